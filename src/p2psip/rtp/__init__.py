@@ -1,0 +1,1 @@
+"""RTP and RTCP: packets as values, sessions as machines (RFC 3550)."""

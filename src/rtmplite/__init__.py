@@ -1,0 +1,1 @@
+"""RTMP, AMF and FLV, each class beside the section it implements."""

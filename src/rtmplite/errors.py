@@ -1,0 +1,26 @@
+"""What can go wrong in the RTMP family: our caller's bug, or the peer's fault.
+
+Own design: h11's split in two, so that `except RemoteError` is all an edge needs around a peer.
+"""
+
+
+class LocalError(Exception):
+    """Our caller broke a precondition; the peer did nothing wrong.
+
+    Own design: a bug is never answered on the wire.
+    """
+
+
+class RemoteError(Exception):
+    """The peer broke a rule; `code`, `level` and `description` are what an `_error` tells it.
+
+    RTMP 1.0 §7.2.1.1 and §7.2.2 show the information object these three fill.
+    """
+
+    def __init__(
+        self, description: str, code: str = "NetConnection.Call.Failed", level: str = "error"
+    ) -> None:
+        super().__init__(f"{code}: {description}")
+        self.code = code
+        self.level = level
+        self.description = description

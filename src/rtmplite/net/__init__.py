@@ -1,0 +1,1 @@
+"""The edge: sockets and clocks that drive the RTMP machines with gevent."""

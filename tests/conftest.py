@@ -1,0 +1,39 @@
+"""Profiles, and where the specs and the corpus are found."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, derandomize=True, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("nightly", max_examples=5000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+def _folder(variable: str, default: str) -> Path:
+    path = Path(os.environ.get(variable) or REPO / default)
+    if not path.is_dir():
+        message = f"{path} is absent; set {variable} to a copy"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+@pytest.fixture(scope="session")
+def specs() -> Path:
+    """The folder of spec texts: RFC_SPECS, or the default beside the repository."""
+    return _folder("RFC_SPECS", "../shared/specs")
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of captures and media: TEST_CORPUS, or the default beside the repository."""
+    return _folder("TEST_CORPUS", "../shared/corpus")
