@@ -1,0 +1,219 @@
+"""The session description: lines of `<type>=<value>`, in sections.
+
+Implements RFC 8866 §5, with the grammar of §9.
+
+    >>> session = Session.parse(b"v=0\\no=- 1 1 IN IP4 192.0.2.1\\ns=-\\nc=IN IP4 192.0.2.1\\n"
+    ...                         b"t=0 0\\nm=audio 49170 RTP/AVP 0 8\\na=sendonly\\n")
+    >>> session.connection.address, session.media[0].port, session.media[0].formats
+    ('192.0.2.1', 49170, ('0', '8'))
+    >>> session.media[0].attribute("sendonly")
+    ''
+
+Reading forgives what the field really sends (single newlines, lines out of order, blank
+lines, no `s=`, no `t=`); writing is exact.  Text is octets in an unknown character set: it is
+held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Self, TypeVar
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.line import Attribute as Attribute
+from p2psip.sdp.line import Attributes, find_all, number, words
+from p2psip.sdp.line import Bandwidth as Bandwidth
+from p2psip.sdp.line import Connection as Connection
+from p2psip.sdp.line import Origin as Origin
+from p2psip.sdp.line import Timing as Timing
+
+MAX_MEDIA: Final = 64  # Own design: bounds the memory one description can take
+
+_LINE = re.compile(r"[^\r\n]+")  # any line end will do: §5
+_SESSION_LETTERS = "vosiuepcbtrzka"
+_MEDIA_LETTERS = "micbka"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One media stream: §5.14 (an `m=` line and what follows it).
+
+    `formats` are the words as written: payload type numbers for RTP, anything for others.
+    `more_connections` holds the further `c=` lines that layered multicast may have (§5.7).
+    """
+
+    kind: str
+    port: int
+    protocol: str
+    formats: tuple[str, ...]
+    port_count: int = 1
+    information: str = ""
+    connection: Connection | None = None
+    bandwidths: tuple[Bandwidth, ...] = ()
+    attributes: Attributes = ()
+    more_connections: tuple[Connection, ...] = ()
+
+    def attribute(self, name: str) -> str | None:
+        """Give the first value of this name, "" for a property, None if absent: §5.13."""
+        return next(find_all(self.attributes, name), None)
+
+    def lines(self) -> Iterator[str]:
+        """Write the section, in the order of §5."""
+        count = "" if self.port_count == 1 else f"/{self.port_count}"
+        yield f"m={self.kind} {self.port}{count} {self.protocol} {' '.join(self.formats)}"
+        if self.information:
+            yield f"i={self.information}"
+        if self.connection:
+            yield from (f"c={each}" for each in (self.connection, *self.more_connections))
+        yield from (f"b={each}" for each in self.bandwidths)
+        yield from (f"a={each}" for each in self.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A whole description: §5.  Two are equal if they say the same in the same order."""
+
+    origin: Origin
+    name: str = "-"
+    information: str = ""
+    uri: str = ""
+    emails: tuple[str, ...] = ()
+    phones: tuple[str, ...] = ()
+    connection: Connection | None = None
+    bandwidths: tuple[Bandwidth, ...] = ()
+    times: tuple[Timing, ...] = (Timing(),)
+    attributes: Attributes = ()
+    media: tuple[Media, ...] = ()
+    version: int = 0
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read a description, or raise RemoteError.
+
+        An absent or empty name becomes "-" (§5.3), an absent time "0 0".  Keys (`k=`) are
+        dropped, as §5.12 demands.  An unknown type letter condemns the whole, as §5 allows.
+        """
+        top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
+        if number(_only(top, "v") or "") != 0:  # §5.1
+            raise RemoteError("Unknown SDP version")
+        return cls(
+            origin=Origin.parse(_only(top, "o") or ""),
+            name=_only(top, "s") or "-",
+            information=_only(top, "i") or "",
+            uri=_only(top, "u") or "",
+            emails=tuple(top.get("e", ())),
+            phones=tuple(top.get("p", ())),
+            connection=_optional(Connection.parse, _only(top, "c")),
+            bandwidths=tuple(map(Bandwidth.parse, top.get("b", ()))),
+            times=tuple(_timings(top.get("t", ()))) or (Timing(),),
+            attributes=tuple(map(Attribute.parse, top.get("a", ()))),
+            media=tuple(map(_media, rest)),
+        )
+
+    def attribute(self, name: str) -> str | None:
+        """Give the first session-level value, "" for a property, None if absent: §5.13."""
+        return next(find_all(self.attributes, name), None)
+
+    def lines(self) -> Iterator[str]:
+        """Write all lines, in the order of §5."""
+        yield from (f"v={self.version}", f"o={self.origin}", f"s={self.name}")
+        if self.information:
+            yield f"i={self.information}"
+        if self.uri:
+            yield f"u={self.uri}"
+        yield from (f"e={each}" for each in self.emails)
+        yield from (f"p={each}" for each in self.phones)
+        if self.connection:
+            yield f"c={self.connection}"
+        yield from (f"b={each}" for each in self.bandwidths)
+        for timing in self.times:
+            yield from timing.lines()
+        yield from (f"a={each}" for each in self.attributes)
+        for media in self.media:
+            yield from media.lines()
+
+    def __bytes__(self) -> bytes:
+        """Write the description; LocalError if some text would break out of its line: §5."""
+        lines = list(self.lines())
+        if any(char in line for line in lines for char in "\r\n\0"):
+            raise LocalError("a value that spans lines cannot be written as SDP")
+        return "\r\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+
+    def replace_media(self, media: Iterable[Media]) -> Self:
+        """Give the same description with other media sections: §5.14."""
+        return replace(self, media=tuple(media))
+
+
+_Section = dict[str, list[str]]
+
+
+def _sections(text: str) -> list[_Section]:
+    """Sort the values by type letter: the session's section, then one for each `m=` line."""
+    sections: list[_Section] = [{}]
+    if "\0" in text:
+        raise RemoteError("Nul in SDP")
+    for match in _LINE.finditer(text):
+        line = match.group()
+        if line.startswith("m="):
+            sections.append({})
+        letter, letters = line[0], _SESSION_LETTERS if len(sections) == 1 else _MEDIA_LETTERS
+        if line[1:2] != "=" or letter not in letters or len(sections) > MAX_MEDIA + 1:
+            raise RemoteError("Bad line in SDP")
+        if letter in "rz":  # these belong to the t= line before them: §5.9
+            sections[-1].setdefault("t", []).append(line)
+        else:
+            sections[-1].setdefault(letter, []).append(line[2:])
+    return sections
+
+
+def _only(section: _Section, letter: str) -> str | None:
+    match section.get(letter, ()):
+        case []:
+            return None
+        case [value]:
+            return value
+    raise RemoteError(f"Two {letter}= lines")
+
+
+def _optional(parse: Callable[[str], _T], value: str | None) -> _T | None:
+    return None if value is None else parse(value)
+
+
+def _timings(lines: Iterable[str]) -> Iterator[Timing]:
+    """Join each `t=` value with the `r=` and `z=` lines behind it: §5.9."""
+    timing: Timing | None = None
+    repeats: list[str] = []
+    zone = ""
+    for line in lines:
+        if timing and line.startswith("r="):
+            repeats.append(line[2:])
+        elif timing and line.startswith("z="):
+            zone = line[2:]
+        else:
+            if timing:
+                yield replace(timing, repeats=tuple(repeats), zone=zone)
+            timing, repeats, zone = Timing.parse(line), [], ""
+    if timing:
+        yield replace(timing, repeats=tuple(repeats), zone=zone)
+
+
+def _media(section: _Section) -> Media:
+    match words(section["m"][0]):
+        case [kind, where, protocol, first, *others]:
+            port, slash, count = where.partition("/")
+        case _:
+            raise RemoteError("Bad m= line")
+    connections = tuple(map(Connection.parse, section.get("c", ())))
+    return Media(
+        kind=kind,
+        port=number(port),
+        protocol=protocol,
+        formats=(first, *others),
+        port_count=number(count) if slash else 1,
+        information=_only(section, "i") or "",
+        connection=connections[0] if connections else None,
+        bandwidths=tuple(map(Bandwidth.parse, section.get("b", ()))),
+        attributes=tuple(map(Attribute.parse, section.get("a", ()))),
+        more_connections=connections[1:],
+    )
