@@ -1,0 +1,119 @@
+"""A codec as two ends agree on it: what it is called, how it is numbered, what it needs.
+
+Implements RFC 3264 §6.1 and §8.3.2 where they speak of formats and payload types.
+
+    >>> ours = (Codec("speex", 16000), Codec("PCMU", 8000), Codec("opus", 48000, 2))
+    >>> [codec.payload_type for codec in numbered(ours)]
+    [96, 0, 97]
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from p2psip.errors import LocalError
+from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, parameters, payload_types, rtpmaps
+from p2psip.sdp.line import Attribute
+from p2psip.sdp.session import Media
+
+UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
+DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
+TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One format of a media line: RFC 8866 §6.6; `clock_rate` in Hz.
+
+    `fmtp` holds what its owner wants to receive; `payload_type` may be `UNNUMBERED`.
+    """
+
+    name: str
+    clock_rate: int
+    channels: int = 1
+    payload_type: int = UNNUMBERED
+    fmtp: str = ""
+
+    def same(self, other: "Codec") -> bool:
+        """Say whether both mean one encoding, whatever their numbers: RFC 8866 §5.14.
+
+        Names match in any case.  The packetization mode of H.264 is part of its name, as it
+        were: RFC 6184 §8.2.2.
+        """
+        return self._identity() == other._identity()
+
+    def _identity(self) -> tuple[str, int, int, str]:
+        name, mode = self.name.lower(), ""
+        if name == "h264":
+            mode = parameters(self.fmtp).get("packetization-mode", "0")
+        return name, self.clock_rate, self.channels, mode
+
+    @property
+    def is_telephone_event(self) -> bool:
+        """Say whether this is the format for DTMF and other named events: RFC 4733 §2.4.1."""
+        return self.name.lower() == TELEPHONE_EVENT
+
+    def attributes(self) -> Iterator[Attribute]:
+        """Write the `a=rtpmap` and, if there is something to say, `a=fmtp`: RFC 8866 §6.6."""
+        mapping = RtpMap(self.payload_type, self.name, self.clock_rate, self.channels)
+        yield Attribute("rtpmap", str(mapping))
+        if self.fmtp:
+            yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
+
+
+def codecs_of(media: Media, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
+    """Read the codecs of a line in its order of preference: RFC 8866 §5.14.
+
+    `default` helps out with numbers the line leaves unexplained: phones are seen to answer
+    without the `a=rtpmap` that §6.1 demands, meaning the offer's number.
+    """
+    fmtp = fmtps(media)
+    known = {each.payload_type: each for each in default}
+    for each in rtpmaps(media):
+        text = fmtp.get(each.payload_type, "")
+        known[each.payload_type] = Codec(
+            each.encoding, each.clock_rate, each.channels, each.payload_type, text
+        )
+    numbers = dict.fromkeys(payload_types(media))
+    return tuple(known[each] for each in numbers if each in known)
+
+
+def find(codec: Codec, among: Iterable[Codec]) -> Codec | None:
+    """Give the first one that is the same encoding, or None: §6.1."""
+    return next((each for each in among if each.same(codec)), None)
+
+
+def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec, ...]:
+    """Give every codec a payload type that never changes its meaning: §8.3.2.
+
+    `used` are the mappings the session has seen on this line: a codec keeps its number from
+    there; else it keeps its own if no other codec has or had that; else it takes the static
+    number of RFC 3551 §6, or the next dynamic one.  LocalError if no number is left.
+    """
+    spare = list(used)
+    taken = {each.payload_type for each in used}
+    wished = {each.payload_type for each in codecs}
+    result: list[Codec] = []
+    for codec in codecs:
+        before = find(codec, spare)
+        if before:
+            spare.remove(before)
+            number = before.payload_type
+        elif codec.payload_type != UNNUMBERED and codec.payload_type not in taken:
+            number = codec.payload_type
+        else:
+            number = _fresh(codec, taken | wished)
+        taken.add(number)
+        result.append(replace(codec, payload_type=number))
+    return tuple(result)
+
+
+def _fresh(codec: Codec, taken: set[int]) -> int:
+    for static in STATIC.values():
+        same = Codec(static.encoding, static.clock_rate, static.channels).same(codec)
+        if same and static.payload_type not in taken:
+            return static.payload_type
+    free = next((number for number in DYNAMIC if number not in taken), None)
+    if free is None:
+        raise LocalError("more codecs than dynamic payload types")
+    return free

@@ -1,0 +1,374 @@
+"""One end proposes, the other disposes, and both then know what to send where.
+
+Implements RFC 3264, with the advice of RFC 6337 §5.
+
+An offer names every stream its author wants; the answer has the same lines in the same order,
+each accepted or refused (port 0).  Three functions are enough: `make_offer`, `make_answer`,
+and for the offerer, when the answer is in, `apply_answer`.
+
+    >>> alice = LocalMedia("audio", 5004, (Codec("speex", 16000), Codec("PCMU", 8000)))
+    >>> bob = LocalMedia("audio", 7078, (Codec("PCMU", 8000), Codec("PCMA", 8000)))
+    >>> offer = make_offer([alice], Origin.at("192.0.2.1", 1), "192.0.2.1")
+    >>> answer, at_bob = make_answer(offer, [bob], Origin.at("192.0.2.2", 9), "192.0.2.2")
+    >>> at_bob[0].codecs[0].name, at_bob[0].remote
+    ('PCMU', ('192.0.2.1', 5004))
+    >>> at_alice = apply_answer(offer, answer)
+    >>> at_alice[0].codecs[0].name, at_alice[0].remote
+    ('PCMU', ('192.0.2.2', 7078))
+
+Only unicast RTP without encryption is accepted; RTP/SAVP, ICE, bundling and the like are
+refused or passed over in the ways their specifications foresee for those who lack them.
+Not done: RFC 3264 §6.2 (a multicast stream is refused).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final, Literal
+
+from p2psip.errors import RemoteError
+from p2psip.sdp.attributes import (
+    DEFAULT_PTIME,
+    MAX_PTIME,
+    connection,
+    direction,
+    events,
+    maxptime,
+    media_address,
+    ptime,
+    rtcp_address,
+)
+from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
+from p2psip.sdp.codec import Codec as Codec
+from p2psip.sdp.codec import codecs_of, find, numbered
+from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
+from p2psip.sdp.session import Media, Session
+
+# The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
+# RTCP does not do: RFC 4585 §4.2.
+PROTOCOLS: Final = ("RTP/AVP", "RTP/AVPF")
+SPEEX_FRAME: Final = 20  # ms. Source: RFC 5574 §5.6
+
+# A direction as (its author sends, its author receives): RFC 8866 §6.7.
+_FLOWS: Final = {
+    "sendrecv": (True, True),
+    "sendonly": (True, False),
+    "recvonly": (False, True),
+    "inactive": (False, False),
+}
+_WORDS: Final = {flows: word for word, flows in _FLOWS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMedia:
+    """One stream we can have: §5.1.
+
+    Codecs come in order of preference.  `direction` is what we wish for.  `host` and
+    `rtcp_port` are only for a stream that does not follow the session's address or the
+    next-higher-port rule.  `ptime` and `maxptime` (ms) are what we want to receive.
+    """
+
+    kind: str
+    port: int
+    codecs: tuple[Codec, ...]
+    direction: str = "sendrecv"
+    ptime: int | None = None
+    maxptime: int | None = None
+    host: str | None = None
+    rtcp_port: int | None = None
+    protocol: str = "RTP/AVP"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedMedia:
+    """What both ends said about one line, as our end needs it: §6.1, §7.
+
+    `codecs` are those in common, the one to send first in front, without telephone-event;
+    their numbers and `fmtp` are the peer's, that is what to send (`send_payload_types`).
+    `receive_payload_types` stand in the same order and are what will arrive.  `remote` and
+    `remote_rtcp` are None where nothing may be sent.  `direction` is ours; `held` says that
+    the peer wants no media for now (§8.4).  `ptime` is the packet time to send with, in ms.
+    `port` is our own.  A refused line has `accepted` False and the other fields empty.
+    """
+
+    kind: str
+    accepted: bool = False
+    port: int = 0
+    remote: tuple[str, int] | None = None
+    remote_rtcp: tuple[str, int] | None = None
+    codecs: tuple[Codec, ...] = ()
+    send_payload_types: tuple[int, ...] = ()
+    receive_payload_types: tuple[int, ...] = ()
+    telephone_event: int | None = None
+    receive_telephone_event: int | None = None
+    events: frozenset[int] = frozenset()
+    direction: str = "inactive"
+    held: bool = False
+    ptime: int = DEFAULT_PTIME
+
+    @property
+    def sends(self) -> bool:
+        """Say whether we may send media: §6.1, and §8.4 for an address of 0.0.0.0."""
+        return self.remote is not None and _FLOWS[self.direction][0]
+
+    @property
+    def receives(self) -> bool:
+        """Say whether media may arrive: §6.1."""
+        return _FLOWS[self.direction][1]
+
+    def received_codec(self, payload_type: int) -> Codec | None:
+        """Give the codec that a payload type number on arriving packets means: §5.1."""
+        for number, codec in zip(self.receive_payload_types, self.codecs, strict=True):
+            if number == payload_type:
+                return codec
+        return None
+
+
+Agreed = tuple[AgreedMedia, ...]
+
+
+def make_offer(
+    media: Sequence[LocalMedia | None],
+    origin: Origin,
+    host: str,
+    *,
+    previous: Session | None = None,
+    remote: Session | None = None,
+) -> Session:
+    """Write an offer, first (§5) or new (§8), for media at our address `host`.
+
+    For a new one `previous` is the last description we sent, which gives the `o=` line
+    (`origin` is then not used), and `remote` the last one we received: no payload type of
+    either changes its meaning (§8.3.2).  None, or a line of `previous` that `media` is too
+    short for, is a stream that is off (§8.2).
+    """
+    before = previous.media if previous else ()
+    beyond = remote.media if remote else ()
+    lines: list[Media] = []
+    for index, (ours, old) in enumerate(zip_longest(media, before)):
+        if ours is None:
+            lines.append(refusal(old) if old else Media("audio", 0, "RTP/AVP", ("0",)))
+            continue
+        used = codecs_of(old) if old and old.kind == ours.kind else ()
+        if index < len(beyond) and beyond[index].kind == ours.kind:
+            used += codecs_of(beyond[index])
+        lines.append(_line(ours, numbered(ours.codecs, used), ours.direction, ours.protocol))
+    return _versioned(_session(origin, host, lines), previous)
+
+
+def make_answer(
+    offer: Session,
+    media: Iterable[LocalMedia],
+    origin: Origin,
+    host: str,
+    *,
+    prefer: Literal["local", "remote"] = "remote",
+    previous: Session | None = None,
+) -> tuple[Session, Agreed]:
+    """Answer an offer with what we can have at our address `host`: §6.
+
+    Each of `media` serves one line at most, the first that it fits; a line that none fits is
+    refused, so with one audio stream the first usable audio line gets it.  Codecs keep the
+    numbers of the offer, and its order unless `prefer` is "local" (§6.1).  `previous` is the
+    last description we sent in this session, if any (§8).
+
+    If nothing was accepted, the caller decides: 488 refuses the whole (RFC 6337 §5.2.3).
+    """
+    spare = list(media)
+    lines: list[Media] = []
+    agreed: list[AgreedMedia] = []
+    for theirs in offer.media:
+        line, result = refusal(theirs), AgreedMedia(theirs.kind)
+        for ours in spare if _is_usable(theirs, offer) else ():
+            pairs = _pairs(codecs_of(theirs), ours.codecs, prefer)
+            if ours.kind == theirs.kind and _is_enough(pairs, ours.codecs):
+                line, result = _accept(offer, theirs, ours, pairs)
+                spare.remove(ours)
+                break
+        lines.append(line)
+        agreed.append(result)
+    session = replace(_session(origin, host, lines), times=offer.times)  # t= as offered: §6
+    return _versioned(session, previous), tuple(agreed)
+
+
+def apply_answer(offer: Session, answer: Session) -> Agreed:
+    """Learn what became of our offer: §7.  One entry for each line of it.
+
+    Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
+    the end count as refused: some phones drop what they do not know.
+    """
+    if len(answer.media) > len(offer.media):
+        raise RemoteError("Answer has more lines than the offer", 488)
+    agreed: list[AgreedMedia] = []
+    for ours, theirs in zip_longest(offer.media, answer.media):
+        if theirs is not None and theirs.kind != ours.kind:
+            raise RemoteError("Answer does not match the offer", 488)
+        agreed.append(_outcome(offer, ours, answer, theirs))
+    return tuple(agreed)
+
+
+def accepted(agreed: Agreed, kind: str) -> AgreedMedia | None:
+    """Give the first accepted line of this kind, or None: §6."""
+    return next((media for media in agreed if media.accepted and media.kind == kind), None)
+
+
+def refusal(media: Media) -> Media:
+    """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
+    return Media(media.kind, 0, media.protocol, media.formats[:1])
+
+
+def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) -> int:
+    """Choose how many ms of audio to put in a packet for a peer: §6.1, RFC 8866 §6.5.
+
+    Between none and 200 ms whatever it asks for (RFC 3551 §4.2); whole frames for Speex:
+    up to the next one (RFC 5574 §5.6), unless that were too long for it.
+    """
+    limit = min(longest or MAX_PTIME, MAX_PTIME)
+    time = min(wanted or DEFAULT_PTIME, limit)
+    if codec and codec.name.lower() == "speex":
+        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME
+        if time > limit:
+            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME
+    return time
+
+
+def _accept(
+    offer: Session, theirs: Media, ours: LocalMedia, pairs: Sequence[tuple[Codec, Codec]]
+) -> tuple[Media, AgreedMedia]:
+    """Write the line that accepts an offered one, and what that agrees on: §6.1."""
+    sends, receives = _FLOWS[direction(theirs, offer)]
+    we_send, we_receive = _FLOWS[ours.direction]
+    word = _WORDS[we_send and receives, we_receive and sends]
+    answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
+    line = _line(ours, answered, word, theirs.protocol)
+    both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
+    return line, _agreed(ours.port, offer, theirs, both, word)
+
+
+def _outcome(offer: Session, ours: Media, answer: Session, theirs: Media | None) -> AgreedMedia:
+    """Match one answered line with the offered one: §7."""
+    if theirs is None or ours.port == 0 or not _is_usable(theirs, answer):
+        return AgreedMedia(ours.kind)
+    offered = codecs_of(ours)
+    pairs = _pairs(codecs_of(theirs, offered), offered, "remote")
+    if not _is_enough(pairs, offered):
+        return AgreedMedia(ours.kind)
+    we_send, we_receive = _FLOWS[direction(ours, offer)]
+    sends, receives = _FLOWS[direction(theirs, answer)]
+    word = _WORDS[we_send and receives, we_receive and sends]
+    both = [(other, mine.payload_type) for other, mine in pairs]
+    return _agreed(ours.port, answer, theirs, both, word)
+
+
+def _agreed(
+    port: int,
+    session: Session,
+    theirs: Media,
+    both: Sequence[tuple[Codec, int]],
+    word: str,
+) -> AgreedMedia:
+    """Sum up a line; `both` pairs each codec of the peer with the number we receive it by."""
+    codecs = [(codec, number) for codec, number in both if not codec.is_telephone_event]
+    first = codecs[0][0] if codecs else None
+    event, event_number = _telephone_event(both, first)
+    where = connection(theirs, session)
+    black_hole = where is not None and is_unspecified(where.address)
+    return AgreedMedia(
+        kind=theirs.kind,
+        accepted=True,
+        port=port,
+        remote=media_address(theirs, session),
+        remote_rtcp=rtcp_address(theirs, session),
+        codecs=tuple(codec for codec, _ in codecs),
+        send_payload_types=tuple(codec.payload_type for codec, _ in codecs),
+        receive_payload_types=tuple(number for _, number in codecs),
+        telephone_event=event.payload_type if event else None,
+        receive_telephone_event=event_number,
+        events=events(event.fmtp) if event else frozenset(),
+        direction=word,
+        held=black_hole or not _FLOWS[direction(theirs, session)][1],
+        ptime=packet_time(ptime(theirs), maxptime(theirs), first),
+    )
+
+
+def _telephone_event(
+    both: Sequence[tuple[Codec, int]], speech: Codec | None
+) -> tuple[Codec | None, int | None]:
+    """Choose the event format that shares the clock of the speech, if there are several.
+
+    RFC 4733 §2.2.1: events and speech of one stream share their timestamps.
+    """
+    found = [(codec, number) for codec, number in both if codec.is_telephone_event]
+    if speech:
+        found.sort(key=lambda pair: pair[0].clock_rate != speech.clock_rate)
+    return found[0] if found else (None, None)
+
+
+def _is_usable(media: Media, session: Session) -> bool:
+    """Say whether we could have this stream at all, whatever its codecs: §6."""
+    where = connection(media, session)
+    return (
+        0 < media.port < 65536
+        and media.port_count == 1
+        and media.protocol in PROTOCOLS
+        and where is not None
+        and where.network_type == "IN"
+        and where.address_type in ("IP4", "IP6")
+        and not is_multicast(where.address)
+    )
+
+
+def _pairs(
+    theirs: Sequence[Codec], ours: Sequence[Codec], prefer: Literal["local", "remote"]
+) -> list[tuple[Codec, Codec]]:
+    """Pair their codecs with ours, each used once, in the order of one side: §6.1."""
+    pairs: list[tuple[Codec, Codec]] = []
+    spare = list(ours)
+    for codec in theirs:
+        mine = find(codec, spare)
+        if mine:
+            spare.remove(mine)
+            pairs.append((codec, mine))
+    if prefer == "local":
+        pairs.sort(key=lambda pair: ours.index(pair[1]))
+    return pairs
+
+
+def _is_enough(pairs: Sequence[tuple[Codec, Codec]], ours: Sequence[Codec]) -> bool:
+    """Ask for something to hear or see, not digits alone, unless digits are all we have: §6.1."""
+    speech = any(not mine.is_telephone_event for _, mine in pairs)
+    return speech or (bool(pairs) and all(codec.is_telephone_event for codec in ours))
+
+
+def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -> Media:
+    attributes = [attribute for codec in codecs for attribute in codec.attributes()]
+    if ours.ptime:
+        attributes.append(Attribute("ptime", str(ours.ptime)))
+    if ours.maxptime:
+        attributes.append(Attribute("maxptime", str(ours.maxptime)))
+    if ours.rtcp_port and ours.rtcp_port != ours.port + 1:  # RFC 8866 §5.14
+        attributes.append(Attribute("rtcp", str(ours.rtcp_port)))
+    if word != "sendrecv":  # the default, left unsaid: §5.1
+        attributes.append(Attribute(word))
+    return Media(
+        kind=ours.kind,
+        port=ours.port,
+        protocol=protocol,
+        formats=tuple(str(codec.payload_type) for codec in codecs),
+        connection=Connection.to(ours.host) if ours.host else None,
+        attributes=tuple(attributes),
+    )
+
+
+def _session(origin: Origin, host: str, lines: Iterable[Media]) -> Session:
+    return Session(origin, connection=Connection.to(host), media=tuple(lines))
+
+
+def _versioned(session: Session, previous: Session | None) -> Session:
+    """Keep the `o=` line of the session, one version up if anything else changed: §8."""
+    if previous is None:
+        return session
+    same = replace(session, origin=previous.origin)
+    if same == previous:
+        return same
+    return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))
