@@ -1,0 +1,276 @@
+"""Settings of the gateway: one dataclass, filled from defaults, then a TOML file, then options.
+
+Own design: the command line and the file use the same names, so that what is learnt from
+`--help` can be written down unchanged; every check that can be made before a socket is
+opened is made here, and says in one line what to change.
+"""
+
+import argparse
+import ipaddress
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from siprtmp.numbers import parse_host_port, parse_port_range
+
+Address = tuple[str, int]
+T = TypeVar("T", str, int)
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+OFF: Final = "off"
+
+
+class ConfigError(Exception):
+    """A setting that can't be served; the message is one line for the operator.
+
+    Own design: the command turns it into exit code 2.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
+
+    Own design: `None` for a listener means it is off.  Times are in seconds unless the
+    option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
+    """
+
+    rtmp: Address | None = ("127.0.0.1", 1935)
+    sip: Address | None = ("127.0.0.1", 5060)
+    http: Address | None = ("127.0.0.1", 8080)
+    domain: tuple[str, ...] = ()
+    users: Path | None = None
+    outbound_proxy: str | None = None
+    allow_anonymous: bool = False
+    external_ip: str | None = None
+    rtp_ports: tuple[int, int] = (0, 0)
+    nat: bool = False
+    sip_t1: int = 500
+    answer_timeout: float = 60.0
+    media_timeout: float = 60.0
+    merge_ms: int = 0
+    log_level: str = "info"
+    log_format: str = "text"
+    keep_first_line: bool = False
+    call_from: str | None = None
+    source: Path | None = field(default=None, compare=False)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The SIP domains served here: those named, else loopback's and the listener's host.
+
+        Own design: a gateway started without options serves calls on its own machine.
+        """
+        if self.domain:
+            return self.domain
+        host = self.sip[0] if self.sip else "127.0.0.1"
+        names = ("localhost", "127.0.0.1", host, self.external_ip)
+        return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
+
+
+def is_wildcard(host: str) -> bool:
+    """Tell whether `host` means every interface.  Own design: asked in three places."""
+    return host in ("", "0.0.0.0", "::")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach `host`.
+
+    Own design: a name other than localhost counts as reachable, since nothing proves it is not.
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of `python -m siprtmp serve`.
+
+    Own design: no option has a default here, so that "not given" can be told from a value
+    and the configuration file stands between the two.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m siprtmp serve",
+        argument_default=argparse.SUPPRESS,
+        description="Join RTMP streams and SIP calls.",
+    )
+    add = parser.add_argument
+    for name, what in (
+        ("rtmp", "RTMP listener (127.0.0.1:1935)"),
+        ("sip", "SIP listener, UDP and TCP (127.0.0.1:5060)"),
+        ("http", "status listener (127.0.0.1:8080)"),
+    ):
+        add(f"--{name}", metavar="HOST:PORT", type=_listener, help=f"{what}, or off")
+    add("--rtmps", type=_only_off, metavar="off", help="RTMP over TLS: not in this version")
+    add("--rtmfp", type=_only_off, metavar="off", help="RTMFP: not in this version")
+    add("--sips", type=_only_off, metavar="off", help="SIP over TLS: not in this version")
+    add("--domain", action="extend", nargs="+", metavar="NAME", help="SIP domains served here")
+    add("--users", type=Path, metavar="FILE", help="lines of user:realm:HA1; see `users`")
+    add("--outbound-proxy", metavar="URI", help="next hop for domains DNS does not resolve")
+    add("--allow-anonymous", action="store_true", help="listen beyond loopback without --users")
+    add("--external-ip", metavar="IP", help="address to write into SIP and SDP")
+    add("--rtp-ports", type=_port_range, metavar="LOW-HIGH", help="UDP ports for media")
+    add("--nat", action="store_true", help="send media to where it comes from")
+    add("--sip-t1", type=_milliseconds, metavar="MS", help="RFC 3261 timer T1 (500)")
+    add("--answer-timeout", type=_seconds, metavar="S", help="give up ringing after (60)")
+    add("--media-timeout", type=_seconds, metavar="S", help="end a call silent for (60)")
+    add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
+    add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
+    add("--call-from", metavar="URI", help="caller of calls made by publishing to `call`")
+    add("--config", type=Path, metavar="FILE", help="TOML file with the same names")
+    add("--log-level", choices=LOG_LEVELS)
+    add("--log-format", choices=("text", "json"))
+    return parser
+
+
+def load(arguments: Sequence[str]) -> Settings:
+    """Settings from the command line over the file it names over the defaults.
+
+    Own design.  Raises ConfigError for a bad file or a combination that can't be served;
+    argparse itself exits with 2 on a bad option.
+    """
+    given = vars(build_parser().parse_args(arguments))
+    for unavailable in ("rtmps", "rtmfp", "sips"):
+        given.pop(unavailable, None)
+    path = given.pop("config", None)
+    settings = load_file(path) if path else Settings()
+    if "domain" in given:
+        given["domain"] = tuple(given["domain"])
+    return check(replace(settings, **given))
+
+
+def load_file(path: Path) -> Settings:
+    """Settings from a TOML file; unknown names and wrong types are errors.
+
+    Own design.  Raises ConfigError naming the file and the key.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return replace(Settings(source=path), **_from_document(document, path))
+
+
+def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    known = {f.name: f for f in fields(Settings) if f.name != "source"}
+    out: dict[str, Any] = {}
+    for key, value in document.items():
+        name = key.replace("-", "_")
+        if name in ("rtmps", "rtmfp", "sips") and value == OFF:
+            continue
+        if name not in known:
+            raise ConfigError(f"{path}: unknown setting {key!r}")
+        try:
+            out[name] = _convert(name, value)
+        except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
+            raise ConfigError(f"{path}: {key}: {error}") from None
+    return out
+
+
+def _convert(name: str, value: Any) -> Any:
+    default = getattr(Settings(), name)
+    if name in ("rtmp", "sip", "http"):
+        return _listener(_text(value))
+    if name == "rtp_ports":
+        return _port_range(_text(value))
+    if name == "domain":
+        return tuple(_text(item) for item in ([value] if isinstance(value, str) else value))
+    if name == "users":
+        return Path(_text(value))
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError("must be true or false")
+        return value
+    if name in ("sip_t1", "merge_ms", "answer_timeout", "media_timeout"):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError("must be a number")
+        convert = {"sip_t1": _milliseconds, "merge_ms": _merge}.get(name, _seconds)
+        return convert(str(value))
+    choices = {"log_level": LOG_LEVELS, "log_format": ("text", "json")}.get(name)
+    if choices and value not in choices:
+        raise ValueError(f"must be one of {', '.join(choices)}")
+    return _text(value)
+
+
+def check(settings: Settings) -> Settings:
+    """Refuse what would be unsafe or can't work; returns `settings` unchanged otherwise.
+
+    Own design: secure by default.  Raises ConfigError.
+    """
+    if settings.rtmp is None and settings.sip is None:
+        raise ConfigError("nothing to serve: both --rtmp and --sip are off")
+    if settings.external_ip is not None:
+        try:
+            ipaddress.ip_address(settings.external_ip)
+        except ValueError:
+            raise ConfigError(f"--external-ip {settings.external_ip}: not an address") from None
+    if settings.users is not None and not settings.users.is_file():
+        raise ConfigError(f"--users {settings.users}: no such file")
+    if settings.users is None and not settings.allow_anonymous:
+        for name in ("rtmp", "sip", "http"):
+            address = getattr(settings, name)
+            if address is not None and not is_loopback(address[0]):
+                raise ConfigError(
+                    f"--{name} {address[0]}:{address[1]} can be reached from other machines: "
+                    "give --users FILE, or --allow-anonymous to serve everybody"
+                )
+    if settings.sip and is_wildcard(settings.sip[0]) and settings.external_ip is None:
+        raise ConfigError("--sip on every interface needs --external-ip, the address phones see")
+    return settings
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value
+
+
+def _listener(text: str) -> Address | None:
+    return None if text == OFF else _argument(parse_host_port, text)
+
+
+def _only_off(text: str) -> None:
+    if text != OFF:
+        raise argparse.ArgumentTypeError("this version can't listen there; only `off` is accepted")
+
+
+def _port_range(text: str) -> tuple[int, int]:
+    return _argument(parse_port_range, text)
+
+
+def _milliseconds(text: str) -> int:
+    return _bounded_int(text, 1, 60_000)
+
+
+def _merge(text: str) -> int:
+    return _bounded_int(text, 0, 1000)
+
+
+def _bounded_int(text: str, low: int, high: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{value} is not between {low} and {high}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text} seconds is out of range")
+    return value
+
+
+def _argument(parse: Callable[[str], tuple[T, int]], text: str) -> tuple[T, int]:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,40 @@
+"""Host, port and port-range texts, as they stand on command lines and in the ready line.
+
+Own design: an IPv6 host is written in brackets, as URIs do (RFC 3986 §3.2.2).
+"""
+
+
+def parse_host_port(text: str) -> tuple[str, int]:
+    """Split `HOST:PORT` (or `[IPv6]:PORT`); port 0 asks for a free one.
+
+    RFC 3986 §3.2.  Raises ValueError with a message for the operator.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not host:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"{text!r}: write an IPv6 address in brackets")
+    if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError(f"{text!r}: the port must be 0 to 65535")
+    return host, int(port)
+
+
+def format_host_port(host: str, port: int) -> str:
+    """Write what `parse_host_port` reads.  RFC 3986 §3.2."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def parse_port_range(text: str) -> tuple[int, int]:
+    """Split `LOW-HIGH` into two ports with room for one RTP and RTCP pair (RFC 3550 §11).
+
+    Raises ValueError with a message for the operator.
+    """
+    low_text, dash, high_text = text.partition("-")
+    if not (dash and low_text.isdigit() and high_text.isdigit()):
+        raise ValueError(f"{text!r} is not LOW-HIGH")
+    low, high = int(low_text), int(high_text)
+    if not 1024 <= low < high <= 65535 or high < low + low % 2 + 1:
+        raise ValueError(f"{text!r}: ports must lie in 1024-65535 and hold an even-odd pair")
+    return low, high

@@ -1,0 +1,96 @@
+"""Two clocks for one sound: RTMP's milliseconds and RTP's ticks.
+
+Implements RFC 3550 §5.1 (the timestamp counts samples) beside RTMP 1.0 §5.4.1 (it is
+milliseconds, whatever the medium).
+
+Own design: neither clock is converted for every packet.  Samples are counted, and the
+other clock is only consulted to notice a gap; rounded milliseconds never reach an RTP
+timestamp, and network jitter never reaches an RTMP one.
+"""
+
+from typing import Final
+
+REANCHOR_MS: Final = 40  # how far the sample count may stray from RTMP time before a gap is real
+RTMP_WRAP: Final = 1 << 32  # ms: RTMP 1.0 §5.3.1.3, the extended timestamp
+RTP_WRAP: Final = 1 << 32  # ticks: RFC 3550 §5.1
+JUMP_SECONDS: Final = 5.0  # an RTP timestamp further off than this starts a new stream
+
+
+def wrapped_difference(a: int, b: int, wrap: int) -> int:
+    """`a - b` on a clock that wraps, taken the short way round: RTMP 1.0 §5.3.1.3."""
+    return (a - b + wrap // 2) % wrap - wrap // 2
+
+
+class SampleClock:
+    """Counts samples towards RTP, and re-anchors to RTMP time when they part: RFC 3550 §5.1.
+
+    `position` is in ticks since the stream began; the random offset that RTP adds is not
+    known here.
+    """
+
+    __slots__ = ("_anchor_ms", "_anchor_ticks", "clock_rate", "position")
+
+    def __init__(self, clock_rate: int) -> None:
+        self.clock_rate = clock_rate
+        self.position = 0
+        self._anchor_ms: int | None = None
+        self._anchor_ticks = 0
+
+    def gap(self, timestamp: int, pending: int) -> int:
+        """Ticks missing before a tag of RTMP time `timestamp` (ms); 0 when it follows on.
+
+        `pending` ticks of earlier sound wait beyond `position`.  A clock that ran
+        backwards counts as a new anchor, never as a negative gap.  RFC 3550 §5.1: silence
+        that was not sent still takes its time.
+        """
+        here = self.position + pending
+        if self._anchor_ms is None:
+            self._anchor_ms, self._anchor_ticks = timestamp, here
+            return 0
+        expected = self._anchor_ms + (here - self._anchor_ticks) * 1000 // self.clock_rate
+        off = wrapped_difference(timestamp, expected, RTMP_WRAP)
+        if -REANCHOR_MS <= off <= REANCHOR_MS:
+            return 0
+        self._anchor_ms, self._anchor_ticks = timestamp, here
+        if off < 0:
+            return 0
+        missing = off * self.clock_rate // 1000
+        self._anchor_ticks += missing
+        return missing
+
+
+class MediaClock:
+    """Turns RTP timestamps into RTMP time that never runs backwards: RTMP 1.0 §5.4.1."""
+
+    __slots__ = ("_base_ms", "_last_ms", "_span", "_ticks", "_timestamp", "clock_rate")
+
+    def __init__(self, clock_rate: int) -> None:
+        self.clock_rate = clock_rate
+        self._span = int(JUMP_SECONDS * clock_rate)
+        self._timestamp: int | None = None
+        self._ticks = 0
+        self._base_ms = 0
+        self._last_ms = 0
+
+    def restart(self, clock_rate: int) -> None:
+        """Forget the RTP side, as a new SSRC or codec requires: RFC 3550 §5.1."""
+        self.clock_rate = clock_rate
+        self._span = int(JUMP_SECONDS * clock_rate)
+        self._timestamp = None
+
+    def milliseconds(self, timestamp: int, arrival_ms: int) -> int:
+        """RTMP time of RTP time `timestamp`; `arrival_ms` anchors the first and after a jump.
+
+        Both in the units of their protocols: RFC 3550 §5.1 and RTMP 1.0 §5.4.1.
+        """
+        if self._timestamp is not None:
+            step = wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
+            if -self._span <= step <= self._span:
+                self._timestamp = timestamp
+                self._ticks += step
+                now = self._base_ms + self._ticks * 1000 // self.clock_rate
+                self._last_ms = max(now, self._last_ms)
+                return self._last_ms
+        self._timestamp, self._ticks = timestamp, 0
+        self._base_ms = self._last_ms = max(arrival_ms, self._last_ms)
+        return self._base_ms
