@@ -1,0 +1,290 @@
+"""AMF0: a value is one marker byte, then whatever that marker calls for.
+
+Implements AMF0 §2.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
+lacks); writing turns them back:
+
+    >>> encode("play", 4, None, "seed").hex(" ")
+    '02 00 04 70 6c 61 79 00 40 10 00 00 00 00 00 00 05 02 00 04 73 65 65 64'
+    >>> decode(encode("play", 4, None, "seed"))
+    ['play', 4.0, None, 'seed']
+
+A stranger's bytes cannot make us work much harder than they are long: nesting stops at
+`MAX_DEPTH`, complex values at the number that a reference could still point to, and a count is
+never believed before its items have arrived.
+"""
+
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import Final
+
+from rtmplite.amf.values import (
+    UNDEFINED,
+    UNSUPPORTED,
+    Date,
+    EcmaArray,
+    TypedObject,
+    Undefined,
+    Unsupported,
+    Value,
+    Xml,
+)
+from rtmplite.errors import LocalError, RemoteError
+
+# Source: §2.1 [markers]
+NUMBER: Final = 0x00
+BOOLEAN: Final = 0x01
+STRING: Final = 0x02
+OBJECT: Final = 0x03
+MOVIECLIP: Final = 0x04
+NULL: Final = 0x05
+UNDEFINED_MARKER: Final = 0x06
+REFERENCE: Final = 0x07
+ECMA_ARRAY: Final = 0x08
+OBJECT_END: Final = 0x09
+STRICT_ARRAY: Final = 0x0A
+DATE: Final = 0x0B
+LONG_STRING: Final = 0x0C
+UNSUPPORTED_MARKER: Final = 0x0D
+RECORDSET: Final = 0x0E
+XML_DOCUMENT: Final = 0x0F
+TYPED_OBJECT: Final = 0x10
+AVMPLUS: Final = 0x11
+
+MAX_DEPTH: Final = 64  # Own design: far deeper than any command, far from Python's own limit
+MAX_COMPLEX: Final = 0x10000  # what 16 bits can index: §2.9 [reference-u16]
+
+_DOUBLE: Final = Struct(">d")
+_DATE: Final = Struct(">dh")
+_U16: Final = Struct(">H")
+_U32: Final = Struct(">I")
+_END: Final = b"\x00\x00\x09"  # §2.11 [object-end]
+
+
+def decode(data: bytes | memoryview) -> list[Value]:
+    """Read every value of `data`, sharing one table of references as §2.9 describes.
+
+    Raises RemoteError if `data` ends within a value or holds a marker that cannot be one.
+    """
+    reader, values = _Reader(data), []
+    while reader.at < len(reader.data):
+        values.append(reader.value())
+    return values
+
+
+def decode_one(data: bytes | memoryview, offset: int = 0) -> tuple[Value, int]:
+    """Read the value at `offset` and tell where the next one starts: §2.1.
+
+    Raises RemoteError as `decode` does.
+    """
+    reader = _Reader(data, offset)
+    return reader.value(), reader.at
+
+
+def encode(*values: Value) -> bytes:
+    """Write values one after the other, a repeated container as a reference: §2.9.
+
+    An `int` becomes a Number.  Raises LocalError for what AMF0 cannot say.
+    """
+    writer = _Writer()
+    for value in values:
+        writer.value(value, 0)
+    return b"".join(writer.parts)
+
+
+class _Reader:
+    """One pass over `data`, with the table that references point into."""
+
+    def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
+        self.data = bytes(data)
+        self.at = at
+        self.depth = 0
+        self.seen: list[Value] = []
+
+    def value(self) -> Value:
+        marker = self.u8()
+        read = _READERS.get(marker)
+        if read is None:
+            raise RemoteError(_COMPLAINTS.get(marker, f"AMF0 has no marker {marker:#04x}"))
+        return read(self)
+
+    def take(self, count: int) -> bytes:
+        start, self.at = self.at, self.at + count
+        if self.at > len(self.data):
+            raise RemoteError(f"an AMF0 value needs {self.at - len(self.data)} bytes more")
+        return self.data[start : self.at]
+
+    def u8(self) -> int:
+        return self.take(1)[0]
+
+    def u16(self) -> int:
+        return int.from_bytes(self.take(2), "big")
+
+    def u32(self) -> int:
+        return int.from_bytes(self.take(4), "big")
+
+    def number(self) -> float:
+        """§2.2 [number-is-double]."""
+        value: float = _DOUBLE.unpack(self.take(8))[0]
+        return value
+
+    def boolean(self) -> bool:
+        return self.u8() != 0  # §2.3 [boolean-nonzero]
+
+    def text(self, length: int) -> str:
+        """Bad UTF-8 becomes U+FFFD: a title in Latin-1 should not end anybody's call."""
+        return self.take(length).decode("utf-8", "replace")  # AMF0 §1.3.1 [utf8]
+
+    def string(self) -> str:
+        return self.text(self.u16())  # §2.4 [string-u16]
+
+    def long_string(self) -> str:
+        return self.text(self.u32())  # §2.14 [long-string-u32]
+
+    def xml(self) -> Xml:
+        return Xml(self.long_string())  # §2.17 [xml-is-long-string]
+
+    def date(self) -> Date:
+        return Date(*_DATE.unpack(self.take(10)))  # §2.13 [date-layout]
+
+    def reference(self) -> Value:
+        index = self.u16()  # §2.9 [reference-u16]
+        if index >= len(self.seen):
+            raise RemoteError(f"an AMF0 reference to value {index} of {len(self.seen)}")
+        return self.seen[index]
+
+    def object(self) -> Value:
+        return self.members({})  # §2.5 [object-layout]
+
+    def ecma_array(self) -> Value:
+        self.u32()  # a hint and often wrong, the end marker decides: §2.10 [ecma-array-layout]
+        return self.members(EcmaArray())
+
+    def typed_object(self) -> Value:
+        return self.members(TypedObject(self.string()))  # §2.18 [typed-object-layout]
+
+    def members(self, into: dict[str, Value]) -> Value:
+        self.enter(into)
+        while True:
+            name = self.string()
+            if not name and self.data[self.at : self.at + 1] == _END[2:]:  # §2.11 [object-end]
+                break
+            into[name] = self.value()
+        self.at += 1
+        self.depth -= 1
+        return into
+
+    def strict_array(self) -> Value:
+        count = self.u32()  # §2.12 [strict-array-layout]
+        if count > len(self.data) - self.at:
+            raise RemoteError(f"an AMF0 array of {count} values in {len(self.data)} bytes")
+        items: list[Value] = []
+        self.enter(items)
+        for _ in range(count):
+            items.append(self.value())
+        self.depth -= 1
+        return items
+
+    def enter(self, container: Value) -> None:
+        """Number a complex value by where it begins, so that it may contain itself."""
+        self.seen.append(container)  # §2.9 [reference-from-0]
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise RemoteError(f"AMF0 values nested more than {MAX_DEPTH} deep")
+        if len(self.seen) > MAX_COMPLEX:
+            raise RemoteError(f"more than {MAX_COMPLEX} AMF0 objects")
+
+
+_READERS: Final[Mapping[int, Callable[[_Reader], Value]]] = {
+    NUMBER: _Reader.number,
+    BOOLEAN: _Reader.boolean,
+    STRING: _Reader.string,
+    OBJECT: _Reader.object,
+    NULL: lambda _: None,  # §2.7 [null-is-a-marker]
+    UNDEFINED_MARKER: lambda _: UNDEFINED,  # §2.8 [undefined-is-a-marker]
+    REFERENCE: _Reader.reference,
+    ECMA_ARRAY: _Reader.ecma_array,
+    STRICT_ARRAY: _Reader.strict_array,
+    DATE: _Reader.date,
+    LONG_STRING: _Reader.long_string,
+    UNSUPPORTED_MARKER: lambda _: UNSUPPORTED,  # §2.15 [unsupported-is-a-marker]
+    XML_DOCUMENT: _Reader.xml,
+    TYPED_OBJECT: _Reader.typed_object,
+}
+
+_COMPLAINTS: Final[Mapping[int, str]] = {
+    MOVIECLIP: "AMF0 movie clips cannot be sent",  # §2.6 [movieclip-reserved]
+    RECORDSET: "AMF0 record sets cannot be sent",  # §2.16 [recordset-reserved]
+    OBJECT_END: "an AMF0 object ends that never began",  # §2.11 [object-end-only-there]
+    AVMPLUS: "AMF3 values are not spoken here; offer objectEncoding 0",  # §3.1 [avmplus-refused]
+}
+
+
+class _Writer:
+    """The growing output, and where each container already stands in it."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.seen: dict[int, int] = {}
+
+    def value(self, value: Value, depth: int) -> None:
+        match value:
+            case None:
+                self.parts.append(b"\x05")
+            case bool():
+                self.parts.append(b"\x01\x01" if value else b"\x01\x00")
+            case int() | float():
+                self.parts += b"\x00", _DOUBLE.pack(value)
+            case str():
+                self.string(value)
+            case dict() | list():
+                self.container(value, depth)
+            case Date():
+                self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)
+            case Xml():
+                raw = value.text.encode("utf-8", "replace")
+                self.parts += b"\x0f", _U32.pack(len(raw)), raw
+            case Undefined():
+                self.parts.append(b"\x06")
+            case Unsupported():
+                self.parts.append(b"\x0d")
+            case _:
+                raise LocalError(f"AMF0 has no type for {type(value).__name__}")
+
+    def string(self, text: str) -> None:
+        raw = text.encode("utf-8", "replace")
+        if len(raw) > 0xFFFF:  # §2.4 [long-when-over-64k]
+            self.parts += b"\x0c", _U32.pack(len(raw)), raw
+        else:
+            self.parts += b"\x02", _U16.pack(len(raw)), raw
+
+    def name(self, text: str) -> None:
+        raw = text.encode("utf-8", "replace")
+        if len(raw) > 0xFFFF:
+            raise LocalError("an AMF0 name holds at most 65535 bytes")
+        self.parts += _U16.pack(len(raw)), raw
+
+    def container(self, value: dict[str, Value] | list[Value], depth: int) -> None:
+        known = self.seen.get(id(value), MAX_COMPLEX)
+        if known < MAX_COMPLEX:
+            self.parts += b"\x07", _U16.pack(known)  # §2.9 [repeat-by-reference]
+            return
+        if depth == MAX_DEPTH:
+            raise LocalError(f"AMF0 values nested more than {MAX_DEPTH} deep")
+        self.seen[id(value)] = len(self.seen)
+        if isinstance(value, list):
+            self.parts += b"\x0a", _U32.pack(len(value))
+            for item in value:
+                self.value(item, depth + 1)
+            return
+        match value:
+            case EcmaArray():
+                self.parts += b"\x08", _U32.pack(len(value))
+            case TypedObject():
+                self.parts.append(b"\x10")
+                self.name(value.class_name)
+            case _:
+                self.parts.append(b"\x03")
+        for name, member in value.items():
+            self.name(name)
+            self.value(member, depth + 1)
+        self.parts.append(_END)

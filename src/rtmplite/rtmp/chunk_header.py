@@ -1,0 +1,45 @@
+"""The first one to three bytes of a chunk: which format, which chunk stream.
+
+Implements RTMP 1.0 §5.3.1.1, with RTMP Errata §4.1 for the byte order of the longest form.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from rtmplite.errors import LocalError
+
+DEFAULT_CHUNK_SIZE: Final = 128  # bytes, until a Set Chunk Size: §5.4.1 [default-128]
+MAX_CHUNK_SIZE: Final = 0x7FFFFFFF  # §5.4.1 [size-31-bits]
+CONTROL_CHUNK_STREAM: Final = 2  # §5.4 [control-on-2]
+MAX_CHUNK_STREAM: Final = 65599  # §5.3.1.1 [id-range]
+EXTENDED: Final = 0xFFFFFF  # in a 24-bit time: the real one follows: §5.3.1.3 [extended-when-full]
+MESSAGE_HEADER_LENGTHS: Final = (11, 7, 3, 0)  # bytes by fmt: §5.3.1 [header-lengths]
+
+
+@lru_cache(maxsize=1024)
+def basic_header(fmt: int, chunk_stream_id: int) -> bytes:
+    """Write format and chunk stream in as few bytes as hold them: §5.3.1.1 [smallest-form].
+
+    Raises LocalError unless 2 <= `chunk_stream_id` <= 65599.
+    """
+    if not 2 <= chunk_stream_id <= MAX_CHUNK_STREAM:
+        raise LocalError(f"no chunk stream has the number {chunk_stream_id}")
+    if chunk_stream_id < 64:
+        return bytes((fmt << 6 | chunk_stream_id,))
+    rest = chunk_stream_id - 64
+    if rest < 256:
+        return bytes((fmt << 6, rest))
+    return bytes((fmt << 6 | 1, rest & 0xFF, rest >> 8))  # §5.3.1.1 [three-byte-order]
+
+
+def read_basic_header(data: bytes, at: int) -> tuple[int, int, int]:
+    """Give format, chunk stream and the offset after the basic header at `at`: §5.3.1.1 [forms].
+
+    Raises IndexError if `data` ends within it; the reader then waits for more.
+    """
+    fmt, low = data[at] >> 6, data[at] & 0x3F
+    if low >= 2:
+        return fmt, low, at + 1
+    if low == 0:
+        return fmt, data[at + 1] + 64, at + 2
+    return fmt, data[at + 1] + (data[at + 2] << 8) + 64, at + 3  # §5.3.1.1 [three-byte-order]

@@ -1,0 +1,220 @@
+"""From chunks back to messages, however the bytes were cut on their way.
+
+Implements RTMP 1.0 §5.3.  Feed it what the transport delivers and take what is complete:
+
+    >>> reader = ChunkReader()
+    >>> header = bytes.fromhex("03 0003e8 000005 08 01000000")
+    >>> reader.feed(header + b"he")
+    []
+    >>> reader.feed(b"llo")
+    [Message(type_id=8, timestamp=1000, stream_id=1, payload=b'hello')]
+
+Only the part of a header is ever kept back; payload goes straight into its message, so the work
+is proportional to the bytes, whatever the size of the pieces.
+"""
+
+from struct import Struct
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.chunk_header import (
+    DEFAULT_CHUNK_SIZE,
+    EXTENDED,
+    MESSAGE_HEADER_LENGTHS,
+    read_basic_header,
+)
+from rtmplite.rtmp.control import Abort, SetChunkSize
+from rtmplite.rtmp.message import MAX_PAYLOAD, TIMESTAMP_MASK, Message, MessageType
+
+# Own design: what one peer may make us remember.  A Flash client opens about five chunk streams
+# for each of its message streams.
+MAX_STREAMS: Final = 4096
+FREE_MESSAGES: Final = 512  # that one feed may give, however small they are ...
+BYTES_PER_MESSAGE: Final = 8  # ... and beyond that, the mean size which we still believe
+
+_TWO_WORDS: Final = Struct(">II").unpack_from  # basic header's last byte, time; length, type
+_WORD: Final = Struct(">I").unpack_from
+_STREAM_ID: Final = Struct("<I").unpack_from
+
+
+class _Incoming:
+    """One chunk stream as its receiver sees it: the last header, and a message under way."""
+
+    __slots__ = ("delta", "extended", "length", "partial", "stream_id", "timestamp", "type_id")
+
+    def __init__(self) -> None:
+        self.timestamp = 0  # ms, absolute
+        self.delta = 0  # ms, what the last time field said, absolute or not
+        self.extended = False
+        self.length = 0
+        self.type_id = 0
+        self.stream_id = 0
+        self.partial = bytearray()
+
+
+class ChunkReader:
+    """One direction of a connection, as its receiver sees it: §5.3.
+
+    `bytes_received` counts everything fed, as an Acknowledgement will report it (§5.4.3);
+    `max_message` is the longest payload accepted, in bytes, and half of what may lie unfinished.
+    """
+
+    def __init__(self, max_message: int = MAX_PAYLOAD, max_streams: int = MAX_STREAMS) -> None:
+        self.chunk_size = DEFAULT_CHUNK_SIZE
+        self.bytes_received = 0
+        self._max_message, self._max_streams = max_message, max_streams
+        self._streams: dict[int, _Incoming] = {}
+        self._kept = b""  # the beginning of a header
+        self._stream = _Incoming()  # whose chunk we are in
+        self._left = 0  # bytes, still missing of that chunk
+        self._unfinished = 0  # bytes, in all partial messages
+
+    def feed(self, data: bytes | memoryview) -> list[Message]:
+        """Take bytes from the transport, give the messages that they complete.
+
+        Set Chunk Size and Abort are obeyed here, at once (§5.4 [at-once]), and given all the same.
+        Raises RemoteError when the peer breaks the rules; nothing read later would make sense.
+        """
+        self.bytes_received += len(data)
+        data = self._kept + data if self._kept else bytes(data)
+        self._kept = b""
+        messages: list[Message] = []
+        most = FREE_MESSAGES + len(data) // BYTES_PER_MESSAGE
+        at, end = 0, len(data)
+        while at < end:
+            if self._left == 0:
+                body = self._header(data, at)
+                if body < 0:
+                    self._kept = data[at:]
+                    break
+                at = body
+            stream = self._stream
+            payload = data[at : at + self._left]
+            at += len(payload)
+            self._left -= len(payload)
+            if len(payload) != stream.length:
+                payload = self._collect(stream, payload)
+                if len(payload) != stream.length:
+                    continue
+            message = Message(stream.type_id, stream.timestamp, stream.stream_id, payload)
+            messages.append(message)
+            if message.type_id <= MessageType.ABORT:
+                self._obey(message)
+            if len(messages) > most:
+                raise RemoteError("a flood of tiny messages")
+        return messages
+
+    def _header(self, data: bytes, at: int) -> int:
+        """Read a chunk header, give where its data begins, or -1 if the header is not all there."""
+        low = data[at] & 0x3F
+        if low >= 2:
+            fmt, chunk_stream_id, at = data[at] >> 6, low, at + 1
+        else:
+            try:
+                fmt, chunk_stream_id, at = read_basic_header(data, at)
+            except IndexError:
+                return -1
+        stream = self._streams.get(chunk_stream_id)
+        if fmt == 3:
+            if stream is None:
+                raise RemoteError(f"chunk stream {chunk_stream_id} begins with type 3")
+            return self._repeated(stream, data, at)
+        return self._explicit(stream, fmt, chunk_stream_id, data, at)
+
+    def _explicit(
+        self, stream: _Incoming | None, fmt: int, chunk_stream_id: int, data: bytes, at: int
+    ) -> int:
+        """Read a header of type 0, 1 or 2, whose fields begin at `at`: §5.3.1.2."""
+        after = at + MESSAGE_HEADER_LENGTHS[fmt]
+        if after > len(data):
+            return -1
+        time = _WORD(data, at - 1)[0] & 0xFFFFFF
+        extended = time == EXTENDED  # §5.3.1.3 [extended-when-full]
+        if extended:
+            if after + 4 > len(data):
+                return -1
+            time = _WORD(data, after)[0]
+        if stream is None:
+            stream = self._open(chunk_stream_id, fmt)
+        before = stream.length, stream.type_id
+        if fmt < 2:  # §5.3.1.2.5 [length-is-of-message]
+            _, rest = _TWO_WORDS(data, at - 1)
+            stream.length, stream.type_id = rest >> 8, rest & 0xFF
+            if stream.length > self._max_message:
+                raise RemoteError(f"a message of {stream.length} bytes")
+        stream.extended = extended
+        # For the rest of a message type 3 is but a SHOULD (§5.3.1.2.4): an equal header goes on.
+        if not stream.partial or before != (stream.length, stream.type_id):
+            self._drop(stream)
+            stream.delta = time
+            if fmt == 0:
+                stream.timestamp = time  # §5.3.1.2.1 [type-0-absolute]
+                stream.stream_id = _STREAM_ID(data, at + 7)[0]
+            else:
+                stream.timestamp = (stream.timestamp + time) & TIMESTAMP_MASK
+        self._begin_chunk(stream)
+        return after + 4 if extended else after
+
+    def _repeated(self, stream: _Incoming, data: bytes, at: int) -> int:
+        """Read what may follow the basic header of a type 3, at `at`: §5.3.1.2.4, §5.3.1.3.
+
+        The extended time must be there again (RTMP Errata §5.1), but some peers leave it out.
+        Four bytes that are neither the time nor the delta are payload: Field §"Type 3 without
+        extended timestamp".
+        """
+        timestamp = stream.timestamp
+        if not stream.partial:  # a new message: §5.3.1.2.4 [type-3-repeats-delta]
+            timestamp = (timestamp + stream.delta) & TIMESTAMP_MASK
+        if stream.extended:  # §5.3.1.3 [extended-on-type-3]
+            found = data[at : at + 4]
+            wanted = stream.delta.to_bytes(4, "big"), timestamp.to_bytes(4, "big")
+            if found in wanted:
+                at += 4
+            elif len(found) < 4 and any(each.startswith(found) for each in wanted):
+                return -1
+        stream.timestamp = timestamp
+        self._begin_chunk(stream)
+        return at
+
+    def _open(self, chunk_stream_id: int, fmt: int) -> _Incoming:
+        """Meet a chunk stream; its first header should be of type 0: §5.3.1.2.1.
+
+        Type 1 is taken for message stream 0, because librtmp begins chunk stream 2 with it:
+        Field §"Chunk stream begun with type 1".
+        """
+        if fmt == 2:
+            raise RemoteError(f"chunk stream {chunk_stream_id} begins with type 2")
+        if len(self._streams) >= self._max_streams:
+            raise RemoteError(f"more than {self._max_streams} chunk streams")
+        stream = self._streams[chunk_stream_id] = _Incoming()
+        return stream
+
+    def _begin_chunk(self, stream: _Incoming) -> None:
+        self._stream = stream
+        self._left = min(stream.length - len(stream.partial), self.chunk_size)
+
+    def _collect(self, stream: _Incoming, piece: bytes) -> bytes:
+        """Add a piece of a message; give the whole payload, or nothing yet (b"")."""
+        stream.partial += piece
+        self._unfinished += len(piece)
+        if self._unfinished > 2 * self._max_message:
+            raise RemoteError("too many unfinished messages")
+        if len(stream.partial) < stream.length:
+            return b""
+        payload = bytes(stream.partial)
+        self._drop(stream)
+        return payload
+
+    def _drop(self, stream: _Incoming) -> None:
+        self._unfinished -= len(stream.partial)
+        stream.partial.clear()
+
+    def _obey(self, message: Message) -> None:
+        """Do what a message of type 1 or 2 says: §5.4.1, §5.4.2."""
+        if message.type_id == MessageType.SET_CHUNK_SIZE:
+            size = SetChunkSize.parse(message.payload).size
+            self.chunk_size = size  # §5.4.1 [size-until-further-notice]
+        elif message.type_id == MessageType.ABORT:
+            aborted = self._streams.get(Abort.parse(message.payload).chunk_stream_id)
+            if aborted is not None:
+                self._drop(aborted)  # §5.4.2 [abort-discards]

@@ -1,0 +1,99 @@
+"""Commands: a name, a number to answer to, an object, and any further arguments.
+
+Implements RTMP 1.0 §7.1.1 and §7.2, with RTMP Errata §7.2 for type 17.
+
+    >>> play = Command("play", 4.0, None, ("seed",)).message(stream_id=1)
+    >>> Command.parse(play)
+    Command(name='play', transaction_id=4.0, object=None, args=('seed',))
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp.message import Message, MessageType
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One call, or one answer to a call: §7.1.1.
+
+    `transaction_id` is 0 where no answer is wanted; `object` is what the texts call the command
+    object, None for null; `args` are the values after it.
+    """
+
+    name: str
+    transaction_id: float = 0.0
+    object: Value = None
+    args: tuple[Value, ...] = ()
+
+    @classmethod
+    def parse(cls, message: Message) -> Self:
+        """Read a message of type 20, or of type 17 with its leading zero: RTMP Errata §7.2.
+
+        A missing number reads as 0 and a missing object as null, since some clients send only a
+        name.  Raises RemoteError if there is no name, the AMF is broken, or the type is another.
+        """
+        payload: bytes | memoryview = message.payload
+        if message.type_id == MessageType.COMMAND_AMF3:
+            if payload[:1] != b"\x00":
+                raise RemoteError("a type 17 command in an unknown format")
+            payload = memoryview(payload)[1:]
+        elif message.type_id != MessageType.COMMAND:
+            raise RemoteError(f"message type {message.type_id} is no command")
+        values = amf0.decode(payload)
+        name = values[0] if values else None
+        number = values[1] if len(values) > 1 else 0.0
+        if not isinstance(name, str) or not isinstance(number, float):
+            raise RemoteError("a command begins with its name and its number")
+        return cls(name, number, values[2] if len(values) > 2 else None, tuple(values[3:]))
+
+    def __bytes__(self) -> bytes:
+        return amf0.encode(self.name, self.transaction_id, self.object, *self.args)
+
+    def message(
+        self,
+        stream_id: int = 0,
+        timestamp: int = 0,
+        type_id: int = MessageType.COMMAND,
+    ) -> Message:
+        """Wrap the command for a message stream: §7.1.1, or RTMP Errata §7.2 for type 17.
+
+        Raises LocalError for any other type.
+        """
+        match type_id:
+            case MessageType.COMMAND:
+                return Message(MessageType.COMMAND, timestamp, stream_id, bytes(self))
+            case MessageType.COMMAND_AMF3:
+                return Message(type_id, timestamp, stream_id, b"\x00" + bytes(self))
+            case _:
+                raise LocalError(f"message type {type_id} is no command")
+
+
+def result(transaction_id: float, object: Value = None, *args: Value) -> Command:
+    """Answer a call that went well: §7.2.1.2.
+
+    For createStream the object is None and the first argument the new stream's number (§7.2.1.3).
+    """
+    return Command("_result", transaction_id, object, args)
+
+
+def error(transaction_id: float, reason: RemoteError, object: Value = None) -> Command:
+    """Answer a call that went wrong, `reason` saying how: §7.2.1.2."""
+    return Command("_error", transaction_id, object, (_information(reason),))
+
+
+def on_status(level: str, code: str, description: str, **extra: Value) -> Command:
+    """Report on a message stream, as §7.2.2 shows: `level` is status, warning or error.
+
+    `extra` members follow, such as `details` and `clientid`.
+    """
+    information: dict[str, Value] = {"level": level, "code": code, "description": description}
+    return Command("onStatus", 0.0, None, (information | extra,))
+
+
+def _information(reason: RemoteError) -> dict[str, Value]:
+    """The three members of an information object: §7.2.2."""
+    return {"level": reason.level, "code": reason.code, "description": reason.description}

@@ -1,0 +1,46 @@
+"""The RTMP message: what chunks carry, what the rest of RTMP talks about.
+
+Implements RTMP 1.0 §6.1, read with RTMP Errata §7: the header shown there is never on the wire
+as drawn; the chunk stream and RTMFP each map its fields in their own way.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+MAX_PAYLOAD: Final = 0xFFFFFF  # bytes, what 24 bits of length can say: RTMP Errata §7
+TIMESTAMP_MASK: Final = 0xFFFFFFFF  # milliseconds wrap here: RTMP 1.0 §4
+
+
+class MessageType(IntEnum):
+    """The message types in use, from §5.4, §6.2 and §7.1."""
+
+    SET_CHUNK_SIZE = 1
+    ABORT = 2
+    ACKNOWLEDGEMENT = 3
+    USER_CONTROL = 4
+    WINDOW_ACKNOWLEDGEMENT_SIZE = 5
+    SET_PEER_BANDWIDTH = 6
+    AUDIO = 8
+    VIDEO = 9
+    DATA_AMF3 = 15
+    SHARED_OBJECT_AMF3 = 16
+    COMMAND_AMF3 = 17
+    DATA = 18
+    SHARED_OBJECT = 19
+    COMMAND = 20
+    AGGREGATE = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: §6.1.1 and §6.1.2.
+
+    `type_id` is 0 to 255, known to `MessageType` or not; `timestamp` is in milliseconds modulo
+    2**32; `stream_id` names the message stream, 0 being the connection itself.
+    """
+
+    type_id: int
+    timestamp: int
+    stream_id: int
+    payload: bytes
