@@ -1,0 +1,105 @@
+"""The people of a message: From, To, Contact, Route, Record-Route and their like.
+
+Implements RFC 3261 §20.10, §20.20, §20.30, §20.34 and §20.39, with `name-addr` of §25.1.
+
+    >>> bob = Address.parse('"Bob" <sip:bob@biloxi.example.com;lr>;tag=a6c85cf')
+    >>> bob.display, bob.uri.user, bob.tag
+    ('Bob', 'bob', 'a6c85cf')
+"""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from p2psip.errors import RemoteError
+from p2psip.sip.grammar import quote, split, split_list, text_of, unquote
+from p2psip.sip.params import Params, find, parse_params, put, write_params
+from p2psip.sip.uri import Uri
+
+# Bare letters beyond ASCII are an error that many phones make and that harms nobody.
+_TOKENS: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~ \t\u0080-\U0010ffff]*+")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"[ \t]*+', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URI with a display name and header parameters (§25.1 `name-addr`, `addr-spec`).
+
+    `display` is unquoted; `params` keep their quotes, and `param` takes them off.
+    """
+
+    uri: Uri
+    display: str = ""
+    params: Params = ()
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview | str) -> Self:
+        """Read one address, or the "*" of a Contact (§25.1).
+
+        Raises RemoteError; also where a bare URI would need brackets: without them the
+        parameters are the header's, and a question mark is refused (§20.10).
+        """
+        text = text_of(data).strip()
+        if text == "*":
+            return cls(Uri("", opaque="*"))
+        first, *rest = split(text, ";")
+        display, bracket, tail = _cut_at_bracket(first)
+        if bracket:
+            spec, _, junk = tail.partition(">")
+            if junk or not (_TOKENS.fullmatch(display) or _QUOTED.fullmatch(display)):
+                raise RemoteError("Bad Address")
+        elif "?" in first or "," in first:
+            raise RemoteError("Address Needs Angle Brackets")
+        else:
+            display, spec = "", first
+        return cls(Uri.parse(spec), unquote(display.strip()), parse_params(rest) if rest else ())
+
+    @classmethod
+    def parse_list(cls, data: bytes | memoryview | str) -> tuple[Self, ...]:
+        """Read a comma-separated list (§7.3.1).  Raises RemoteError."""
+        return tuple(cls.parse(value) for value in split_list(text_of(data)))
+
+    def __str__(self) -> str:
+        if self.is_star:
+            return "*"
+        display = quote(self.display) + " " if self.display else ""
+        return f"{display}<{self.uri}>{write_params(self.params)}"
+
+    @property
+    def is_star(self) -> bool:
+        """Whether this is the Contact that stands for all bindings (§10.2.2)."""
+        return self.uri.opaque == "*"
+
+    @property
+    def tag(self) -> str | None:
+        """The dialog's name for this side, None before it has one (§19.3)."""
+        return find(self.params, "tag")
+
+    def with_tag(self, tag: str) -> Self:
+        """A copy with this tag (§19.3)."""
+        return self.with_param("tag", tag)
+
+    def param(self, name: str) -> str | None:
+        """A header parameter, unquoted: "" when it has no value, None when absent (§7.3.1)."""
+        return find(self.params, name)
+
+    def with_param(self, name: str, value: str | None) -> Self:
+        """A copy with a header parameter set (§7.3.1)."""
+        return self.replace(params=put(self.params, name, value))
+
+    def replace(self, **fields: Any) -> Self:
+        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        return dataclasses.replace(self, **fields)
+
+
+def _cut_at_bracket(text: str) -> tuple[str, str, str]:
+    """Part a name-addr before its "<", which a quoted display name may hold as well."""
+    if not text.startswith('"'):
+        return text.partition("<")
+    found = _QUOTED.match(text)
+    end = found.end() if found else 0
+    return text[:end], text[end : end + 1], text[end + 1 :]
+
+
+STAR: Final = Address(Uri("", opaque="*"))  # "Contact: *": §10.2.2

@@ -1,0 +1,158 @@
+"""Messages made from messages: responses, the ACK of a failure, CANCEL.
+
+Implements RFC 3261 §8.2.6, §9.1, §17.1.1.3 and §21.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+
+MAX_FORWARDS: Final = 70  # hops: §8.1.1.6
+
+# Source: RFC 3261 §21, and for each other code the RFC that registered it.
+REASONS: Final[dict[int, str]] = {
+    100: "Trying",
+    180: "Ringing",
+    181: "Call Is Being Forwarded",
+    182: "Queued",
+    183: "Session Progress",
+    199: "Early Dialog Terminated",
+    200: "OK",
+    202: "Accepted",
+    204: "No Notification",
+    300: "Multiple Choices",
+    301: "Moved Permanently",
+    302: "Moved Temporarily",
+    305: "Use Proxy",
+    380: "Alternative Service",
+    400: "Bad Request",
+    401: "Unauthorized",
+    402: "Payment Required",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    407: "Proxy Authentication Required",
+    408: "Request Timeout",
+    410: "Gone",
+    412: "Conditional Request Failed",
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    415: "Unsupported Media Type",
+    416: "Unsupported URI Scheme",
+    417: "Unknown Resource-Priority",
+    420: "Bad Extension",
+    421: "Extension Required",
+    422: "Session Interval Too Small",
+    423: "Interval Too Brief",
+    428: "Use Identity Header",
+    429: "Provide Referrer Identity",
+    430: "Flow Failed",
+    433: "Anonymity Disallowed",
+    436: "Bad Identity-Info",
+    437: "Unsupported Certificate",
+    438: "Invalid Identity Header",
+    439: "First Hop Lacks Outbound Support",
+    440: "Max-Breadth Exceeded",
+    469: "Bad Info Package",
+    470: "Consent Needed",
+    480: "Temporarily Unavailable",
+    481: "Call/Transaction Does Not Exist",
+    482: "Loop Detected",
+    483: "Too Many Hops",
+    484: "Address Incomplete",
+    485: "Ambiguous",
+    486: "Busy Here",
+    487: "Request Terminated",
+    488: "Not Acceptable Here",
+    489: "Bad Event",
+    491: "Request Pending",
+    493: "Undecipherable",
+    494: "Security Agreement Required",
+    500: "Server Internal Error",
+    501: "Not Implemented",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Server Time-out",
+    505: "Version Not Supported",
+    513: "Message Too Large",
+    555: "Push Notification Service Not Supported",
+    580: "Precondition Failure",
+    600: "Busy Everywhere",
+    603: "Decline",
+    604: "Does Not Exist Anywhere",
+    606: "Not Acceptable",
+    607: "Unwanted",
+}
+
+_FORM_DIALOGS: Final = frozenset({"INVITE", "SUBSCRIBE", "NOTIFY", "REFER"})
+
+
+def response_to(
+    request: Request,
+    status: int,
+    reason: str | None = None,
+    *,
+    to_tag: str | None = None,
+    headers: Iterable[tuple[str, object]] = (),
+    body: bytes = b"",
+    content_type: str | None = None,
+) -> Response:
+    """The response to a request, with what §8.2.6.2 copies into it.
+
+    `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
+    what `salvage` returns: headers that are missing or malformed are copied as they are.
+    """
+    copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
+    fields = Headers(copied)
+    if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
+        fields = fields.with_("To", f"{to};tag={to_tag}")
+    if content_type is not None:
+        fields = fields.append("Content-Type", content_type)
+    for name, value in headers:
+        fields = fields.append(name, value)
+    return Response(status, REASONS.get(status, "") if reason is None else reason, fields, body)
+
+
+def ack_for(invite: Request, response: Response) -> Request:
+    """The ACK by which the transaction answers a final response other than 2xx (§17.1.1.3).
+
+    Raises LocalError for any other response: the ACK of a 2xx is the dialog's (§13.2.2.4).
+    """
+    if response.status < 300:
+        raise LocalError(f"a {response.status} is not acknowledged by the transaction")
+    ack = _same_hop(invite, "ACK")
+    return ack.replace(headers=ack.headers.with_("To", *response.headers.values("To")))
+
+
+def cancel_for(invite: Request) -> Request:
+    """The CANCEL of a request that is still pending (§9.1)."""
+    return _same_hop(invite, "CANCEL")
+
+
+def _same_hop(invite: Request, method: str) -> Request:
+    """A request that follows `invite` to its next hop, in its transaction's name."""
+    fields: list[tuple[str, object]] = [("Via", invite.via), ("Max-Forwards", MAX_FORWARDS)]
+    fields += [pair for pair in invite.headers if pair[0] in ("Route", "From", "To", "Call-ID")]
+    fields.append(("CSeq", f"{invite.cseq.number} {method}"))
+    return Request(method, invite.uri, Headers(fields))
+
+
+def _copied(method: str, status: int) -> frozenset[str]:
+    """The names to copy: §8.2.6.2; §8.2.6.1 for a 100; §12.1.1 where a dialog may begin."""
+    names = {"Via", "From", "To", "Call-ID", "CSeq"}
+    if status == 100:
+        names.add("Timestamp")
+    elif status < 300 and method in _FORM_DIALOGS:
+        names.add("Record-Route")
+    return frozenset(names)
+
+
+def _has_no_tag(request: Request) -> bool:
+    try:
+        return request.to.tag is None
+    except RemoteError:
+        return False

@@ -1,0 +1,143 @@
+"""The smallest pieces of SIP's grammar: tokens, quoted strings, lists, numbers, hosts.
+
+Implements RFC 3261 §25.1.
+
+Everything here takes and gives `str`.  Octets become text by UTF-8 with surrogate
+escapes, so that a header in some older encoding passes through unchanged.  Every
+pattern is possessive or a single character class: no input makes one backtrack.
+"""
+
+import re
+from ipaddress import AddressValueError, IPv6Address
+from typing import Final
+
+from p2psip.errors import RemoteError
+
+MAX_VALUES: Final = 72  # of one header; Max-Forwards starts at 70: §8.1.1.6
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in the field
+_QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_PAIR: Final = re.compile(r"\\(.)", re.DOTALL)
+# What a separator may hide in, or the separator itself; an open quote or bracket runs to the end.
+_SKIP: Final = re.compile(r'"(?:[^"\\]++|\\.)*+("?)|<[^>]*+(>?)|[,;]', re.DOTALL)
+
+
+def text_of(data: bytes | memoryview | str) -> str:
+    """Octets as text, losslessly: RFC 3261 §7.3.1 makes opaque values UTF-8."""
+    return data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """The inverse of `text_of`; raises UnicodeEncodeError for what it cannot have made.
+
+    Own design: the other half of the pair.
+    """
+    return text.encode("utf-8", "surrogateescape")
+
+
+def is_token(text: str) -> bool:
+    """Whether `text` is a `token`: §25.1."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def is_quoted(text: str) -> bool:
+    """Whether `text` is one whole `quoted-string`: §25.1."""
+    return _QUOTED.fullmatch(text) is not None
+
+
+def quote(text: str) -> str:
+    """`text` as a `quoted-string` (§25.1).
+
+    >>> print(quote('Bob "the builder"'))
+    "Bob \\"the builder\\""
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def unquote(text: str) -> str:
+    """What a `quoted-string` says (§25.1); any other text is returned as it is."""
+    if not is_quoted(text):
+        return text
+    return _PAIR.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Cut at each "," or ";" that is outside of quotes and angle brackets (§7.3.1).
+
+    Pieces lose their outer white space and may be empty.  Raises RemoteError when a
+    quote or bracket never closes.
+    """
+    if '"' not in text and "<" not in text:
+        return [piece.strip() for piece in text.split(separator)]
+    pieces, start = [], 0
+    for found in _SKIP.finditer(text):
+        if found[0] == separator:
+            pieces.append(text[start : found.start()].strip())
+            start = found.end()
+        elif found[1] == "" or found[2] == "":
+            raise RemoteError("Unbalanced Quotes")
+    pieces.append(text[start:].strip())
+    return pieces
+
+
+def split_list(text: str) -> list[str]:
+    """The values of a comma-separated header (§7.3.1), at most `MAX_VALUES`.
+
+    Raises RemoteError for an empty value, as RFC 4475 §3.1.2.1 wants.
+    """
+    values = split(text, ",")
+    if len(values) > MAX_VALUES:
+        raise RemoteError("Message Too Large", 513)
+    if "" in values:
+        raise RemoteError("Empty Header Value")
+    return values
+
+
+def number(text: str, maximum: int) -> int:
+    """A decimal number up to `maximum`; leading zeros are fine (RFC 4475 §3.1.1.1).
+
+    Raises RemoteError for anything else, without ever converting a huge text.
+    """
+    digits = text.lstrip("0") or text[-1:]
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(maximum)):
+        raise RemoteError("Bad Number")
+    if (value := int(digits)) > maximum:
+        raise RemoteError("Number Out Of Range")
+    return value
+
+
+def host_port(text: str) -> tuple[str, int | None]:
+    """`hostport` of §25.1: the host in lower case, IPv6 without brackets, and the port.
+
+    White space around the colon, which Via allows, is tolerated; a caller who must not
+    allow it checks first.  The three colons of RFC 5118 §4.10 are read as two.
+    """
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        rest = rest.strip()
+        host = _ipv6(host) if closed and rest[:1] in ("", ":") else ""
+        colon, port = rest[:1], rest[1:].strip()
+    else:
+        host, colon, port = text.partition(":")
+        host, port = host.rstrip().lower(), port.lstrip()
+        host = host if _HOST_NAME.fullmatch(host) else ""
+    if not host:
+        raise RemoteError("Bad Host")
+    return host, number(port, 65535) if colon else None
+
+
+def bracketed(host: str) -> str:
+    """`host` as it stands in a URI or Via: an IPv6 address gets its brackets (§25.1)."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _ipv6(text: str) -> str:
+    text = text.lower().replace(":::", "::")
+    try:
+        IPv6Address(text)
+    except AddressValueError as error:
+        raise RemoteError("Bad IPv6 Address") from error
+    if "%" in text:  # a zone means nothing to anybody but its sender
+        raise RemoteError("Bad IPv6 Address")
+    return text

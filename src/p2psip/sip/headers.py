@@ -1,0 +1,197 @@
+"""The header section of a message: an ordered, immutable multimap of raw values.
+
+Implements RFC 3261 §7.3, with the compact forms of §7.3.3.
+
+    >>> headers = Headers([("v", "SIP/2.0/UDP host"), ("SUBJECT", "lunch"), ("X-Mood", "good")])
+    >>> headers["via"], headers.get("x-mood"), "Route" in headers
+    ('SIP/2.0/UDP host', 'good', False)
+    >>> list(headers.without("s").append("Supported", "path, gruu"))[-1]
+    ('Supported', 'path, gruu')
+    >>> headers.with_("Allow", "INVITE, ACK").all("Allow")
+    ('INVITE', 'ACK')
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Self, overload
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.grammar import is_token, split
+
+MAX_HEADERS: Final = 256  # lines; a request that went 70 hops has some 90
+
+
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
+# Header fields that hold a comma-separated list: §20, and the registry that grew from it.
+LISTS: Final = frozenset(
+    _names("""Accept Accept-Encoding Accept-Language Alert-Info Allow Allow-Events Call-Info Contact
+    Content-Encoding Content-Language Error-Info History-Info In-Reply-To P-Asserted-Identity
+    P-Preferred-Identity Path Proxy-Require Reason Record-Route Require Route Security-Client
+    Security-Server Security-Verify Service-Route Supported Unsupported Via Warning""")
+)
+
+_OTHERS: Final = _names("""
+    Authentication-Info Authorization Call-ID Content-Disposition Content-Length
+    Content-Type CSeq Date Event Expires From Identity Join Max-Forwards MIME-Version Min-Expires
+    Min-SE Organization Privacy Priority Proxy-Authenticate Proxy-Authorization RAck Refer-To
+    Referred-By Replaces Reply-To Request-Disposition Retry-After RSeq Server Session-Expires
+    SIP-ETag SIP-If-Match Subject Subscription-State Timestamp To User-Agent
+    WWW-Authenticate""")
+
+# §7.3.3 and §20; then RFC 6665 §8.2, RFC 3515 §2.1, RFC 4028 §4 and others of the registry.
+_COMPACT: Final = {
+    "c": "Content-Type",
+    "e": "Content-Encoding",
+    "f": "From",
+    "i": "Call-ID",
+    "k": "Supported",
+    "l": "Content-Length",
+    "m": "Contact",
+    "s": "Subject",
+    "t": "To",
+    "v": "Via",
+    "o": "Event",
+    "u": "Allow-Events",
+    "r": "Refer-To",
+    "b": "Referred-By",
+    "x": "Session-Expires",
+    "d": "Request-Disposition",
+    "y": "Identity",
+}
+
+_CANONICAL: Final = (
+    {name: name for name in (*LISTS, *_OTHERS)}
+    | {name.lower(): name for name in (*LISTS, *_OTHERS)}
+    | _COMPACT
+)
+
+
+def canonical(name: str) -> str:
+    """The long form as the RFCs write it; an unknown name as it is (§7.3.3).
+
+    Raises LocalError when `name` is no token, which could smuggle a header line.
+    """
+    known = _CANONICAL.get(name) or _CANONICAL.get(name.lower())
+    if not known and not is_token(name):
+        raise LocalError(f"{name!r} is not a header name")
+    return known or name
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Headers:
+    """Header lines in order; names are canonical, values are as they came (§7.3.1).
+
+    A value may be given as any object that `str` turns into its text.
+    """
+
+    fields: tuple[tuple[str, str], ...]
+
+    def __init__(self, fields: Iterable[tuple[str, object]] = ()) -> None:
+        self._set(tuple((canonical(name), str(value)) for name, value in fields))
+
+    @classmethod
+    def parse_lines(cls, lines: Iterable[str]) -> Self:
+        """Read unfolded lines (§7.3.1).  Raises RemoteError for one that is no header."""
+        fields: list[tuple[str, str]] = []
+        for line in lines:
+            name, colon, value = line.partition(":")
+            known = _CANONICAL.get(name)
+            if known is None:
+                name = name.rstrip(" \t")
+                known = _CANONICAL.get(name.lower())
+                if known is None and not (colon and is_token(name)):
+                    raise RemoteError("Bad Header Line")
+            fields.append((known or name, value.strip(" \t")))
+        if len(fields) > MAX_HEADERS:
+            raise RemoteError("Message Too Large", 513)
+        return cls._of(tuple(fields))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __getitem__(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value, or `default` (§7.3.1)."""
+        return next(iter(self.values(name)), default)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The value of every line of this name, commas untouched (§7.3.1)."""
+        known = _CANONICAL.get(name) or _CANONICAL.get(name.lower())
+        if known is not None:
+            return tuple([value for key, value in self.fields if key == known])
+        wanted = name.lower()
+        return tuple([value for key, value in self.fields if key.lower() == wanted])
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every single value; the lists of §7.3.1 are taken apart at their commas.
+
+        Empty values are left out.  Raises RemoteError where quotes do not balance.
+        """
+        lines = self.values(name)
+        if _CANONICAL.get(name.lower()) not in LISTS:
+            return lines
+        return tuple(value for line in lines for value in split(line, ",") if value)
+
+    def with_(self, name: str, *values: object) -> Self:
+        """A copy with exactly these values, where the old ones stood or at the end (§7.3.1)."""
+        name = canonical(name)
+        new = tuple((name, str(value)) for value in values)
+        place = self._place(name)
+        rest = self.without(name).fields
+        return self._of(rest[:place] + new + rest[place:])
+
+    def without(self, *names: str) -> Self:
+        """A copy without any line of these names (§7.3.1)."""
+        unwanted = {canonical(name).lower() for name in names}
+        return self._of(tuple(pair for pair in self.fields if pair[0].lower() not in unwanted))
+
+    def without_first(self, name: str) -> Self:
+        """A copy without the topmost value, as a proxy takes off its Via or Route (§16.7)."""
+        return self.with_(name, *self.all(name)[1:])
+
+    def prepend(self, name: str, value: object) -> Self:
+        """A copy with a new topmost value of this name (§16.6 says where)."""
+        name = canonical(name)
+        place = self._place(name) if name in self else 0
+        return self._of((*self.fields[:place], (name, str(value)), *self.fields[place:]))
+
+    def append(self, name: str, value: object) -> Self:
+        """A copy with one more line at the end (§7.3.1)."""
+        return self._of((*self.fields, (canonical(name), str(value))))
+
+    def _place(self, name: str) -> int:
+        """Where the first line of this canonical name stands, or where a new one goes."""
+        wanted = name.lower()
+        keys = [key.lower() for key, _ in self.fields]
+        return keys.index(wanted) if wanted in keys else len(keys)
+
+    @classmethod
+    def _of(cls, fields: tuple[tuple[str, str], ...]) -> Self:
+        """Wrap names that are canonical already."""
+        self = cls.__new__(cls)
+        self._set(fields)
+        return self
+
+    def _set(self, fields: tuple[tuple[str, str], ...]) -> None:
+        object.__setattr__(self, "fields", fields)
+
+
+NO_HEADERS: Final = Headers()

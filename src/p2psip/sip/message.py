@@ -1,0 +1,255 @@
+"""Requests and responses: read from a datagram, written to the wire.
+
+Implements RFC 3261 §7 and §18.3.
+
+    >>> request = parse_message(
+    ...     b"OPTIONS sip:bob@biloxi.com SIP/2.0\\r\\n"
+    ...     b"v: SIP/2.0/UDP pc33.atlanta.com;branch=z9hG4bKhjhs8ass877\\r\\n"
+    ...     b"CSeq: 63104 OPTIONS\\r\\n\\r\\n"
+    ... )
+    >>> request.uri.host, request.via.host, request.cseq.number
+    ('biloxi.com', 'pc33.atlanta.com', 63104)
+
+Content-Length belongs to framing, not to meaning: reading removes it from the headers,
+and writing always adds the right one.
+"""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.grammar import bytes_of, is_token, number, text_of
+from p2psip.sip.headers import NO_HEADERS, Headers
+from p2psip.sip.uri import Uri
+from p2psip.sip.views import CSeq, Views
+
+__all__ = [
+    "CSeq",
+    "Message",
+    "Request",
+    "Response",
+    "check_request",
+    "check_response",
+    "parse_message",
+    "salvage",
+]
+
+VERSION: Final = "SIP/2.0"
+MAX_BODY: Final = 2**31 - 1  # octets that any Content-Length may announce; framing sets less
+
+# The methods of the RFCs: of any other, a CSeq that disagrees proves nothing but that
+# the method is unknown (RFC 4475 §3.1.2.18).
+METHODS: Final = frozenset(
+    {"INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "REGISTER", "PRACK", "SUBSCRIBE", "NOTIFY"}
+    | {"PUBLISH", "INFO", "REFER", "MESSAGE", "UPDATE"}
+)
+SCHEMES: Final = frozenset({"sip", "sips", "tel"})
+
+_FOLD: Final = re.compile(r"\r\n[ \t]++")
+_VERSION: Final = re.compile(r"(?i:SIP)/[0-9]++\.[0-9]++")
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Views):
+    """A request (§7.1); its typed headers are the properties of `Views`."""
+
+    method: str
+    uri: Uri
+    headers: Headers = NO_HEADERS
+    body: bytes = b""
+
+    def __bytes__(self) -> bytes:
+        """The message on the wire; raises LocalError where a value holds a line break."""
+        start = f"{self.method} {self.uri} {VERSION}"
+        if not is_token(self.method) or start.count(" ") != 2:
+            raise LocalError(f"not a request line: {start!r}")
+        return _write(start, self.headers, self.body)
+
+    def replace(self, **fields: Any) -> Self:
+        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        return dataclasses.replace(self, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Response(Views):
+    """A response (§7.2), `status` 100 to 699; typed headers are the properties of `Views`."""
+
+    status: int
+    reason: str
+    headers: Headers = NO_HEADERS
+    body: bytes = b""
+
+    def __bytes__(self) -> bytes:
+        """The message on the wire; raises LocalError where a value holds a line break."""
+        if not 100 <= self.status <= 699:
+            raise LocalError(f"{self.status} is not a SIP status code")
+        return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
+
+    def replace(self, **fields: Any) -> Self:
+        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        return dataclasses.replace(self, **fields)
+
+
+Message = Request | Response
+
+
+def parse_message(data: bytes | memoryview) -> Message:
+    """Read the one message of a datagram (§18.3).
+
+    Octets after the announced body are dropped; without Content-Length the body is all
+    the rest.  Raises RemoteError: 400, or 505 for another version of SIP, or 513.
+    """
+    head, end, body = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")
+    if not end:
+        raise RemoteError("Missing Empty Line")
+    start, *lines = _unfold(head)
+    if start[:4].upper() == "SIP/":
+        return Response(*_status_line(start), *_content(lines, body))
+    return Request(*_request_line(start), *_content(lines, body))
+
+
+def content_length(headers: Headers) -> int | None:
+    """The announced size of the body, None when it is not (§20.14).
+
+    Raises RemoteError for what is no number, and for two that differ (RFC 4475 §3.3.9).
+    """
+    sizes = {number(value, MAX_BODY) for value in headers.values("Content-Length")}
+    if len(sizes) > 1:
+        raise RemoteError("Two Content-Lengths")
+    return sizes.pop() if sizes else None
+
+
+def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
+    """Refuse a request that no element could serve; every typed view of it is then safe.
+
+    Raises RemoteError: 400 for mandatory headers (§8.1.1) that are missing, repeated or
+    malformed, for URI headers in the Request-URI (§19.1.1) and for a CSeq of another
+    method; 501 if that method is unknown as well; 416 for a scheme not in `schemes`
+    (§8.2.2.1).  Max-Forwards and tags may be missing: RFC 4475 §3.4.1.
+    """
+    _touch(request)
+    _ = request.max_forwards, request.routes
+    if request.cseq.method != request.method:
+        if request.method not in METHODS:
+            raise RemoteError("Not Implemented", 501)
+        raise RemoteError("CSeq Of Another Method")
+    if request.uri.headers:
+        raise RemoteError("Headers In Request-URI")
+    if request.uri.scheme not in schemes:
+        raise RemoteError("Unsupported URI Scheme", 416)
+
+
+def check_response(response: Response) -> None:
+    """Refuse a response that cannot be used and so is to be dropped (§8.1.3).
+
+    Raises RemoteError; afterwards every typed view of the response is safe.
+    """
+    _touch(response)
+
+
+def salvage(data: bytes | memoryview) -> Request | None:
+    """What is left of a request that `parse_message` refused, enough to answer it.
+
+    Own design: §8.2.6 copies five headers into a response, and RFC 4475 wants broken
+    requests answered.  Header lines that make no sense are left out; the body is empty,
+    the URI a stand-in if it was the broken part.  None for a response, for an ACK, which
+    is never answered, and where no Via says whom to answer.
+    """
+    head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
+    try:
+        start, *lines = _unfold(head)
+        method, _, rest = start.partition(" ")
+        if not (is_token(method) and rest) or method == "ACK":
+            return None
+        kept = [line for line in lines if _is_for_a_reply(line)]
+        request = Request(method, _uri_or_stand_in(rest), Headers.parse_lines(kept))
+        _ = request.via
+    except RemoteError:
+        return None
+    return request
+
+
+def _touch(message: Message) -> None:
+    """Parse the views that any element relies on."""
+    _ = message.via, message.from_, message.to, message.call_id, message.cseq
+    _ = message.contacts, message.record_routes
+
+
+def _is_for_a_reply(line: str) -> bool:
+    try:
+        (name, _), *_rest = Headers.parse_lines([line])
+    except RemoteError:
+        return False
+    return name in ("Via", "From", "To", "Call-ID", "CSeq", "Timestamp")
+
+
+def _uri_or_stand_in(rest: str) -> Uri:
+    try:
+        return Uri.parse(rest.split(" ", 1)[0])
+    except RemoteError:
+        return Uri(host="invalid")
+
+
+def _unfold(head: bytes) -> list[str]:
+    """The start line and the header lines, each continued line joined (§7.3.1).
+
+    A line break that is not CRLF is refused: others might read another header there.
+    """
+    text = text_of(head)
+    if "\r\n " in text or "\r\n\t" in text:
+        text = _FOLD.sub(" ", text)
+    lines = text.split("\r\n")
+    if not text.count("\r") == text.count("\n") == len(lines) - 1:
+        raise RemoteError("Bare Line Break")
+    return lines
+
+
+def _request_line(line: str) -> tuple[str, Uri]:
+    """Method and URI of §7.1, single spaces between: RFC 4475 §3.1.2.8 to §3.1.2.10."""
+    method, _, rest = line.partition(" ")
+    uri, _, version = rest.partition(" ")
+    if not is_token(method):
+        raise RemoteError("Bad Request Line")
+    _check_version(version)
+    return method, Uri.parse(uri)
+
+
+def _status_line(line: str) -> tuple[int, str]:
+    """Status and reason of §7.2; a missing space before no reason is let pass."""
+    version, _, rest = line.partition(" ")
+    _check_version(version)
+    status = number(rest[:3], 699)
+    if status < 100 or rest[3:4].strip(" "):
+        raise RemoteError("Bad Status Line")
+    return status, rest[4:]
+
+
+def _check_version(version: str) -> None:
+    if version.upper() != VERSION:
+        if _VERSION.fullmatch(version):
+            raise RemoteError("Version Not Supported", 505)
+        raise RemoteError("Bad SIP Version")
+
+
+def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
+    headers = Headers.parse_lines(lines)
+    length = content_length(headers)
+    if length is None:
+        return headers, rest
+    if length > len(rest):
+        raise RemoteError("Body Shorter Than Content-Length")
+    return headers.without("Content-Length"), rest[:length]
+
+
+def _write(start: str, headers: Headers, body: bytes) -> bytes:
+    """Join a message; a line break inside of anything would forge a header: §7.3.1."""
+    lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
+    head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
+    if not head.count("\r") == head.count("\n") == len(lines) + 3:
+        raise LocalError("a line break inside of a header")
+    try:
+        return bytes_of(head) + body
+    except UnicodeEncodeError as error:
+        raise LocalError("a header that no octets stand for") from error

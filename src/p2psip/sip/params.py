@@ -1,0 +1,72 @@
+"""Parameters behind a semicolon, as headers write them: `;tag=88a;lr;text="a;b"`.
+
+Implements RFC 3261 §7.3.1 and `generic-param` of §25.1.
+
+A value is kept as it was written, quotes included, so that a proxy forwards what it
+got; `get` gives its meaning.  Names are compared without regard to case.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.grammar import is_quoted, is_token, quote, unquote
+
+Params = tuple[tuple[str, str | None], ...]
+
+MAX_PARAMS: Final = 40  # of one value; the richest Contact headers in the field have some 20
+
+_HOST_OR_TOKEN: Final = re.compile(r'[^\x00-\x20"<>,;\x7f]*+')
+
+
+def parse_params(pieces: Iterable[str]) -> Params:
+    """Read what stood between the semicolons (§25.1).
+
+    Raises RemoteError for an empty piece (RFC 4475 §3.1.2.1) or a value that is neither
+    quoted nor free of separators.
+    """
+    params: list[tuple[str, str | None]] = []
+    for piece in pieces:
+        name, equals, value = piece.partition("=")
+        name, value = name.rstrip(), value.lstrip()
+        if not is_token(name) or not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
+            raise RemoteError("Bad Parameter")
+        params.append((name, value if equals else None))
+    if len(params) > MAX_PARAMS:
+        raise RemoteError("Too Many Parameters")
+    return tuple(params)
+
+
+def find(params: Params, name: str) -> str | None:
+    """The meaning of a parameter: "" when it has no value, None when absent (§7.3.1).
+
+    >>> find((("lr", None), ("text", '"a;b"')), "TEXT")
+    'a;b'
+    """
+    wanted = name.lower()
+    for key, value in params:
+        if key.lower() == wanted:
+            return unquote(value) if value else ""
+    return None
+
+
+def put(params: Params, name: str, value: str | None) -> Params:
+    """Replace a parameter where it stands, or append it; quote the value if it needs it (§25.1)."""
+    if value is not None and not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
+        value = quote(value)
+    wanted, new = name.lower(), (name, value)
+    if any(key.lower() == wanted for key, _ in params):
+        return tuple(new if pair[0].lower() == wanted else pair for pair in params)
+    return (*params, new)
+
+
+def drop(params: Params, *names: str) -> Params:
+    """Leave out every parameter of these names (§7.3.1)."""
+    unwanted = {name.lower() for name in names}
+    return tuple(pair for pair in params if pair[0].lower() not in unwanted)
+
+
+def write_params(params: Params) -> str:
+    """The parameters with their semicolons (§25.1)."""
+    return "".join(f";{name}" if value is None else f";{name}={value}" for name, value in params)

@@ -1,0 +1,197 @@
+"""SIP, SIPS and tel URIs: who is meant, and where to ask.
+
+Implements RFC 3261 §19.1 and the URIs of §25.1.
+
+    >>> uri = Uri.parse("sip:%61lice@Example.COM:5070;transport=tcp;lr")
+    >>> uri.user, uri.host, uri.port, uri.param("transport"), uri.param("lr")
+    ('alice', 'example.com', 5070, 'tcp', '')
+    >>> print(uri.without_params("lr").replace(port=None))
+    sip:alice@example.com;transport=tcp
+
+User, password, parameters and headers are held unescaped, and escaped again when
+written: `%` has no other meaning here, and is undone exactly once (RFC 4475 §3.1.1.3).
+"""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import quote, unquote_to_bytes
+
+from p2psip.errors import RemoteError
+from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
+from p2psip.sip.params import MAX_PARAMS, Params, drop, find
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
+_NEVER_IN_A_URI: Final = re.compile(r'[\x00-\x20"<>\x7f]')
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# Characters that stand for themselves beside letters, digits and "_.-~": §25.1.
+_MARK: Final = "!*'()"
+_USER_SAFE: Final = _MARK + "&=+$,;?/"
+_PASSWORD_SAFE: Final = _MARK + "&=+$,"
+_PARAM_SAFE: Final = _MARK + "[]/:&+$"
+_HEADER_SAFE: Final = _MARK + "[]/?:+$"
+
+# Parameters whose presence alone tells two URIs apart: §19.1.4 and its examples.
+_TELLING: Final = ("user", "ttl", "method", "maddr", "transport")
+
+
+@dataclass(frozen=True, slots=True)
+class Uri:
+    """A URI of any scheme; only sip, sips and tel are looked into (§19.1.1).
+
+    `host` is in lower case and without brackets; `port` is None unless written.  For tel
+    the number is in `opaque` and in `user`; any other scheme is all `opaque`.
+    """
+
+    scheme: str = "sip"
+    user: str | None = None
+    password: str | None = None
+    host: str = ""
+    port: int | None = None
+    params: Params = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    opaque: str = ""
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview | str) -> Self:
+        """Read one URI without surrounding white space or brackets (§25.1).
+
+        Raises RemoteError when it is not one.
+        """
+        text = text_of(data)
+        scheme, colon, rest = text.partition(":")
+        if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
+            raise RemoteError("Bad URI")
+        scheme = scheme.lower()
+        if scheme in ("sip", "sips"):
+            return cls._parse_sip(scheme, rest)
+        if scheme == "tel":  # RFC 3966 §3
+            subscriber, *params = rest.split(";")
+            number = _unescape(subscriber)
+            return cls(scheme, user=number, params=_parse_params(params), opaque=number)
+        return cls(scheme, opaque=rest)
+
+    @classmethod
+    def _parse_sip(cls, scheme: str, rest: str) -> Self:
+        # A user may hold ";" and "?" but never "@": RFC 4475 §3.1.1.9.
+        userinfo, at, tail = rest.partition("@")
+        user, colon, password = userinfo.partition(":") if at else ("", "", "")
+        if at and not user:
+            raise RemoteError("Empty User In URI")
+        tail, question, headers = (tail if at else rest).partition("?")
+        hostport, *params = tail.split(";")
+        host, port = host_port(hostport)
+        return cls(
+            scheme,
+            _unescape(user) if at else None,
+            _unescape(password) if colon else None,
+            host,
+            port,
+            _parse_params(params) if params else (),
+            _parse_headers(headers) if question else (),
+        )
+
+    def __str__(self) -> str:
+        params = "".join(
+            f";{quote(name, _PARAM_SAFE, errors='surrogateescape')}"
+            + ("" if value is None else f"={quote(value, _PARAM_SAFE, errors='surrogateescape')}")
+            for name, value in self.params
+        )
+        if self.scheme == "tel":
+            return f"tel:{_escape(self.opaque, _PARAM_SAFE)}{params}"
+        if self.opaque:
+            return f"{self.scheme}:{self.opaque}" if self.scheme else self.opaque
+        user = ""
+        if self.user is not None:
+            user = _escape(self.user, _USER_SAFE)
+            if self.password is not None:
+                user += ":" + _escape(self.password, _PASSWORD_SAFE)
+            user += "@"
+        port = "" if self.port is None else f":{self.port}"
+        headers = "&".join(
+            f"{_escape(name, _HEADER_SAFE)}={_escape(value, _HEADER_SAFE)}"
+            for name, value in self.headers
+        )
+        question = "?" if headers else ""
+        return f"{self.scheme}:{user}{bracketed(self.host)}{port}{params}{question}{headers}"
+
+    def __bytes__(self) -> bytes:
+        return bytes_of(str(self))
+
+    def param(self, name: str) -> str | None:
+        """A URI parameter: "" when it has no value, None when absent (§19.1.1)."""
+        return find(self.params, name)
+
+    def with_params(self, **values: str | None) -> Self:
+        """A copy with these parameters set; None sets one without a value (§19.1.1)."""
+        kept = drop(self.params, *values)
+        return self.replace(params=kept + tuple(values.items()))
+
+    def without_params(self, *names: str) -> Self:
+        """A copy without these parameters (§19.1.1)."""
+        return self.replace(params=drop(self.params, *names))
+
+    def replace(self, **fields: Any) -> Self:
+        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        return dataclasses.replace(self, **fields)
+
+
+def equivalent(a: Uri, b: Uri) -> bool:
+    """Whether two URIs name the same resource by the rules of §19.1.4.
+
+    >>> equivalent(Uri.parse("sip:carol@chicago.com"), Uri.parse("sip:carol@Chicago.com;new=5"))
+    True
+    """
+    if (a.scheme, a.user, a.password, a.port, a.opaque) != (
+        (b.scheme, b.user, b.password, b.port, b.opaque)
+    ) or a.host.lower() != b.host.lower():
+        return False
+    mine, yours = ({k.lower(): (v or "").lower() for k, v in uri.params} for uri in (a, b))
+    if any(mine[name] != yours[name] for name in mine.keys() & yours.keys()):
+        return False
+    if any((name in mine) != (name in yours) for name in _TELLING):
+        return False
+    return _header_set(a) == _header_set(b)
+
+
+def _header_set(uri: Uri) -> list[tuple[str, str]]:
+    return sorted((name.lower(), value) for name, value in uri.headers)
+
+
+def _escape(text: str, safe: str) -> str:
+    return quote(text, safe, errors="surrogateescape")
+
+
+def _unescape(text: str) -> str:
+    if "%" not in text:
+        return text
+    if _BAD_ESCAPE.search(text):
+        raise RemoteError("Bad Escape In URI")
+    return text_of(unquote_to_bytes(bytes_of(text)))
+
+
+def _parse_params(pieces: list[str]) -> Params:
+    if len(pieces) > MAX_PARAMS:
+        raise RemoteError("Too Many Parameters")
+    params: list[tuple[str, str | None]] = []
+    for piece in pieces:
+        name, equals, value = piece.partition("=")
+        if not name:
+            raise RemoteError("Bad URI Parameter")
+        params.append((_unescape(name), _unescape(value) if equals else None))
+    return tuple(params)
+
+
+def _parse_headers(text: str) -> tuple[tuple[str, str], ...]:
+    pieces = text.split("&")
+    if len(pieces) > MAX_VALUES:
+        raise RemoteError("Too Many URI Headers")
+    headers = []
+    for piece in pieces:
+        name, equals, value = piece.partition("=")
+        if not (name and equals):
+            raise RemoteError("Bad URI Header")
+        headers.append((_unescape(name), _unescape(value)))
+    return tuple(headers)

@@ -1,0 +1,94 @@
+"""Via: the way a request came, and so the way its responses go.
+
+Implements RFC 3261 §20.42 and §18.2, with rport of RFC 3581 §3.
+
+    >>> via = Via.parse("SIP/2.0/UDP pc33.atlanta.com:5066;branch=z9hG4bK776;rport")
+    >>> via.transport, via.host, via.port, via.branch, via.has_rport, via.rport
+    ('UDP', 'pc33.atlanta.com', 5066, 'z9hG4bK776', True, None)
+    >>> print(via.with_param("rport", "9988").with_param("received", "192.0.2.1"))
+    SIP/2.0/UDP pc33.atlanta.com:5066;branch=z9hG4bK776;rport=9988;received=192.0.2.1
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Self
+
+from p2psip.errors import RemoteError
+from p2psip.sip.grammar import bracketed, host_port, is_token, number, split, split_list, text_of
+from p2psip.sip.params import Params, find, parse_params, put, write_params
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """One hop: how it sent, and where it wants the response (§20.42).
+
+    `transport` is in upper case, `host` in lower case and without brackets.
+    """
+
+    transport: str
+    host: str
+    port: int | None = None
+    params: Params = ()
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview | str) -> Self:
+        """Read one `via-parm` of §25.1, white space anywhere.  Raises RemoteError.
+
+        Any version is read, so that a request of version 7.0 can be answered 505.
+        """
+        first, *rest = split(text_of(data), ";")
+        protocol, *more = first.split("/", 2)
+        if protocol.strip().upper() != "SIP" or len(more) != 2 or not is_token(more[0].strip()):
+            raise RemoteError("Bad Via")
+        transport, *sent_by = more[1].split(None, 1)[:2] or [""]
+        if not is_token(transport) or not sent_by:
+            raise RemoteError("Bad Via")
+        host, port = host_port(sent_by[0].strip())
+        return cls(transport.upper(), host, port, parse_params(rest) if rest else ())
+
+    @classmethod
+    def parse_list(cls, data: bytes | memoryview | str) -> tuple[Self, ...]:
+        """Read the hops of one header line, topmost first (§20.42).  Raises RemoteError."""
+        return tuple(cls.parse(value) for value in split_list(text_of(data)))
+
+    def __str__(self) -> str:
+        port = "" if self.port is None else f":{self.port}"
+        params = write_params(self.params)
+        return f"SIP/2.0/{self.transport} {bracketed(self.host)}{port}{params}"
+
+    @property
+    def branch(self) -> str | None:
+        """The transaction's name; None from an RFC 2543 client (§8.1.1.7)."""
+        return find(self.params, "branch")
+
+    @property
+    def received(self) -> str | None:
+        """The address it really came from, without brackets (§18.2.1, RFC 5118 §4.5)."""
+        value = find(self.params, "received")
+        return value.strip("[]").lower() if value else value
+
+    @property
+    def has_rport(self) -> bool:
+        """Whether the client asked for its port, answered or not (RFC 3581 §3)."""
+        return find(self.params, "rport") is not None
+
+    @property
+    def rport(self) -> int | None:
+        """The port it really came from, once a server has said so (RFC 3581 §4).
+
+        Raises RemoteError when it is no port number.
+        """
+        value = find(self.params, "rport")
+        return number(value, 65535) if value else None
+
+    def param(self, name: str) -> str | None:
+        """A parameter, unquoted: "" when it has no value, None when absent (§20.42)."""
+        return find(self.params, name)
+
+    def with_param(self, name: str, value: str | None) -> Self:
+        """A copy with a parameter set, in its old place if it had one (§18.2.1)."""
+        return self.replace(params=put(self.params, name, value))
+
+    def replace(self, **fields: Any) -> Self:
+        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        return dataclasses.replace(self, **fields)

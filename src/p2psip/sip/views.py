@@ -1,0 +1,141 @@
+"""What the headers of a message mean: typed views, parsed when first asked for.
+
+Implements RFC 3261 §20, one header a property.
+
+Most messages pass through an element that looks at four or five of their headers, so
+nothing is parsed before it is needed, and never twice.  A malformed value raises
+RemoteError (400) from its view alone.
+"""
+
+from functools import cached_property
+from typing import Final, NamedTuple, Self
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.grammar import is_token, number, text_of
+from p2psip.sip.headers import Headers
+from p2psip.sip.via import Via
+
+MAX_CSEQ: Final = 2**32 - 1  # what a receiver takes: §20.16
+MAX_EXPIRES: Final = 2**32 - 1  # s: §20.19
+DEFAULT_EXPIRES: Final = 3600  # s, what a malformed interval counts as: §10.2
+
+
+class CSeq(NamedTuple):
+    """A request's number in its dialog, and its method (§20.16)."""
+
+    number: int
+    method: str
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview | str) -> Self:
+        """Read a CSeq value; raises RemoteError (§20.16)."""
+        digits, *method = text_of(data).split(None, 1)[:2] or [""]
+        if not (method and is_token(method[0].rstrip())):
+            raise RemoteError("Bad CSeq")
+        return cls(number(digits, MAX_CSEQ), method[0].rstrip())
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.method}"
+
+
+class Views:
+    """Typed headers for whoever has `headers`; each view is kept once it is parsed."""
+
+    headers: Headers
+
+    @cached_property
+    def vias(self) -> tuple[Via, ...]:
+        """All hops, the latest first (§20.42).  Raises RemoteError."""
+        return tuple(via for line in self.headers.values("Via") for via in Via.parse_list(line))
+
+    @property
+    def via(self) -> Via:
+        """The latest hop (§18.1.2, §18.2.1).  Raises RemoteError, also when there is none."""
+        if not self.vias:
+            raise RemoteError("Missing Via")
+        return self.vias[0]
+
+    @cached_property
+    def from_(self) -> Address:
+        """Who asks (§20.20).  Raises RemoteError."""
+        return Address.parse(self._only("From"))
+
+    @cached_property
+    def to(self) -> Address:
+        """Who is asked for (§20.39).  Raises RemoteError."""
+        return Address.parse(self._only("To"))
+
+    @cached_property
+    def call_id(self) -> str:
+        """The name of the call, compared octet by octet (§20.8).  Raises RemoteError."""
+        value = self._only("Call-ID")
+        if len(value.split(None, 1)) != 1:
+            raise RemoteError("Bad Call-ID")
+        return value
+
+    @cached_property
+    def cseq(self) -> CSeq:
+        """The number and method of the request (§20.16).  Raises RemoteError."""
+        return CSeq.parse(self._only("CSeq"))
+
+    @cached_property
+    def contacts(self) -> tuple[Address, ...]:
+        """Where to reach the sender from now on (§20.10).  Raises RemoteError."""
+        return self._addresses("Contact")
+
+    @cached_property
+    def routes(self) -> tuple[Address, ...]:
+        """The proxies still to visit (§20.34).  Raises RemoteError."""
+        return self._addresses("Route")
+
+    @cached_property
+    def record_routes(self) -> tuple[Address, ...]:
+        """The proxies that want to see the dialog, the latest first (§20.30).
+
+        Raises RemoteError.
+        """
+        return self._addresses("Record-Route")
+
+    @cached_property
+    def max_forwards(self) -> int | None:
+        """How many hops are left (§20.22); None from an RFC 2543 client.
+
+        Raises RemoteError, also above 255.
+        """
+        if "Max-Forwards" not in self.headers:
+            return None
+        return number(self._only("Max-Forwards"), 255)
+
+    @property
+    def content_type(self) -> str:
+        """`type/subtype` in lower case without parameters; "" when none is given (§20.15)."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    @property
+    def expires(self) -> int | None:
+        """Seconds (§20.19); None when absent, `DEFAULT_EXPIRES` when malformed."""
+        value = self.headers.get("Expires")
+        return None if value is None else seconds(value)
+
+    def _only(self, name: str) -> str:
+        values = self.headers.values(name)
+        if len(values) != 1:
+            raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
+        return values[0]
+
+    def _addresses(self, name: str) -> tuple[Address, ...]:
+        lines = self.headers.values(name)
+        return tuple(address for line in lines for address in Address.parse_list(line))
+
+
+def seconds(text: str) -> int:
+    """An expiry interval: what is malformed or too large counts as 3600 s (§10.2).
+
+    >>> seconds("60"), seconds("Tue, 1 Apr"), seconds("280297596632815")
+    (60, 3600, 3600)
+    """
+    try:
+        return number(text, MAX_EXPIRES)
+    except RemoteError:
+        return DEFAULT_EXPIRES
