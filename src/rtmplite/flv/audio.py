@@ -1,0 +1,134 @@
+"""Audio tags: one byte tells the codec and what it sounds like, AAC needs a second.
+
+Implements FLV 10.1 §E.4.2.1.  A media path that never looks deeper has `is_sequence_header`,
+which works on the raw payload.
+
+    >>> AudioTag.parse(bytes.fromhex("b2 3689"))
+    AudioTag(sound_format=11, sound_rate=0, sound_size=1, sound_type=0, aac_packet_type=None, \
+data=b'6\\x89')
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Self
+
+from rtmplite.errors import LocalError, RemoteError
+
+
+class SoundFormat(IntEnum):
+    """The codecs: §E.4.2.1."""
+
+    LINEAR_PCM_PLATFORM_ENDIAN = 0
+    ADPCM = 1
+    MP3 = 2
+    LINEAR_PCM_LITTLE_ENDIAN = 3
+    NELLYMOSER_16_KHZ_MONO = 4
+    NELLYMOSER_8_KHZ_MONO = 5
+    NELLYMOSER = 6
+    G711_A_LAW = 7
+    G711_MU_LAW = 8
+    EXTENDED = 9  # reserved there; a FourCC follows: E-RTMP v2 §"Enhanced Audio"
+    AAC = 10
+    SPEEX = 11
+    MP3_8_KHZ = 14
+    DEVICE_SPECIFIC = 15
+
+
+class SoundRate(IntEnum):
+    """The sampling rates that two bits can name: §E.4.2.1."""
+
+    KHZ_5_5 = 0
+    KHZ_11 = 1
+    KHZ_22 = 2
+    KHZ_44 = 3
+
+
+class SoundSize(IntEnum):
+    """Bits a sample, of no meaning for compressed formats: §E.4.2.1."""
+
+    BITS_8 = 0
+    BITS_16 = 1
+
+
+class SoundType(IntEnum):
+    """One channel or two: §E.4.2.1."""
+
+    MONO = 0
+    STEREO = 1
+
+
+class AacPacketType(IntEnum):
+    """What an AAC tag holds: §E.4.2.1."""
+
+    SEQUENCE_HEADER = 0
+    RAW = 1
+
+
+# Source: §E.4.2.1, the fixed setting that a Speex tag shall have, whatever its real rate.
+SPEEX_HEADER: Final = bytes((SoundFormat.SPEEX << 4 | SoundSize.BITS_16 << 1,))
+
+_EXTENDED_SEQUENCE_START: Final = SoundFormat.EXTENDED << 4  # E-RTMP v2 §"Enhanced Audio"
+
+
+@dataclass(frozen=True, slots=True)
+class AudioTag:
+    """The body of an audio tag or message: §E.4.2.1.
+
+    The four fields are numbers as on the wire, the enumerations of this module name them;
+    `aac_packet_type` is None unless the format is AAC; `data` is the codec's own.
+    """
+
+    sound_format: int
+    sound_rate: int
+    sound_size: int
+    sound_type: int
+    aac_packet_type: int | None
+    data: bytes
+
+    @classmethod
+    def parse(cls, payload: bytes | memoryview) -> Self:
+        """Read an audio payload: §E.4.2.1.
+
+        Raises RemoteError if it is empty, is AAC without its second byte, or announces a FourCC
+        (E-RTMP v2 §"Enhanced Audio").
+        """
+        if not payload:
+            raise RemoteError("an empty audio tag")
+        first, packet_type, start = payload[0], None, 1
+        sound_format = first >> 4
+        if sound_format == SoundFormat.EXTENDED:
+            raise RemoteError("enhanced audio has no AudioTagHeader")
+        if sound_format == SoundFormat.AAC:
+            if len(payload) < 2:
+                raise RemoteError("an AAC tag of one byte")
+            packet_type, start = payload[1], 2
+        return cls(
+            sound_format,
+            first >> 2 & 3,
+            first >> 1 & 1,
+            first & 1,
+            packet_type,
+            bytes(payload[start:]),
+        )
+
+    def __bytes__(self) -> bytes:
+        first = (
+            self.sound_format << 4 | self.sound_rate << 2 | self.sound_size << 1 | self.sound_type
+        )
+        if (self.sound_format == SoundFormat.AAC) != (self.aac_packet_type is not None):
+            raise LocalError("AAC, and nothing else, has an AACPacketType")
+        if self.aac_packet_type is None:
+            return bytes((first,)) + self.data
+        return bytes((first, self.aac_packet_type)) + self.data
+
+
+def is_sequence_header(payload: bytes | memoryview) -> bool:
+    """Tell whether a decoder needs this before any sound: §E.4.2.1 for AAC.
+
+    For a codec named by FourCC: E-RTMP v2 §"Enhanced Audio".
+    """
+    if len(payload) < 2:
+        return False
+    if payload[0] >> 4 == SoundFormat.AAC:
+        return payload[1] == AacPacketType.SEQUENCE_HEADER
+    return payload[0] == _EXTENDED_SEQUENCE_START

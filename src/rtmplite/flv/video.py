@@ -1,0 +1,124 @@
+"""Video tags: one byte tells kind of frame and codec, AVC needs four more.
+
+Implements FLV 10.1 §E.4.3.1.  `is_key_frame` and `is_sequence_header` work on the raw payload,
+for a media path that never looks deeper, and know the FourCC codecs as well.
+
+    >>> tag = VideoTag(FrameType.KEY, CodecId.AVC, AvcPacketType.NALU, -40, b"...")
+    >>> bytes(tag).hex(" ")
+    '17 01 ff ff d8 2e 2e 2e'
+    >>> is_key_frame(bytes(tag)), is_sequence_header(bytes(tag))
+    (True, False)
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Self
+
+from rtmplite.errors import LocalError, RemoteError
+
+
+class FrameType(IntEnum):
+    """What a frame depends on: §E.4.3.1."""
+
+    KEY = 1
+    INTER = 2
+    DISPOSABLE_INTER = 3
+    GENERATED_KEY = 4
+    INFO_OR_COMMAND = 5
+
+
+class CodecId(IntEnum):
+    """The codecs: §E.4.3.1."""
+
+    SORENSON_H263 = 2
+    SCREEN_VIDEO = 3
+    ON2_VP6 = 4
+    ON2_VP6_ALPHA = 5
+    SCREEN_VIDEO_2 = 6
+    AVC = 7
+
+
+class AvcPacketType(IntEnum):
+    """What an AVC tag holds: §E.4.3.1."""
+
+    SEQUENCE_HEADER = 0
+    NALU = 1
+    END_OF_SEQUENCE = 2
+
+
+_EXTENDED: Final = 0x80  # the flag IsExHeader: E-RTMP v1 §"Defining Additional Video Codecs"
+_EXTENDED_FRAMES: Final = (1, 3)  # CodedFrames, CodedFramesX, of the same section
+
+
+@dataclass(frozen=True, slots=True)
+class VideoTag:
+    """The body of a video tag or message: §E.4.3.1.
+
+    `avc_packet_type` is None unless the codec is AVC; `composition_time` is in ms, signed, what
+    to add to the tag's time to get the picture's; `data` is the codec's own (§E.4.3.2 for AVC).
+    """
+
+    frame_type: int
+    codec_id: int
+    avc_packet_type: int | None
+    composition_time: int
+    data: bytes
+
+    @classmethod
+    def parse(cls, payload: bytes | memoryview) -> Self:
+        """Read a video payload: §E.4.3.1.
+
+        An info frame has one byte of data and no AVC fields, even for AVC (§E.4.3.1, VideoTagBody).
+        Raises RemoteError if the payload is too short or announces a FourCC.
+        """
+        if not payload:
+            raise RemoteError("an empty video tag")
+        frame_type, codec_id = payload[0] >> 4, payload[0] & 0x0F
+        if payload[0] & _EXTENDED:
+            raise RemoteError("enhanced video has no VideoTagHeader")
+        if codec_id != CodecId.AVC or frame_type == FrameType.INFO_OR_COMMAND:
+            return cls(frame_type, codec_id, None, 0, bytes(payload[1:]))
+        if len(payload) < 5:
+            raise RemoteError(f"an AVC tag of {len(payload)} bytes")
+        time = int.from_bytes(payload[2:5], "big", signed=True)
+        return cls(frame_type, codec_id, payload[1], time, bytes(payload[5:]))
+
+    def __bytes__(self) -> bytes:
+        first = self.frame_type << 4 | self.codec_id
+        avc = self.codec_id == CodecId.AVC and self.frame_type != FrameType.INFO_OR_COMMAND
+        if avc != (self.avc_packet_type is not None):
+            raise LocalError("AVC frames, and nothing else, have an AVCPacketType")
+        if self.avc_packet_type is None:
+            return bytes((first,)) + self.data
+        if not -(1 << 23) <= self.composition_time < 1 << 23:
+            raise LocalError(f"a composition time of {self.composition_time} ms")
+        time = self.composition_time.to_bytes(3, "big", signed=True)
+        return bytes((first, self.avc_packet_type)) + time + self.data
+
+
+def is_key_frame(payload: bytes | memoryview) -> bool:
+    """Tell whether a player can begin with this: §E.4.3.1.
+
+    A sequence header is marked like a key frame and is not one: it has no picture.  For a codec
+    named by FourCC: E-RTMP v1 §"Defining Additional Video Codecs".
+    """
+    if len(payload) < 2:
+        return False
+    first = payload[0]
+    if first & _EXTENDED:
+        return first >> 4 & 7 == FrameType.KEY and first & 0x0F in _EXTENDED_FRAMES
+    if first >> 4 != FrameType.KEY:
+        return False
+    return first & 0x0F != CodecId.AVC or payload[1] == AvcPacketType.NALU
+
+
+def is_sequence_header(payload: bytes | memoryview) -> bool:
+    """Tell whether a decoder needs this before any picture: §E.4.3.1 for AVC.
+
+    For a codec named by FourCC: E-RTMP v1 §"Defining Additional Video Codecs".
+    """
+    if len(payload) < 2:
+        return False
+    if payload[0] & _EXTENDED:
+        return payload[0] & 0x0F == 0 and payload[0] >> 4 & 7 != FrameType.INFO_OR_COMMAND
+    return payload[0] & 0x0F == CodecId.AVC and payload[1] == AvcPacketType.SEQUENCE_HEADER
