@@ -1,0 +1,189 @@
+"""Child processes for tests: started in a folder of their own, polled until ready, always stopped.
+
+Nothing here sleeps for a fixed time to be safe: every wait polls a condition that can be seen
+(a port that answers, a line in the log) and gives up with the tail of the log in the message.
+"""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Self, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.02
+PORTS = range(20000, 32000, 4)  # below Linux's ephemeral ports, so no client socket takes one first
+SYSTEM_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin"  # for servers
+
+_handed_out: set[int] = set()
+
+
+def require(binary: str, package: str) -> str:
+    """The full path of `binary`; without it the test skips, or fails where CI is set.
+
+    `package` is the Debian package to name. CI promises all peers, so there a skip would be a lie.
+    """
+    path = shutil.which(binary, path=SYSTEM_PATH)
+    if path is None:
+        missing = f"{binary} is not installed: apt-get install {package}, or make peers"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return path
+
+
+def free_port() -> int:
+    """A loopback port free for UDP and TCP, as is its successor; no two calls give the same."""
+    for port in random.sample(PORTS, len(PORTS)):
+        if port not in _handed_out and all(map(_is_free, (port, port + 1))):
+            _handed_out.add(port)
+            return port
+    raise RuntimeError("no free port left for a test peer")
+
+
+def _is_free(port: int) -> bool:
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True
+
+
+def tcp_answers(port: int) -> bool:
+    """True once somebody accepts TCP connections on this loopback port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def udp_is_bound(port: int) -> bool:
+    """True once some process holds this loopback UDP port; nothing is sent to it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def wait_until(
+    condition: Callable[[], T], *, what: str, timeout: float = 10.0, log: Path | None = None
+) -> T:
+    """Poll `condition` until it is true and return its value; fail after `timeout` seconds."""
+    end = time.monotonic() + timeout
+    while True:
+        if value := condition():
+            return value
+        if time.monotonic() > end:
+            pytest.fail(f"waited {timeout:g} s in vain: {what}\n{tail(log) if log else ''}")
+        time.sleep(POLL_SECONDS)
+
+
+def tail(log: Path, lines: int = 40) -> str:
+    """The last `lines` lines of a log, or a note that there is none."""
+    if not log.is_file():
+        return f"({log.name} was never written)"
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+
+
+class Process:
+    """One child process; its output goes to `log` and it lives in `folder`.
+
+    A subclass builds the command line and overrides `is_ready`. Used as a context manager it is
+    ready inside the block and gone, with all its own children, after it.
+    """
+
+    def __init__(self, folder: Path, argv: Iterable[str | Path] = ()) -> None:
+        """Keep `argv` for `start`; a subclass may set it later in its own way."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.argv = [str(word) for word in argv]
+        self.log = folder / f"{folder.name}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, timeout: float = 10.0) -> Self:
+        """Start it and return when `is_ready` says so."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.argv,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that stop() reaches workers it forks
+            )
+        self.wait_until(self.is_ready, what=f"{self.folder.name} to be ready", timeout=timeout)
+        return self
+
+    def is_ready(self) -> object:
+        """Truthy when the process can be used; the base class asks for nothing."""
+        return True
+
+    def wait_until(self, condition: Callable[[], T], *, what: str, timeout: float = 10.0) -> T:
+        """Like the function, but fails at once when the process has ended."""
+
+        def alive_and_true() -> T:
+            code = self.child.poll()
+            if not (value := condition()) and code is not None:
+                pytest.fail(f"{self.folder.name} ended with {code}, awaiting {what}\n{self.tail()}")
+            return value
+
+        return wait_until(alive_and_true, what=what, timeout=timeout, log=self.log)
+
+    @property
+    def child(self) -> "subprocess.Popen[bytes]":
+        """The running process; asking before `start` is a mistake of the test."""
+        assert self.process is not None, f"{self.folder.name} was not started"
+        return self.process
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self.log.read_text(errors="replace") if self.log.is_file() else ""
+
+    def tail(self, lines: int = 40) -> str:
+        """The last lines of its log, for failure messages."""
+        return tail(self.log, lines)
+
+    def finish(self, timeout: float = 30.0) -> int:
+        """Wait until it ends by itself; its exit code."""
+        try:
+            return self.child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{self.folder.name} still runs after {timeout:g} s\n{self.tail()}")
+
+    def stop(self, timeout: float = 5.0) -> int:
+        """Ask it to end, then make it; the exit code (negative: the signal)."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        _kill_group(self.process.pid)
+        return self.process.wait()
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it, however the block ended."""
+        self.stop()
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
