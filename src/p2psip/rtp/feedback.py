@@ -1,0 +1,177 @@
+"""What a receiver of pictures asks for: a packet again, or a whole picture.
+
+Implements RFC 4585 §6.1, with the Full Intra Request of RFC 5104 §4.3.1.
+
+    >>> Nack.of(1, 2, lost=[9, 10, 65535, 0]).lost()
+    (9, 10, 65535, 0)
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp import rtcp_frame
+from p2psip.rtp.rtcp_frame import PSFB, RTPFB
+
+GENERIC_NACK: Final = 1  # Source: §6.2, the message type under RTPFB
+PICTURE_LOSS: Final = 1  # Source: §6.3, under PSFB
+FULL_INTRA: Final = 4  # Source: RFC 5104 §4.3.1, under PSFB
+_SOURCES: Final = struct.Struct("!II")
+_NACK: Final = struct.Struct("!HH")
+_FIR: Final = struct.Struct("!IB3x")
+
+
+@dataclass(frozen=True, slots=True)
+class Nack:
+    """Packets of `media_ssrc` that did not come: §6.2.1.
+
+    `fci` is kept as it stands on the wire; `lost` reads it, `of` writes it.
+    """
+
+    sender_ssrc: int
+    media_ssrc: int
+    fci: bytes
+
+    @classmethod
+    def of(cls, sender_ssrc: int, media_ssrc: int, lost: Iterable[int]) -> Self:
+        """Make one from 16-bit sequence numbers in order, up to 17 to a word: §6.2.1."""
+        words: list[list[int]] = []
+        for sequence in lost:
+            ahead = sequence - words[-1][0] & 0xFFFF if words else 0
+            if 1 <= ahead <= 16:
+                words[-1][1] |= 1 << ahead - 1
+            else:
+                words.append([sequence, 0])
+        if not words:
+            raise LocalError("a NACK of nothing")
+        return cls(sender_ssrc, media_ssrc, b"".join(_NACK.pack(*word) for word in words))
+
+    def lost(self) -> tuple[int, ...]:
+        """List the 16-bit sequence numbers asked for: §6.2.1."""
+        return tuple(
+            first + ahead & 0xFFFF
+            for first, mask in _NACK.iter_unpack(self.fci)
+            for ahead in range(17)
+            if ahead == 0 or mask >> ahead - 1 & 1
+        )
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.2.1."""
+        return cls._read(*rtcp_frame.read_one(data, RTPFB))
+
+    @classmethod
+    def _read(cls, message_type: int, body: bytes) -> Self:
+        sender, media = rtcp_frame.unpack_from(_SOURCES, body)
+        if message_type != GENERIC_NACK or len(body) <= _SOURCES.size:
+            raise RemoteError("not a generic NACK, or one of nothing")
+        return cls(sender, media, body[_SOURCES.size :])
+
+    def __bytes__(self) -> bytes:
+        """Write the packet: §6.2.1."""
+        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
+        return rtcp_frame.write(RTPFB, GENERIC_NACK, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Pli:
+    """Some of the picture is lost: send a whole one.  §6.3.1."""
+
+    sender_ssrc: int
+    media_ssrc: int
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.3.1.2."""
+        return cls._read(*rtcp_frame.read_one(data, PSFB))
+
+    @classmethod
+    def _read(cls, message_type: int, body: bytes) -> Self:
+        sender, media = rtcp_frame.unpack_from(_SOURCES, body)
+        if message_type != PICTURE_LOSS:
+            raise RemoteError("not a picture loss indication")
+        return cls(sender, media)
+
+    def __bytes__(self) -> bytes:
+        """Write the packet, which needs no parameters: §6.3.1.2."""
+        return rtcp_frame.write(
+            PSFB, PICTURE_LOSS, _SOURCES.pack(self.sender_ssrc, self.media_ssrc)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fir:
+    """A command to send a decoder refresh point: RFC 5104 §4.3.1.
+
+    `requests` pairs the SSRC of each media sender with the command's 8-bit number, by
+    which a repetition is told from a new command.
+    """
+
+    sender_ssrc: int
+    requests: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: RFC 5104 §4.3.1.1."""
+        return cls._read(*rtcp_frame.read_one(data, PSFB))
+
+    @classmethod
+    def _read(cls, message_type: int, body: bytes) -> Self:
+        sender, _ = rtcp_frame.unpack_from(_SOURCES, body)
+        entries = body[_SOURCES.size :]
+        if message_type != FULL_INTRA or not entries or len(entries) % _FIR.size:
+            raise RemoteError("not a full intra request, or one without whole entries")
+        return cls(sender, tuple((ssrc, number) for ssrc, number in _FIR.iter_unpack(entries)))
+
+    def __bytes__(self) -> bytes:
+        """Write the packet; its media SSRC is unused, and zero: RFC 5104 §4.3.1.1."""
+        entries = b"".join(_FIR.pack(*request) for request in self.requests)
+        return rtcp_frame.write(PSFB, FULL_INTRA, _SOURCES.pack(self.sender_ssrc, 0) + entries)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFeedback:
+    """A feedback message this module knows no more of: §6.1.
+
+    `packet_type` is RTPFB or PSFB; `fci` is whole words.
+    """
+
+    packet_type: int
+    message_type: int
+    sender_ssrc: int
+    media_ssrc: int
+    fci: bytes = b""
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.1."""
+        packet_type = data[1] if len(data) > 1 and data[1] in (RTPFB, PSFB) else RTPFB
+        return cls._read(packet_type, *rtcp_frame.read_one(data, packet_type))
+
+    @classmethod
+    def _read(cls, packet_type: int, message_type: int, body: bytes) -> Self:
+        sender, media = rtcp_frame.unpack_from(_SOURCES, body)
+        return cls(packet_type, message_type, sender, media, body[_SOURCES.size :])
+
+    def __bytes__(self) -> bytes:
+        """Write the packet: §6.1."""
+        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
+        return rtcp_frame.write(self.packet_type, self.message_type, body)
+
+
+Feedback: TypeAlias = Nack | Pli | Fir | OtherFeedback
+"""Any feedback message: §6.1."""
+
+
+def read(packet_type: int, message_type: int, body: bytes) -> Feedback:
+    """Make the most fitting object of a framed packet, or raise RemoteError: §6.1."""
+    match packet_type, message_type:
+        case rtcp_frame.RTPFB, 1:
+            return Nack._read(message_type, body)
+        case rtcp_frame.PSFB, 1:
+            return Pli._read(message_type, body)
+        case rtcp_frame.PSFB, 4:
+            return Fir._read(message_type, body)
+    return OtherFeedback._read(packet_type, message_type, body)

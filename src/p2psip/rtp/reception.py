@@ -1,0 +1,101 @@
+"""The peer's side of a session: whom we listen to, and what we report about it.
+
+Implements RFC 3550 §A.1 and §6.4.1, for one source at a time.
+
+The first source is believed at once, since signalling told of it.  Another one takes over
+after `MIN_SEQUENTIAL` packets in sequence with none of the old between them, because
+phones change their SSRC on hold and transfer; or at once, after the old has said BYE.
+Own design: a stray stream that reaches the same port never gets two packets in a row in.
+
+    >>> reception = Reception(clock_rate=8000)
+    >>> packets = [(1, 10), (2, 90), (1, 11), (2, 91), (2, 92), (1, 12), (2, 93)]
+    >>> [reception.heard((0, False, sequence, 0, ssrc, 12, 12), 0.0) for ssrc, sequence in packets]
+    [10, None, 11, None, 65628, None, 65629]
+"""
+
+from collections.abc import Container
+from typing import Final
+
+from p2psip.rtp.fast import Header
+from p2psip.rtp.rtcp import ReportBlock, SenderReport
+from p2psip.rtp.sequence import MIN_SEQUENTIAL, Source
+
+RTCP_LOOKALIKES: Final = range(64, 96)  # Source: RFC 5761 §4, payload types that may be RTCP
+
+
+class Reception:
+    """The remote source of a session, and the next one that may replace it.
+
+    `clock_rate` is in ticks a second; a new source may introduce itself only by one of
+    `payload_types`, unless that is None.  RFC 3550 §A.1 demands that the type be known.
+    """
+
+    def __init__(self, clock_rate: int, payload_types: Container[int] | None = None) -> None:
+        self._clock_rate, self.payload_types = clock_rate, payload_types
+        self.source = Source(clock_rate)
+        self.ssrc: int | None = None
+        self.octets = 0
+        self.sender_clock: tuple[int, int] | None = None
+        self._heard_report: tuple[int, int, float] | None = None
+        self._reported = 0
+        self._candidate = self.source
+        self._candidate_ssrc: int | None = None
+
+    def heard(self, header: Header, now: float) -> int | None:
+        """Take a packet's header; answer the extended sequence, or None to drop it: §A.1."""
+        payload_type, _, sequence, timestamp, ssrc, start, end = header
+        if ssrc == self.ssrc:
+            self._candidate_ssrc = None
+            extended = self.source.heard(sequence, timestamp, now)
+        elif self._knows(payload_type):
+            extended = self._audition(ssrc, sequence, timestamp, now)
+        else:
+            return None
+        if extended is not None:
+            self.octets += end - start
+        return extended
+
+    def forget(self) -> None:
+        """Believe the next source at once, for this one has left: §6.3.4."""
+        self.ssrc = self._candidate_ssrc = None
+
+    def note(self, report: SenderReport, now: float) -> None:
+        """Keep what a sender report of this source says about time: §6.4.1.
+
+        `sender_clock` then ties its NTP time to its RTP timestamps.
+        """
+        if self.ssrc in (None, report.ssrc):
+            self._heard_report = report.ssrc, report.ntp >> 16 & 0xFFFFFFFF, now
+            self.sender_clock = report.ntp, report.timestamp
+
+    def block(self, now: float) -> tuple[ReportBlock, ...]:
+        """Make the block of the next report, or none if nothing came since the last: §6.4.1."""
+        source = self.source
+        if self.ssrc is None or source.received == self._reported:
+            return ()
+        self._reported = source.received
+        last_sr, delay = 0, 0
+        if self._heard_report is not None and self._heard_report[0] == self.ssrc:
+            _, last_sr, at = self._heard_report
+            delay = int((now - at) * 65536) & 0xFFFFFFFF
+        fraction, lost = source.fraction_lost(), source.lost
+        highest, jitter = source.extended_highest, source.jitter & 0xFFFFFFFF
+        return (ReportBlock(self.ssrc, fraction, lost, highest, jitter, last_sr, delay),)
+
+    def _knows(self, payload_type: int) -> bool:
+        if self.payload_types is None:
+            return payload_type not in RTCP_LOOKALIKES
+        return payload_type in self.payload_types
+
+    def _audition(self, ssrc: int, sequence: int, timestamp: int, now: float) -> int | None:
+        """Hear a packet of another source; let it take over once it is valid."""
+        if ssrc != self._candidate_ssrc:
+            probation = 0 if self.ssrc is None else MIN_SEQUENTIAL
+            after = self.source.highest
+            self._candidate = Source(self._clock_rate, probation=probation, after=after)
+            self._candidate_ssrc = ssrc
+        extended = self._candidate.heard(sequence, timestamp, now)
+        if extended is not None:
+            self.source, self.ssrc, self._candidate_ssrc = self._candidate, ssrc, None
+            self.octets = self._reported = 0
+        return extended

@@ -1,0 +1,276 @@
+"""RTCP: how the other end hears us, what time it is there, and who it says it is.
+
+Implements RFC 3550 §6.1.
+
+Every datagram is a compound: a sender's or a receiver's report, then the rest.
+
+    >>> report = SenderReport(0xCAFE, ntp_time(0.5), timestamp=160, packets=2, octets=320)
+    >>> name = SourceDescription.of_cname(0xCAFE, "alice@example.org")
+    >>> parse_compound(compound(report, name)) == [report, name]
+    True
+"""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final, Self, TypeAlias
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp import feedback, rtcp_frame
+from p2psip.rtp.feedback import Feedback, Fir, Nack, OtherFeedback, Pli
+from p2psip.rtp.rtcp_frame import APP, BYE, RR, SR, unpack_from
+from p2psip.rtp.source_description import SdesChunk, SourceDescription
+
+__all__ = [
+    "App",
+    "Bye",
+    "Feedback",
+    "Fir",
+    "Nack",
+    "OtherFeedback",
+    "Pli",
+    "ReceiverReport",
+    "ReportBlock",
+    "RtcpPacket",
+    "SdesChunk",
+    "SenderReport",
+    "SourceDescription",
+    "UnknownPacket",
+    "compound",
+    "ntp_time",
+    "parse_compound",
+]
+
+NTP_EPOCH: Final = 2_208_988_800  # Source: §4, seconds from 1900 to 1970
+_SSRC: Final = struct.Struct("!I")
+_SENDER: Final = struct.Struct("!IQIII")
+_BLOCK: Final = struct.Struct("!IIIIII")
+_LOST_MAX, _LOST_MIN = 0x7FFFFF, -0x800000  # Source: §A.3, 24 bits that clamp and never wrap
+
+
+def ntp_time(unix_seconds: float) -> int:
+    """Turn Unix time into the 64-bit NTP format, 32 bits of them a fraction: §4."""
+    return int((unix_seconds + NTP_EPOCH) * 4294967296.0) & 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBlock:
+    """How one source is heard: §6.4.1.
+
+    `fraction_lost` is in 1/256 since the last report, `lost` in packets since the start
+    (24 bits signed, clamped when written), `jitter` in clock ticks.  `last_sr` is the
+    middle of the last sender report's NTP time, `delay` the time since it in 1/65536 s.
+    """
+
+    ssrc: int
+    fraction_lost: int
+    lost: int
+    highest_sequence: int
+    jitter: int
+    last_sr: int = 0
+    delay: int = 0
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read 24 octets, or raise RemoteError: §6.4.1."""
+        ssrc, losses, *rest = unpack_from(_BLOCK, bytes(data))
+        lost = losses & 0xFFFFFF
+        return cls(ssrc, losses >> 24, lost - (lost >> 23 << 24), *rest)
+
+    def __bytes__(self) -> bytes:
+        """Write 24 octets: §6.4.1."""
+        lost = min(max(self.lost, _LOST_MIN), _LOST_MAX) & 0xFFFFFF
+        losses = self.fraction_lost << 24 | lost
+        rest = (self.highest_sequence, self.jitter, self.last_sr, self.delay)
+        return _BLOCK.pack(self.ssrc, losses, *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class SenderReport:
+    """What a source has sent, and when that was on the wall clock: §6.4.1.
+
+    `ntp` and `timestamp` are the same instant, in NTP format (64 bits) and on the media
+    clock.  `octets` counts payload alone.  `extension` is what a profile may append.
+    """
+
+    ssrc: int
+    ntp: int
+    timestamp: int
+    packets: int
+    octets: int
+    reports: tuple[ReportBlock, ...] = ()
+    extension: bytes = b""
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.4.1."""
+        return cls._read(*rtcp_frame.read_one(data, SR))
+
+    @classmethod
+    def _read(cls, count: int, body: bytes) -> Self:
+        ssrc, ntp, timestamp, packets, octets = unpack_from(_SENDER, body)
+        blocks, extension = _read_blocks(count, body, _SENDER.size)
+        return cls(ssrc, ntp, timestamp, packets, octets, blocks, extension)
+
+    def __bytes__(self) -> bytes:
+        """Write the packet, counters modulo 32 bits: §6.4.1."""
+        counters = (self.packets & 0xFFFFFFFF, self.octets & 0xFFFFFFFF)
+        body = _SENDER.pack(self.ssrc, self.ntp, self.timestamp, *counters)
+        return rtcp_frame.write(SR, *_write_blocks(body, self.reports, self.extension))
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverReport:
+    """The report of one who has not sent lately: §6.4.2.  Fields as in `SenderReport`."""
+
+    ssrc: int
+    reports: tuple[ReportBlock, ...] = ()
+    extension: bytes = b""
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.4.2."""
+        return cls._read(*rtcp_frame.read_one(data, RR))
+
+    @classmethod
+    def _read(cls, count: int, body: bytes) -> Self:
+        (ssrc,) = unpack_from(_SSRC, body)
+        return cls(ssrc, *_read_blocks(count, body, _SSRC.size))
+
+    def __bytes__(self) -> bytes:
+        """Write the packet: §6.4.2."""
+        body = _SSRC.pack(self.ssrc)
+        return rtcp_frame.write(RR, *_write_blocks(body, self.reports, self.extension))
+
+
+@dataclass(frozen=True, slots=True)
+class Bye:
+    """Sources that leave, and why: §6.6.  `reason` is UTF-8 of up to 255 octets, or empty."""
+
+    ssrcs: tuple[int, ...]
+    reason: bytes = b""
+
+    def __post_init__(self) -> None:
+        if len(self.ssrcs) > 31 or len(self.reason) > 255:
+            raise LocalError("at most 31 sources and 255 octets of reason")
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.6."""
+        return cls._read(*rtcp_frame.read_one(data, BYE))
+
+    @classmethod
+    def _read(cls, count: int, body: bytes) -> Self:
+        ssrcs = unpack_from(struct.Struct(f"!{count}I"), body)
+        rest = body[4 * count :]
+        if rest and rest[0] >= len(rest):
+            raise RemoteError("reason for leaving beyond the end")
+        return cls(ssrcs, rest[1 : 1 + rest[0]] if rest else b"")
+
+    def __bytes__(self) -> bytes:
+        """Write the packet, the reason padded to whole words: §6.6."""
+        reason = bytes([len(self.reason)]) + self.reason if self.reason else b""
+        body = struct.pack(f"!{len(self.ssrcs)}I", *self.ssrcs) + reason
+        return rtcp_frame.write(BYE, len(self.ssrcs), body + bytes(-len(body) % 4))
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A packet of some application's own: §6.7.
+
+    `name` is four octets, `subtype` five bits, `data` whole words; LocalError otherwise.
+    """
+
+    subtype: int
+    ssrc: int
+    name: bytes
+    data: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:
+            raise LocalError("an APP packet has a name of four octets and whole words of data")
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: §6.7."""
+        return cls._read(*rtcp_frame.read_one(data, APP))
+
+    @classmethod
+    def _read(cls, count: int, body: bytes) -> Self:
+        if len(body) < 8:
+            raise RemoteError("APP packet without a name")
+        (ssrc,) = unpack_from(_SSRC, body)
+        return cls(count, ssrc, body[4:8], body[8:])
+
+    def __bytes__(self) -> bytes:
+        """Write the packet: §6.7."""
+        return rtcp_frame.write(APP, self.subtype, _SSRC.pack(self.ssrc) + self.name + self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPacket:
+    """A packet of a type that is not ours to judge, kept whole: §6.1 tells to ignore it."""
+
+    packet_type: int
+    count: int
+    body: bytes = field(repr=False, default=b"")
+
+    def __bytes__(self) -> bytes:
+        """Write the packet: §6.1."""
+        return rtcp_frame.write(self.packet_type, self.count, self.body)
+
+
+RtcpPacket: TypeAlias = (
+    SenderReport | ReceiverReport | SourceDescription | Bye | App | Feedback | UnknownPacket
+)
+"""Any packet of a compound: §6.1."""
+
+
+def parse_compound(data: bytes | memoryview, *, strict: bool = False) -> list[RtcpPacket]:
+    """Read a datagram, or raise RemoteError: §6.1, with the checks of §A.2.
+
+    That a report must come first is held against the peer only if `strict`: senders of
+    the reduced-size kind leave it out, and the other checks are strong enough.
+    """
+    packets = [_read(*framed) for framed in rtcp_frame.read_all(data)]
+    if strict and not isinstance(packets[0], SenderReport | ReceiverReport):
+        raise RemoteError("compound that does not begin with a report")
+    return packets
+
+
+def compound(*packets: RtcpPacket) -> bytes:
+    """Write a datagram; LocalError unless a report comes first: §6.1."""
+    if not packets or not isinstance(packets[0], SenderReport | ReceiverReport):
+        raise LocalError("a compound begins with a report")
+    return b"".join(map(bytes, packets))
+
+
+def _read(packet_type: int, count: int, body: bytes) -> RtcpPacket:
+    match packet_type:
+        case rtcp_frame.SR:
+            return SenderReport._read(count, body)
+        case rtcp_frame.RR:
+            return ReceiverReport._read(count, body)
+        case rtcp_frame.SDES:
+            return SourceDescription._read(count, body)
+        case rtcp_frame.BYE:
+            return Bye._read(count, body)
+        case rtcp_frame.APP:
+            return App._read(count, body)
+        case rtcp_frame.RTPFB | rtcp_frame.PSFB:
+            return feedback.read(packet_type, count, body)
+    return UnknownPacket(packet_type, count, body)
+
+
+def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, ...], bytes]:
+    """Answer `count` report blocks from `at`, and what follows them: §6.4.3."""
+    end = at + count * _BLOCK.size
+    if end > len(body):
+        raise RemoteError("report blocks beyond the end")
+    blocks = (ReportBlock.parse(body[i : i + _BLOCK.size]) for i in range(at, end, _BLOCK.size))
+    return tuple(blocks), body[end:]
+
+
+def _write_blocks(
+    body: bytes, reports: tuple[ReportBlock, ...], extension: bytes
+) -> tuple[int, bytes]:
+    return len(reports), body + b"".join(map(bytes, reports)) + extension

@@ -1,0 +1,61 @@
+"""What all RTCP packets share: a word of header, and living several to a datagram.
+
+Implements RFC 3550 §6.1.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from p2psip.errors import LocalError, RemoteError
+
+VERSION: Final = 2  # Source: §6.4.1
+SR, RR, SDES, BYE, APP = 200, 201, 202, 203, 204  # Source: §12.1, the packet types
+RTPFB, PSFB = 205, 206  # Source: RFC 4585 §6.1
+_HEADER: Final = struct.Struct("!BBH")
+
+
+def write(packet_type: int, count: int, body: bytes) -> bytes:
+    """Write one packet, `count` in its header's five bits, `body` in whole words: §6.1."""
+    if count >> 5:
+        raise LocalError("an RTCP packet holds up to 31 of anything")
+    return _HEADER.pack(VERSION << 6 | count, packet_type, len(body) // 4) + body
+
+
+def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
+    """Walk a datagram; yield packet type, count and body, padding removed: §6.1.
+
+    Raises RemoteError on the checks of §A.2: version, lengths that add up to the whole,
+    padding on the last packet only.  That the first be SR or RR is for the caller to say.
+    """
+    at, end = 0, len(data)
+    if end == 0:
+        raise RemoteError("empty RTCP datagram")
+    while at < end:
+        if at + _HEADER.size > end:
+            raise RemoteError("RTCP header beyond the end")
+        first, packet_type, words = _HEADER.unpack_from(data, at)
+        start, at = at + 4, at + 4 + 4 * words
+        if first >> 6 != VERSION or at > end:
+            raise RemoteError("RTCP packet of another version, or beyond the end")
+        body = bytes(data[start:at])
+        if first & 0x20:
+            if at != end or not body or not 0 < body[-1] <= len(body) or body[-1] % 4:
+                raise RemoteError("RTCP padding of a wrong size, or not at the end")
+            body = body[: -body[-1]]
+        yield packet_type, first & 0x1F, body
+
+
+def read_one(data: bytes | memoryview, packet_type: int) -> tuple[int, bytes]:
+    """Read a datagram that is one packet of that type; answer count and body: §6.1."""
+    packets = list(read_all(data))
+    if len(packets) != 1 or packets[0][0] != packet_type:
+        raise RemoteError(f"not one RTCP packet of type {packet_type}")
+    return packets[0][1:]
+
+
+def unpack_from(layout: struct.Struct, body: bytes, at: int = 0) -> tuple[int, ...]:
+    """Unpack numbers, or raise RemoteError where the packet is too short for them: §A.2."""
+    if at + layout.size > len(body):
+        raise RemoteError("RTCP packet too short for what it says it holds")
+    return layout.unpack_from(body, at)
