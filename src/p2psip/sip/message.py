@@ -104,7 +104,7 @@ def parse_message(data: bytes | memoryview) -> Message:
     head, end, body = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")
     if not end:
         raise RemoteError("Missing Empty Line")
-    start, *lines = _unfold(head)
+    start, *lines = unfold(head)
     if start[:4].upper() == "SIP/":
         return Response(*_status_line(start), *_content(lines, body))
     return Request(*_request_line(start), *_content(lines, body))
@@ -119,6 +119,21 @@ def content_length(headers: Headers) -> int | None:
     if len(sizes) > 1:
         raise RemoteError("Two Content-Lengths")
     return sizes.pop() if sizes else None
+
+
+def unfold(head: bytes) -> list[str]:
+    """The start line and the header lines, each continued line joined (§7.3.1).
+
+    Raises RemoteError for a line break that is not CRLF: others might read another
+    header there.
+    """
+    text = text_of(head)
+    if "\r\n " in text or "\r\n\t" in text:
+        text = _FOLD.sub(" ", text)
+    lines = text.split("\r\n")
+    if not text.count("\r") == text.count("\n") == len(lines) - 1:
+        raise RemoteError("Bare Line Break")
+    return lines
 
 
 def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
@@ -159,7 +174,7 @@ def salvage(data: bytes | memoryview) -> Request | None:
     """
     head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
     try:
-        start, *lines = _unfold(head)
+        start, *lines = unfold(head)
         method, _, rest = start.partition(" ")
         if not (is_token(method) and rest) or method == "ACK":
             return None
@@ -190,20 +205,6 @@ def _uri_or_stand_in(rest: str) -> Uri:
         return Uri.parse(rest.split(" ", 1)[0])
     except RemoteError:
         return Uri(host="invalid")
-
-
-def _unfold(head: bytes) -> list[str]:
-    """The start line and the header lines, each continued line joined (§7.3.1).
-
-    A line break that is not CRLF is refused: others might read another header there.
-    """
-    text = text_of(head)
-    if "\r\n " in text or "\r\n\t" in text:
-        text = _FOLD.sub(" ", text)
-    lines = text.split("\r\n")
-    if not text.count("\r") == text.count("\n") == len(lines) - 1:
-        raise RemoteError("Bare Line Break")
-    return lines
 
 
 def _request_line(line: str) -> tuple[str, Uri]:

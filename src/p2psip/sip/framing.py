@@ -1,0 +1,130 @@
+"""SIP on a stream: where one message ends and the next begins.
+
+Implements RFC 3261 §18.3 for TCP and TLS, with the keep-alives of RFC 5626 §3.5.1.
+
+    >>> framer = StreamFramer()
+    >>> framer.feed(b"\\r\\n\\r\\nOPTIONS sip:a@b SIP/2.0\\r\\nContent-Le")
+    [<KeepAlive.PONG: 'CRLF'>, <KeepAlive.PING: 'CRLF CRLF'>]
+    >>> [message.method for message in framer.feed(b"ngth: 2\\r\\n\\r\\nhi")]
+    ['OPTIONS']
+
+The same octets give the same items however TCP has cut them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Message, content_length, parse_message, unfold
+
+LIMIT: Final = 65536  # octets of head and body; what a datagram can hold, and as much as we want
+
+
+class KeepAlive(StrEnum):
+    """A line break between messages (RFC 5626 §3.5.1).
+
+    The first is a PONG, or harmless (RFC 3261 §7.5); a second one right after it makes
+    the pair a PING, which the server answers with one CRLF.
+    """
+
+    PONG = "CRLF"
+    PING = "CRLF CRLF"
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """What was not a message, why, and whether the stream is lost with it (RFC 3261 §18.3).
+
+    `salvage(data)` may give what is needed to answer with `error.status`; after a `fatal`
+    one the connection is to be closed.
+    """
+
+    error: RemoteError
+    data: bytes
+    fatal: bool
+
+
+Item = Message | KeepAlive | Malformed
+
+
+class StreamFramer:
+    """The receiving half of one connection (RFC 3261 §18.3); bounded by `limit` octets.
+
+    `broken` tells that an error was fatal; whatever comes later is ignored.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.broken = False
+        self._limit = limit
+        self._buffer = bytearray()
+        self._searched = 0  # octets known to hold no end of the head
+        self._size: int | None = None  # of the whole message, once its head is read
+        self._after_crlf = False
+
+    def feed(self, data: bytes | memoryview) -> list[Item]:
+        """Take octets off the wire; return what they complete (RFC 3261 §18.3)."""
+        self._buffer += data
+        items: list[Item] = []
+        while not self.broken and (item := self._next()) is not None:
+            items.append(item)
+        if self.broken:
+            self._buffer.clear()
+        return items
+
+    def _next(self) -> Item | None:
+        if self._size is None:
+            if self._buffer.startswith(b"\r\n"):
+                return self._line_break()
+            try:
+                self._size = self._read_head()
+            except RemoteError as error:
+                self.broken = True
+                head = self._buffer[: self._limit].partition(b"\r\n\r\n")
+                return Malformed(error, bytes(head[0] + head[1]), fatal=True)
+        if self._size is None or len(self._buffer) < self._size:
+            return None
+        data = bytes(self._buffer[: self._size])
+        del self._buffer[: self._size]
+        self._size, self._searched, self._after_crlf = None, 0, False
+        try:
+            return parse_message(data)
+        except RemoteError as error:
+            return Malformed(error, data, fatal=False)
+
+    def _line_break(self) -> KeepAlive:
+        del self._buffer[:2]
+        self._after_crlf = not self._after_crlf
+        return KeepAlive.PONG if self._after_crlf else KeepAlive.PING
+
+    def _read_head(self) -> int | None:
+        """The size of the message that begins the buffer, None while its head is incomplete.
+
+        Raises RemoteError where no size can be trusted, or where it is above the limit.
+        """
+        end = self._buffer.find(b"\r\n\r\n", max(0, self._searched - 3))
+        self._searched = len(self._buffer)
+        if end < 0:
+            if self._searched > self._limit:
+                raise RemoteError("Message Too Large", 513)
+            return None
+        if end + 4 > self._limit:
+            raise RemoteError("Message Too Large", 513)
+        lines = unfold(bytes(self._buffer[:end]))[1:]
+        length = content_length(Headers(_sizes(lines)))
+        if length is None:
+            raise RemoteError("Missing Content-Length")
+        if (size := end + 4 + length) > self._limit:
+            raise RemoteError("Message Too Large", 513)
+        return size
+
+
+def _sizes(lines: list[str]) -> list[tuple[str, str]]:
+    """The Content-Length lines alone: others may be malformed without harm to the stream."""
+    fields = []
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip().lower() in ("content-length", "l"):
+            fields.append(("Content-Length", value.strip(" \t")))
+    return fields
