@@ -1,0 +1,170 @@
+"""Addresses: which are ours, where a request goes next, where a response goes back.
+
+Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT.
+"""
+
+import ipaddress
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.sip.via import Via
+from p2psip.transaction.flow import LOCAL, Flow
+from p2psip.transaction.key import default_port
+
+WILDCARDS = frozenset({"0.0.0.0", "::"})
+LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A socket of ours: transport in upper case, host and port (§18.2.1)."""
+
+    transport: str
+    host: str
+    port: int
+
+
+class Hops:
+    """What one element knows of addresses (§18).
+
+    `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
+    further names and addresses of ours.
+    """
+
+    def __init__(
+        self, listeners: Sequence[Listener], advertised: str | None, hosts: Collection[str] = ()
+    ) -> None:
+        self._listeners = {listener.transport: listener for listener in reversed(listeners)}
+        self._preferred = listeners[0] if listeners else Listener("UDP", "localhost", 5060)
+        self._ports = {listener.port for listener in listeners}
+        self._advertised = advertised
+        names = {*(listener.host for listener in listeners), *hosts, *filter(None, [advertised])}
+        if names & (WILDCARDS | LOOPBACKS):
+            names |= LOOPBACKS
+        self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
+
+    @property
+    def transports(self) -> Collection[str]:
+        """The transports we can use (§18.1.1: only where we listen can responses reach us)."""
+        return self._listeners.keys()
+
+    def is_own_address(self, host: str, port: int | None) -> bool:
+        """Would a message for `host` and `port` arrive at one of our own listeners (§18.2.1)?"""
+        return host.lower() in self._hosts and (port or 5060) in self._ports
+
+    def is_ours(self, uri: Uri) -> bool:
+        """Does `uri` name this element, whatever its user part (§16.4)?"""
+        if uri.scheme not in ("sip", "sips"):
+            return False
+        port = uri.port or default_port(_transport(uri) or "UDP")
+        return self.is_own_address(uri.param("maddr") or uri.host, port)
+
+    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
+        """A URI that leads to us, for Contact and Record-Route (§8.1.1.8)."""
+        listener = self._listener(transport)
+        params = () if listener.transport == "UDP" else (("transport", listener.transport.lower()),)
+        return Uri("sip", user, None, self._host(listener), listener.port, params)
+
+    def via(self, flow: Flow, branch: str) -> Via:
+        """The Via that we put on top of a request for `flow` (§18.1.1).
+
+        It asks for rport, so that the response finds its way back through a NAT: RFC 3581 §3.
+        """
+        listener = self._listener(flow.transport)
+        host = self._host(listener)
+        if host in WILDCARDS and flow.local is not None:
+            host = flow.local[0]
+        params = (("branch", branch), ("rport", None))
+        return Via(listener.transport, host, listener.port, params)
+
+    def direct(self, uri: Uri) -> list[Flow] | None:
+        """The flows to `uri` where no look-up is needed; None where one is (RFC 3263 §4.1, §4.2).
+
+        Empty when it asks for a transport that we do not have.
+        """
+        transport = _transport(uri)
+        host = uri.param("maddr") or uri.host
+        if self.is_own_address(host, uri.port or default_port(transport or "UDP")):
+            return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
+        if transport is not None and transport not in self._listeners:
+            return []
+        if not _is_numeric(host):
+            return None
+        if transport is None:
+            transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
+        return [Flow(transport, (host, uri.port or default_port(transport)))]
+
+    def localise(self, flow: Flow) -> Flow:
+        """The same flow, or the short way if it would lead to one of our own listeners."""
+        if self.is_own_address(*flow.remote):
+            return Flow(LOCAL, flow.remote, flow.remote)
+        return flow
+
+    def _listener(self, transport: str | None) -> Listener:
+        return self._listeners.get(transport or "", self._preferred)
+
+    def _host(self, listener: Listener) -> str:
+        return self._advertised or listener.host
+
+
+def next_hop(request: Request) -> tuple[Request, Uri]:
+    """The request as it has to look, and the URI whose server it goes to (§8.1.2).
+
+    A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
+    the two change places, as §12.2.1.1 and §16.6 step 6 say.
+    """
+    routes = request.routes
+    if not routes:
+        return request, request.uri
+    first = routes[0].uri
+    if first.param("lr") is not None:
+        return request, first
+    rest = [*routes[1:], Address(request.uri)]
+    headers = request.headers.with_("Route", *rest)
+    return request.replace(uri=first.without_params("method"), headers=headers), first
+
+
+def received_over(request: Request, flow: Flow) -> Request:
+    """The request with the truth about its origin in its top Via (§18.2.1, RFC 3581 §4)."""
+    via = request.via
+    host, port = flow.remote
+    if flow.transport == LOCAL:
+        return request
+    if via.host != host or via.has_rport:
+        via = via.with_param("received", host)
+    if via.has_rport:
+        via = via.with_param("rport", str(port))
+    if via == request.via:
+        return request
+    vias = request.headers.all("Via")
+    return request.replace(headers=request.headers.with_("Via", via, *vias[1:]))
+
+
+def way_back(request: Request, flow: Flow) -> Flow:
+    """Where the responses to a request go that came over `flow` (§18.2.2, RFC 3581 §4).
+
+    Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
+    """
+    via = request.via
+    if flow.reliable or via.has_rport:
+        return flow
+    return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
+
+
+def _transport(uri: Uri) -> str | None:
+    """What the URI itself says about the transport (§19.1.1; for sips RFC 3263 §4.1)."""
+    named = uri.param("transport")
+    if uri.scheme == "sips":
+        return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
+    return named.upper() if named else None
+
+
+def _is_numeric(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

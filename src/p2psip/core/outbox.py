@@ -1,0 +1,55 @@
+"""Orders to the edge, and the short way home.
+
+Own design: what is addressed to one of our own listeners needs no socket.  Such messages wait
+here until the stack feeds them to itself, so that a user of this process reaches a service of
+this process by the same machinery as everybody else (RFC 3261 §18).
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import LOCAL, Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Order: write `data`, one whole message, to where `flow` leads (RFC 3261 §18)."""
+
+    data: bytes
+    flow: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Locate:
+    """Order: find the servers of `uri` by RFC 3263 §4, and call `Stack.located` with `token`."""
+
+    token: int
+    uri: Uri
+
+
+Order = Send | Locate
+
+
+class Outbox:
+    """What leaves, in order; own design, see the module."""
+
+    def __init__(self) -> None:
+        self.orders: list[Order] = []
+        self.local: deque[tuple[bytes, Flow]] = deque()
+
+    def send(self, data: bytes, flow: Flow) -> None:
+        """Post one message, home or abroad (own design)."""
+        if flow.transport == LOCAL:
+            self.local.append((data, flow))
+        else:
+            self.orders.append(Send(data, flow))
+
+    def locate(self, token: int, uri: Uri) -> None:
+        """Ask for the servers of `uri` (RFC 3263 §4)."""
+        self.orders.append(Locate(token, uri))
+
+    def take(self) -> list[Order]:
+        """Hand over the orders (own design)."""
+        orders, self.orders = self.orders, []
+        return orders

@@ -1,0 +1,289 @@
+"""One SIP element: messages in, messages out, transactions in between.
+
+Implements RFC 3261 §17 and §18 for UDP and TCP, without touching a socket.
+
+The edge feeds it what arrives, and executes its orders after every event.  The layers above,
+its cores, see requests that are new and the answers to their own; every repetition, duplicate
+and stray ends here.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from p2psip.core.clients import ClientHandle, Clients, ClientUser
+from p2psip.core.hops import Hops, Listener, next_hop, received_over, way_back
+from p2psip.core.outbox import Locate, Order, Outbox, Send
+from p2psip.core.servers import ServerHandle, Servers, ServerUser
+from p2psip.errors import RemoteError
+from p2psip.sip.build import response_to
+from p2psip.sip.message import (
+    Request,
+    Response,
+    check_request,
+    check_response,
+    parse_message,
+    salvage,
+)
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
+from p2psip.transaction.invite_client import T1
+from p2psip.transaction.key import new_branch
+
+__all__ = [
+    "ClientHandle",
+    "ClientUser",
+    "Core",
+    "Flow",
+    "Listener",
+    "Locate",
+    "Order",
+    "Send",
+    "ServerHandle",
+    "ServerUser",
+    "Stack",
+]
+
+
+class Core(Protocol):
+    """What sits on top of the transactions: a user agent, a proxy, or an element of both (§5)."""
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a new request; it must be answered through `server`, now or later (§8.2)."""
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        """Take the ACK of a 2xx (§13.3.1.4)."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the stack has seen since it began; own design, for `/status`."""
+
+    requests: int = 0
+    responses: int = 0
+    repeated: int = 0  # requests that a transaction absorbed
+    malformed: int = 0
+    stray: int = 0
+    refused: int = 0  # for want of room
+
+
+class Stack:
+    """The transaction and transport layers of one element (§17, §18).
+
+    `random(n)` gives n random bytes; `t1` is in seconds; `advertised` is the host others know
+    us by; `hosts` are more names of ours.  `core` must be set before anything arrives.
+
+    Own design: methods for the layers above never call back into them.  What is addressed to
+    ourselves waits until the next event, or until the orders are taken.
+    """
+
+    core: Core
+
+    def __init__(
+        self,
+        *,
+        random: Callable[[int], bytes],
+        t1: float = T1,
+        listeners: Sequence[Listener] = (),
+        advertised: str | None = None,
+        hosts: Collection[str] = (),
+        user_agent: str = "siprtmp",
+        max_transactions: int = 20000,
+    ) -> None:
+        self.t1, self.user_agent = t1, user_agent
+        self.counters = Counters()
+        self._limit = max_transactions
+        self._secret = random(16)
+        self._hops = Hops(listeners, advertised, hosts)
+        self._outbox = Outbox()
+        self._clients = Clients(self._outbox, self._hops, random, t1, max_transactions)
+        self._servers = Servers(self._outbox, random, t1, self._ack_up)
+        self._acks: dict[int, Request] = {}  # ACKs whose next hop is being located
+        self._acks_sent = 0
+        self._now = 0.0
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions are not forgotten yet (own design: for `/status`)."""
+        return len(self._clients) + len(self._servers) + len(self._acks)
+
+    # From the network
+
+    def receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
+        """Take one datagram or framed message; never raises, whatever it holds (§18.2.1)."""
+        self._now = now
+        self._receive(data, flow, now)
+        self._deliver_local(now)
+
+    def flow_failed(self, flow: Flow, now: float) -> None:
+        """Take the news that messages on `flow` were or may be lost (§17.1.4, RFC 6026 §8.8)."""
+        self._now = now
+        self._clients.flow_failed(flow, now)
+        self._servers.flow_failed(flow, now)
+        self._deliver_local(now)
+
+    def located(self, token: int, flows: Sequence[Flow], now: float) -> None:
+        """Take the answer to a `Locate`: the servers in order of preference (RFC 3263 §4)."""
+        self._now = now
+        ack = self._acks.pop(token, None)
+        if ack is None:
+            self._clients.located(token, flows, now)
+        elif flows:
+            self._post_ack(ack, flows[0])
+        self._deliver_local(now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, or None while there is nothing to wait for (own design)."""
+        if self._outbox.local:
+            return self._now
+        times = (self._clients.deadline, self._servers.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Fire the timers that are due (§17)."""
+        self._now = now
+        self._clients.tick(now)
+        self._servers.tick(now)
+        self._deliver_local(now)
+
+    def take_orders(self) -> list[Order]:
+        """What the edge has to do now, in order; to be called after every event (own design)."""
+        self._deliver_local(self._now)
+        return self._outbox.take()
+
+    # From the layers above
+
+    def request(
+        self,
+        request: Request,
+        user: ClientUser,
+        now: float,
+        *,
+        flows: Sequence[Flow] | None = None,
+    ) -> ClientHandle:
+        """Send a request other than ACK; the Via is added here (§8.1.2, §18.1.1).
+
+        Its next hop is looked up unless `flows` names the servers to try, best first.
+        """
+        self._now = now
+        return self._clients.begin(request, user, now, flows)
+
+    def send_ack(self, ack: Request, now: float, flows: Sequence[Flow] | None = None) -> None:
+        """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""
+        self._now = now
+        ack, uri = next_hop(ack)
+        if flows is None:
+            flows = self._hops.direct(uri)
+        if flows is None:
+            # A number of its own kind: requests count upwards from 1.
+            self._acks_sent -= 1
+            self._acks[self._acks_sent] = ack
+            self._outbox.locate(self._acks_sent, uri)
+        elif flows:
+            self._post_ack(ack, flows[0])
+
+    def is_ours(self, uri: Uri) -> bool:
+        """Does `uri` lead to this element, whatever its user part (§16.4)?"""
+        return self._hops.is_ours(uri)
+
+    def is_own_address(self, host: str, port: int | None) -> bool:
+        """Is this one of our own listeners (§18.2.1)?"""
+        return self._hops.is_own_address(host, port)
+
+    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
+        """A URI that leads here, for Contact and Record-Route (§8.1.1.8)."""
+        return self._hops.contact(user, transport)
+
+    # Inside
+
+    def _deliver_local(self, now: float) -> None:
+        """Feed ourselves what we have sent to ourselves, until nothing is left."""
+        while self._outbox.local:
+            data, flow = self._outbox.local.popleft()
+            self._receive(data, flow, now)
+
+    def _receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
+        if not bytes(data).strip(b"\r\n\0 "):
+            return  # a keep-alive
+        try:
+            message = parse_message(data)
+        except RemoteError as error:
+            self._refuse(salvage(data), flow, error)
+            return
+        if isinstance(message, Response):
+            self._receive_response(message, now)
+        else:
+            self._receive_request(message, flow, now)
+
+    def _receive_response(self, response: Response, now: float) -> None:
+        self.counters.responses += 1
+        try:
+            check_response(response)
+        except RemoteError:
+            self.counters.malformed += 1
+            return
+        if not self._clients.receive(response, now):
+            self.counters.stray += 1  # and no more: RFC 6026 §8.9 [strays-dropped]
+
+    def _receive_request(self, request: Request, flow: Flow, now: float) -> None:
+        self.counters.requests += 1
+        try:
+            check_request(request)
+            request = received_over(request, flow)
+        except RemoteError as error:
+            self._refuse(request, flow, error)
+            return
+        if self._servers.receive(request, flow, now):
+            self.counters.repeated += 1
+        elif request.method == "ACK":
+            self._ack_up(request, flow, now)
+        elif self.transactions >= self._limit:
+            self.counters.refused += 1
+            self._reject(request, flow, RemoteError("Service Unavailable", 503))
+        elif request.method == "CANCEL":
+            self._servers.cancel(request, flow, now)
+        else:
+            self._pass_up(request, flow, now)
+
+    def _pass_up(self, request: Request, flow: Flow, now: float) -> None:
+        """Make a transaction and pass its request up: RFC 6026 §8.10 [else-to-the-core]."""
+        server = self._servers.open(request, flow, now)
+        try:
+            self.core.on_request(server, request, now)
+        except RemoteError as error:  # of a header that no check above knows
+            server.reply(error.status, now, error.reason)
+
+    def _ack_up(self, request: Request, flow: Flow, now: float) -> None:
+        try:
+            self.core.on_ack(request, flow, now)
+        except RemoteError:
+            self.counters.malformed += 1
+
+    def _refuse(self, request: Request | None, flow: Flow, error: RemoteError) -> None:
+        """Count a malformed message, and answer it if that is possible (§8.2)."""
+        self.counters.malformed += 1
+        if request is None or request.method == "ACK":
+            return
+        try:
+            request = received_over(request, flow)
+        except RemoteError:
+            return  # without a Via there is nobody to answer
+        self._reject(request, flow, error)
+
+    def _reject(self, request: Request, flow: Flow, error: RemoteError) -> None:
+        """Answer without a transaction, with a tag that a repetition gets as well (§8.2.7)."""
+        seed = self._secret + str(request.via).encode(errors="surrogateescape")
+        tag = hashlib.sha256(seed).hexdigest()[:12]
+        response = response_to(request, error.status, error.reason, to_tag=tag)
+        self._outbox.send(bytes(response), way_back(request, flow))
+
+    def _post_ack(self, ack: Request, flow: Flow) -> None:
+        """Send an ACK under a branch of its own, the same each time (§17.1.1.3, §8.1.1.7)."""
+        flow = self._hops.localise(flow)
+        seed = f"{ack.call_id} {ack.cseq.number} {ack.from_.tag} {ack.to.tag}"
+        name = hashlib.sha256(self._secret + seed.encode(errors="surrogateescape"))
+        via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))
+        ack = ack.replace(headers=ack.headers.prepend("Via", via))
+        self._outbox.send(bytes(ack), flow)

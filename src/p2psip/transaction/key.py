@@ -1,0 +1,78 @@
+"""Which transaction a message belongs to.
+
+Implements RFC 3261 §17.1.3 and §17.2.3.
+"""
+
+from typing import Final
+
+from p2psip.sip.message import Request, Response
+from p2psip.sip.via import Via
+
+COOKIE: Final = "z9hG4bK"  # how the branch of an RFC 3261 client begins: §17.2.3 [magic-cookie]
+DEFAULT_PORTS: Final = {"TLS": 5061, "WSS": 443, "WS": 80}  # any other: 5060 (§18.1.1)
+
+Key = tuple[str | int | None, ...]
+
+
+def default_port(transport: str) -> int:
+    """The port meant when none is written (§18.1.1, §19.1.2)."""
+    return DEFAULT_PORTS.get(transport, 5060)
+
+
+def new_branch(token: str) -> str:
+    """A branch made unique by `token`, as §8.1.1.7 wants it."""
+    return COOKIE + token
+
+
+def client_key(message: Request | Response) -> Key:
+    """The name of a client transaction: of the request that made it, of a response to it.
+
+    The two are one transaction if branch and method agree: §17.1.3 [match-branch] [match-method].
+    """
+    return message.via.branch, message.cseq.method
+
+
+def server_key(request: Request, method: str = "") -> Key:
+    """The name of a server transaction, from its request, a repetition, or its ACK (§17.2.3).
+
+    `method` stands in for the request's own: a CANCEL looks for its INVITE by it (§9.2).
+    """
+    method = method or request.method
+    if method == "ACK":
+        method = "INVITE"
+    if not is_modern(request):
+        return _old_key(request, method, request.to.tag)
+    via = request.via
+    # §17.2.3 [match-branch] [match-sent-by] [match-method]
+    return via.branch, *sent_by(via), method
+
+
+def ack_key(request: Request, response: Response) -> Key:
+    """The name by which an RFC 2543 client's ACK will ask for its INVITE.
+
+    Such an ACK shows no branch of use, but the To tag of our response: §17.2.3 [2543-ack].
+    """
+    return _old_key(request, "INVITE", response.to.tag)
+
+
+def is_modern(request: Request) -> bool:
+    """Did an RFC 3261 client write this, so that its branch is unique: §17.2.3 [magic-cookie]?"""
+    return (request.via.branch or "").startswith(COOKIE)
+
+
+def sent_by(via: Via) -> tuple[str, int]:
+    """Host and port that the client asks responses to (§18.1.1)."""
+    return via.host, via.port or default_port(via.transport)
+
+
+def _old_key(request: Request, method: str, to_tag: str | None) -> Key:
+    """All that RFC 2543 left to compare: §17.2.3 [2543-invite] [2543-other]."""
+    return (
+        str(request.uri),
+        to_tag,
+        request.from_.tag,
+        request.call_id,
+        request.cseq.number,
+        str(request.via),
+        method,
+    )

@@ -1,0 +1,72 @@
+"""What the transaction machines share: a figure kept as a table, and timers that obey it.
+
+Own design: RFC 3261 §17 draws each transaction as boxes and arrows.  A subclass holds its
+drawing as a table and says which timers start on entering a box; nothing here stops a timer,
+because a timer dies when the machine reaches a box that has no arrow for it.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+S = TypeVar("S", bound=StrEnum)  # the boxes
+E = TypeVar("E", bound=StrEnum)  # what stands above the line beside an arrow
+D = TypeVar("D", bound=StrEnum)  # what stands below it: orders to the caller
+
+
+class Machine(Generic[S, E, D]):
+    """One transaction; `state` is its current box.  Times are in seconds.
+
+    Own design: a sans-I/O machine that never sees a message, a socket or a clock.
+    """
+
+    figure: Mapping[S, Mapping[E, tuple[S, tuple[D, ...]]]]
+
+    def __init__(self, state: S, now: float) -> None:
+        self._timers: dict[E, float] = {}
+        self._enter(state, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, or None while there is nothing to wait for (own design)."""
+        return min(self._timers.values(), default=None)
+
+    @property
+    def finished(self) -> bool:
+        """Is this a box that no arrow leaves, so that the owner forgets it (own design)?"""
+        return not self.figure[self.state]
+
+    def tick(self, now: float) -> tuple[D, ...]:
+        """Fire one timer that is due; do nothing if none is.
+
+        Own design: a loop that wakes late gets one retransmission, not a burst to catch up,
+        and none at all once the timer that gives up is due too: the later letter wins.
+        """
+        due = [timer for timer, at in self._timers.items() if at <= now]
+        return self._on(max(due), now) if due else ()
+
+    def _on(self, event: E, now: float) -> tuple[D, ...]:
+        """Follow the arrow of `event`; one that is not drawn is an event to ignore."""
+        target, todo = self.figure[self.state].get(event, (self.state, ()))
+        if target is not self.state:
+            self._enter(target, now)
+        elif event in self._timers:  # it fired, and the box stays: wind it up again, or not
+            del self._timers[event]
+            if (gap := self._again(event)) is not None:
+                self._timers[event] = now + gap
+        return todo
+
+    def _enter(self, state: S, now: float) -> None:
+        """Start the timers of `state`; those it has no arrow for die."""
+        self.state = state
+        arrows = self.figure[state]
+        self._timers = {timer: at for timer, at in self._timers.items() if timer in arrows}
+        self._timers |= {timer: now + delay for timer, delay in self._delays().items()}
+
+    def _delays(self) -> Mapping[E, float]:
+        """Which timers start on entering the present box, and how long they run."""
+        raise NotImplementedError
+
+    def _again(self, timer: E) -> float | None:
+        """How long `timer` runs after firing in place; None when once is enough."""
+        return None

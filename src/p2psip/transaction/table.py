@@ -1,0 +1,131 @@
+"""Very many things, found by name, by peer and by when they are due, without ever a scan.
+
+Own design: every transaction, dialog and pending retry has at most one deadline.  A heap holds
+them; a deadline that moved leaves a stale entry behind, which is skipped when it surfaces and
+swept out once stale entries outnumber the live ones.
+"""
+
+import heapq
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from p2psip.transaction.flow import Flow
+from p2psip.transaction.key import Key
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Agenda(Generic[T]):
+    """Items, each with the time it is due (seconds).
+
+    >>> agenda = Agenda[str]()
+    >>> agenda.set("bill", 3.0), agenda.set("tea", 1.0), agenda.set("bill", 2.0)
+    (None, None, None)
+    >>> agenda.deadline, agenda.due(5.0), agenda.deadline
+    (1.0, ['tea', 'bill'], None)
+
+    Own design: see the module.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[T, float] = {}
+        self._heap: list[tuple[float, int, T]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many items wait (own design)."""
+        return len(self._at)
+
+    def set(self, item: T, at: float | None) -> None:
+        """Make `item` due at `at`; None takes it off (own design)."""
+        if at is None:
+            self._at.pop(item, None)
+        elif self._at.get(item) != at:
+            self._at[item] = at
+            self._count += 1
+            heapq.heappush(self._heap, (at, self._count, item))
+        if len(self._heap) > 2 * len(self._at) + 64:
+            self._heap = [entry for entry in self._heap if self._at.get(entry[2]) == entry[0]]
+            heapq.heapify(self._heap)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the first item is due (own design)."""
+        while self._heap:
+            at, _, item = self._heap[0]
+            if self._at.get(item) == at:
+                return at
+            heapq.heappop(self._heap)
+        return None
+
+    def due(self, now: float) -> list[T]:
+        """Take off all that is due, earliest first (own design)."""
+        items = []
+        while (at := self.deadline) is not None and at <= now:
+            item = heapq.heappop(self._heap)[2]
+            del self._at[item]
+            items.append(item)
+        return items
+
+
+class Table(Generic[T]):
+    """Transactions by key and by peer, each with its deadline.
+
+    Own design: what is removed leaves no trace, so that an idle stack holds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._agenda = Agenda[T]()
+        self._by_key: dict[Key, T] = {}
+        self._by_peer: dict[object, dict[T, None]] = {}
+        self._where: dict[T, tuple[list[Key], Flow]] = {}
+
+    def __len__(self) -> int:
+        """How many transactions there are (own design)."""
+        return len(self._where)
+
+    def get(self, key: Key) -> T | None:
+        """The transaction of this name (§17.1.3, §17.2.3 of RFC 3261)."""
+        return self._by_key.get(key)
+
+    def add(self, item: T, key: Key, flow: Flow) -> None:
+        """Take in a new transaction under its first name (own design)."""
+        self._by_key[key] = item
+        self._where[item] = [key], flow
+        self._by_peer.setdefault(flow.peer, {})[item] = None
+
+    def alias(self, item: T, key: Key) -> None:
+        """Let a transaction be found by one more name (own design)."""
+        if item in self._where and key not in self._by_key:
+            self._by_key[key] = item
+            self._where[item][0].append(key)
+
+    def remove(self, item: T) -> None:
+        """Forget a transaction (own design)."""
+        keys, flow = self._where.pop(item, ((), None))
+        for key in keys:
+            del self._by_key[key]
+        if flow is not None:
+            peers = self._by_peer[flow.peer]
+            del peers[item]
+            if not peers:
+                del self._by_peer[flow.peer]
+        self._agenda.set(item, None)
+
+    def at(self, flow: Flow) -> list[T]:
+        """All transactions that talk over the connection of `flow` (own design)."""
+        return list(self._by_peer.get(flow.peer, ()))
+
+    def schedule(self, item: T, at: float | None) -> None:
+        """Say when a transaction is due (own design)."""
+        if item in self._where:
+            self._agenda.set(item, at)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the first transaction is due (own design)."""
+        return self._agenda.deadline
+
+    def due(self, now: float) -> list[T]:
+        """The transactions that are due, earliest first (own design)."""
+        return self._agenda.due(now)
