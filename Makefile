@@ -1,0 +1,75 @@
+# One-word habits. Needs make and Python 3.11 or newer; `make help` lists the words.
+# Variables: PYTHON (which interpreter makes .venv), RFC_SPECS and TEST_CORPUS (folders that the
+# tests read), ARGS (more arguments for the command behind the word: make test ARGS="-k sdp").
+
+PYTHON ?= python3
+ARGS ?=
+SPECS := $(or $(RFC_SPECS),../shared/specs)
+BIN := .venv/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# what the interop tests talk to; gcc builds the measuring relay of perf/
+PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg kamailio \
+	libspeex1 gcc libc6-dev
+
+.PHONY: help demo test lint types check docs bench peers specs clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
+
+demo: .venv/.core  ## place a call on loopback and judge it by what both ends hear
+	$(BIN)/python -m siprtmp demo $(ARGS)
+
+test: .venv/.test  ## run the whole test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/.test  ## style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.test  ## static types
+	$(BIN)/mypy
+
+check: .venv/.test  ## citations against catalogue, specs (when present) and the last test run
+	$(BIN)/python -m rfc_annotations check --specs $(SPECS) $(ARGS)
+
+docs: .venv/.docs  ## the documentation, as docs/_build/index.html
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build $(ARGS)
+	@echo "open docs/_build/index.html"
+
+bench: .venv/.core  ## measure; perf/README.md tells how to read it
+	$(BIN)/python perf/bench.py $(ARGS)
+
+peers:  ## install the real programs that interop tests talk to (Debian)
+	@command -v apt-get >/dev/null || { echo "make peers knows Debian only; install: $(PEERS)" >&2; exit 1; }
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PEERS)
+
+specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
+	$(BIN)/python .ci/specs.py $(SPECS)
+
+clean:  ## remove .venv and everything that was generated
+	rm -rf .venv build docs/_build .annotations.json .coverage* .pytest_cache .mypy_cache .ruff_cache
+
+# A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the
+# sources where they are.
+.venv/.core: setup.cfg pyproject.toml | .venv/.python
+	$(BIN)/python -m pip install -q -e .
+	@touch $@
+
+.venv/.test .venv/.docs: .venv/.%: setup.cfg pyproject.toml | .venv/.python
+	$(BIN)/python -m pip install -q -e '.[$*]'
+	@touch $@
+
+.venv/.python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "$(PYTHON) is not installed: siprtmp needs Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "siprtmp needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+	    "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make a virtual environment: it lacks venv or ensurepip." \
+	    "On Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	@touch $@

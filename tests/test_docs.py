@@ -1,0 +1,103 @@
+"""The documents keep their promises: commands exist and parse, links lead somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+SOURCES = ("*.md", "docs/**/*.md", "perf/*.md", "rfc_annotations/*.md", "tests/**/*.md")
+PAGES = sorted(page for pattern in SOURCES for page in REPO.glob(pattern))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of the shell blocks of a page, continued ones joined, prompts and remarks cut."""
+    blocks = [text for language, text in FENCE.findall(page.read_text()) if language == "sh"]
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.strip() and line[0] != "#"]
+
+
+def make_words() -> set[str]:
+    """The targets that the Makefile declares as commands."""
+    declared = re.search(r"^\.PHONY: (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
+    assert declared
+    return set(declared[1].split())
+
+
+def test_readme_opens_with_the_two_commands_of_a_fresh_machine():
+    assert FENCE.findall((REPO / "README.md").read_text())[0] == ("sh", "make demo\nmake test\n")
+
+
+@by_page
+def test_make_words_in_code_exist(page):
+    text = page.read_text()
+    spans = re.findall(r"`(make [^`]+)`", text) + commands(page)
+    words = [word for span in spans for word in re.findall(r"^make (?:\w+=\S+ )*([a-z]+)", span)]
+    assert set(words) <= make_words()
+
+
+def test_every_make_word_has_a_recipe_and_a_line_of_help():
+    listed = subprocess.run(["make", "help"], cwd=REPO, capture_output=True, text=True, check=True)
+    assert {line.split()[0] for line in listed.stdout.splitlines()} == make_words()
+    for word in make_words():
+        subprocess.run(["make", "-n", word], cwd=REPO, capture_output=True, check=True)
+
+
+def test_continuous_integration_uses_existing_words():
+    script = (REPO / ".ci" / "run").read_text()
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    assert set(re.findall(r"^make (\w+)", script, re.MULTILINE)) <= make_words()
+
+
+@by_page
+def test_links_lead_to_files_of_the_repository(page):
+    """And an anchor to a heading of that file."""
+    for target in LINK.findall(FENCE.sub("", page.read_text())):
+        if re.match(r"https?://|mailto:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists() and file.is_relative_to(REPO), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a page's headings make."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
+@by_page
+def test_shell_commands_parse(page):
+    for line in commands(page):
+        done = subprocess.run(["bash", "-n"], input=line, text=True, capture_output=True)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+@by_page
+def test_options_of_our_programs_exist(page):
+    """Each `python -m PACKAGE [WORD] --option` of a page is known to that program's --help."""
+    for line in commands(page):
+        words = shlex.split(line, comments=True)
+        if "-m" not in words[:2]:
+            continue
+        package, *rest = words[words.index("-m") + 1 :]
+        options = {word.split("=")[0] for word in rest if word.startswith("--")}
+        subcommand = [word for word in rest[:1] if not word.startswith("-")]
+        if package in ("p2psip", "rtmplite", "siprtmp", "rfc_annotations"):
+            assert options <= options_of(package, *subcommand), line
+
+
+def options_of(package: str, *subcommand: str) -> set[str]:
+    """The long options that `python -m package subcommand --help` lists."""
+    words = [sys.executable, "-m", package, *subcommand, "--help"]
+    shown = subprocess.run(words, cwd=REPO, capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    return set(re.findall(r"--[a-z][a-z-]*", shown.stdout))
