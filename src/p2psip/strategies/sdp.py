@@ -1,0 +1,221 @@
+"""Session descriptions of every kind, and media that two ends could agree on.
+
+Implements RFC 8866 §9, read as a generator.  Strategies are named for what they make:
+plain nouns are valid, `odd_` ones break a rule that a reader has to forgive, and
+`broken_` ones no reader may take.
+
+    >>> from hypothesis import given
+    >>> @given(sessions())
+    ... def test_reading_undoes_writing(session):
+    ...     assert Session.parse(bytes(session)) == session
+"""
+
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from p2psip.sdp.attributes import DIRECTIONS, STATIC, Fmtp, RtpMap
+from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia
+from p2psip.sdp.session import (
+    Attribute,
+    Bandwidth,
+    Connection,
+    Media,
+    Origin,
+    Session,
+    Timing,
+)
+
+TOKEN_CHARS: Final = (  # Source: RFC 8866 §9 (token-char)
+    "!#$%&'*+-.^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+NAMES: Final = ("PCMU", "PCMA", "speex", "opus", "G722", "iLBC", "telephone-event", "H264", "x-flv")
+WOUNDS: Final = ("no v=", "v=1", "no o=", "two o=", "letter", "no equals", "nul", "port")
+RATES: Final = (8000, 16000, 48000, 90000)  # Hz
+
+
+def tokens() -> SearchStrategy[str]:
+    """Words of the grammar's token-char: RFC 8866 §9."""
+    return st.text(TOKEN_CHARS, min_size=1, max_size=12)
+
+
+def texts() -> SearchStrategy[str]:
+    """Byte strings as this codec holds them: any octet but Nul, CR, LF (RFC 8866 §9)."""
+    octets = st.binary(min_size=1, max_size=24).map(lambda data: data.translate(None, b"\0\r\n"))
+    return octets.map(lambda data: (data or b"-").decode("utf-8", "surrogateescape"))
+
+
+def ports() -> SearchStrategy[int]:
+    """Port numbers one can send to: RFC 8866 §5.14."""
+    return st.integers(1, 65534)
+
+
+def hosts() -> SearchStrategy[str]:
+    """Unicast addresses and names: RFC 8866 §5.7."""
+    return st.one_of(
+        st.ip_addresses(v=4).filter(lambda ip: not (ip.is_multicast or ip.is_unspecified)).map(str),
+        st.ip_addresses(v=6).filter(lambda ip: not (ip.is_multicast or ip.is_unspecified)).map(str),
+        st.sampled_from(["host.example.com", "a.example", "localhost"]),
+    )
+
+
+def origins() -> SearchStrategy[Origin]:
+    """`o=` lines whose numbers fit 62 bits: RFC 3264 §5."""
+    numbers = st.integers(0, 2**62 - 2)
+    return st.builds(
+        lambda name, session_id, version, host: Origin(
+            name, session_id, version, "IN", "IP6" if ":" in host else "IP4", host
+        ),
+        tokens(), numbers, numbers, hosts(),
+    )  # fmt: skip
+
+
+def connections() -> SearchStrategy[Connection]:
+    """`c=` lines, unicast and multicast: RFC 8866 §5.7."""
+    return st.one_of(
+        hosts().map(Connection.to),
+        st.builds(Connection, st.just("IN"), st.just("IP4"), st.just("233.252.0.1"),
+                  st.integers(0, 255), st.integers(1, 9)),
+        st.builds(Connection, st.just("IN"), st.just("IP6"), st.just("ff00::db8:0:101"),
+                  st.none(), st.integers(1, 9)),
+    )  # fmt: skip
+
+
+def bandwidths() -> SearchStrategy[Bandwidth]:
+    """`b=` lines: RFC 8866 §5.8."""
+    return st.builds(Bandwidth, st.sampled_from(["CT", "AS", "X-YZ"]), st.integers(0, 10**9))
+
+
+def timings() -> SearchStrategy[Timing]:
+    """`t=` lines, some with `r=` and `z=`: RFC 8866 §5.9, §5.10, §5.11."""
+    times = st.just(0) | st.integers(10**9, 10**11)
+    repeats = st.lists(st.sampled_from(["7d 1h 0 25h", "604800 3600 0 90000"]), max_size=2)
+    zones = st.sampled_from(["", "3724394400 -1h 3754123200 0"])
+    return st.builds(Timing, times, times, repeats.map(tuple), zones)
+
+
+def attributes() -> SearchStrategy[Attribute]:
+    """`a=` lines, known and unknown: RFC 8866 §5.13."""
+    known = st.one_of(
+        st.sampled_from([Attribute(word) for word in DIRECTIONS]),
+        st.builds(Attribute, st.sampled_from(["ptime", "maxptime"]), st.integers(1, 200).map(str)),
+        rtpmaps().map(lambda each: Attribute("rtpmap", str(each))),
+        st.builds(Fmtp, st.integers(0, 127), texts()).map(lambda x: Attribute("fmtp", str(x))),
+        ports().map(lambda port: Attribute("rtcp", str(port))),
+    )
+    return known | st.builds(Attribute, tokens(), st.none() | texts())
+
+
+def rtpmaps() -> SearchStrategy[RtpMap]:
+    """Payload type mappings: RFC 8866 §6.6."""
+    return st.builds(
+        RtpMap, st.integers(0, 127), st.sampled_from(NAMES) | tokens(),
+        st.sampled_from(RATES), st.integers(1, 6),
+    )  # fmt: skip
+
+
+def media() -> SearchStrategy[Media]:
+    """`m=` sections of any kind, not only RTP: RFC 8866 §5.14."""
+    formats = st.lists(st.integers(0, 127).map(str) | tokens(), min_size=1, max_size=6)
+    return st.builds(
+        Media,
+        kind=st.sampled_from(["audio", "video"]) | tokens(),
+        port=st.integers(0, 65535),
+        protocol=st.sampled_from([*PROTOCOLS, "RTP/SAVP", "UDP/TLS/RTP/SAVPF", "udptl"]),
+        formats=formats.map(tuple),
+        port_count=st.integers(1, 3),
+        information=st.just("") | texts(),
+        connection=st.none() | connections(),
+        bandwidths=st.lists(bandwidths(), max_size=2).map(tuple),
+        attributes=st.lists(attributes(), max_size=6).map(tuple),
+    )
+
+
+def sessions() -> SearchStrategy[Session]:
+    """Whole descriptions: RFC 8866 §5."""
+    maybe, few = st.just("") | texts(), st.lists(texts(), max_size=2).map(tuple)
+    return st.builds(
+        Session,
+        origin=origins(),
+        name=texts(),
+        information=maybe,
+        uri=maybe,
+        emails=few,
+        phones=few,
+        connection=st.none() | connections(),
+        bandwidths=st.lists(bandwidths(), max_size=2).map(tuple),
+        times=st.lists(timings(), min_size=1, max_size=2).map(tuple),
+        attributes=st.lists(attributes(), max_size=4).map(tuple),
+        media=st.lists(media(), max_size=4).map(tuple),
+    )
+
+
+def codecs(kind: str = "audio") -> SearchStrategy[tuple[Codec, ...]]:
+    """What one end of a call might support, no codec twice: RFC 3264 §5.1."""
+    audio = [Codec(each.encoding, each.clock_rate, each.channels, each.payload_type)
+             for each in STATIC.values() if each.payload_type in (0, 3, 8, 9)]  # fmt: skip
+    audio += [
+        Codec("speex", 16000, 1, 96), Codec("speex", 8000, 1, 98), Codec("iLBC", 8000, 1, 97),
+        Codec("opus", 48000, 2, 111), Codec("telephone-event", 8000, 1, 101, "0-15"),
+    ]  # fmt: skip
+    video = [
+        Codec("H264", 90000, 1, 99, "profile-level-id=42e01f;packetization-mode=1"),
+        Codec("H264", 90000, 1, 100, "profile-level-id=42e01f"),
+        Codec("x-flv", 90000, 1, 97), Codec("H261", 90000, 1, 31), Codec("VP8", 90000, 1, 102),
+    ]  # fmt: skip
+    pool = audio if kind == "audio" else video
+    return st.lists(st.sampled_from(pool), min_size=1, max_size=6, unique=True).map(tuple)
+
+
+@st.composite
+def local_media(draw: DrawFn, kind: str = "audio") -> LocalMedia:
+    """One stream an end could have: RFC 3264 §5.1.  RTP ports are even: RFC 3550 §11."""
+    return LocalMedia(
+        kind=kind,
+        port=2 * draw(st.integers(512, 32000)),
+        codecs=draw(codecs(kind)),
+        direction=draw(st.sampled_from(DIRECTIONS)),
+        ptime=draw(st.none() | st.sampled_from([10, 20, 30, 40, 60])),
+        maxptime=draw(st.none() | st.sampled_from([10, 40, 150])),
+    )
+
+
+def odd_sessions() -> SearchStrategy[bytes]:
+    """Descriptions with line ends, blank lines, lost lines of the kind §5 asks to forgive."""
+    return st.builds(_loosened, sessions().map(bytes), st.sampled_from([b"\n", b"\r\n\r\n", b"\r"]),
+                     st.lists(st.sampled_from([b"s=", b"t=", b"k="]), max_size=3))  # fmt: skip
+
+
+def _loosened(data: bytes, line_end: bytes, lost: list[bytes]) -> bytes:
+    lines = data.split(b"\r\n")
+    first = next((i for i, line in enumerate(lines) if line[:2] == b"m="), len(lines))
+    top = [line for line in lines[:first] if line[:2] not in lost]
+    if b"t=" in lost:  # their r= and z= go with them
+        top = [line for line in top if line[:2] not in (b"r=", b"z=")]
+    return line_end.join([*top, *lines[first:]])
+
+
+@st.composite
+def broken_sessions(draw: DrawFn) -> bytes:
+    """Descriptions that no reader may take: RFC 8866 §5, §9."""
+    lines = bytes(draw(sessions())).split(b"\r\n")[:-1]
+    match draw(st.sampled_from(WOUNDS)):
+        case "no v=":
+            lines = lines[1:]
+        case "v=1":
+            lines[0] = b"v=1"
+        case "no o=":
+            del lines[1]
+        case "two o=":
+            lines.insert(1, lines[1])
+        case "letter":
+            lines.append(draw(st.sampled_from([b"x=1", b"M=audio 1 RTP/AVP 0", b"=1"])))
+        case "no equals":
+            lines.append(draw(st.sampled_from([b"a", b"audio", b"a sendrecv"])))
+        case "nul":
+            lines.append(b"a=\x00")
+        case "port":
+            lines.append(b"m=audio " + draw(st.sampled_from([b"-1", b"x", b"1/", b"9" * 99])))
+            lines[-1] += b" RTP/AVP 0"
+    return b"\r\n".join([*lines, b""])

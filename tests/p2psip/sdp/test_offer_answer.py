@@ -1,0 +1,378 @@
+"""Offers and answers: both ends agree, numbers hold still, and the unusable is refused."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.attributes import DTMF_EVENTS, rtpmaps
+from p2psip.sdp.codec import Codec, codecs_of, numbered
+from p2psip.sdp.offer_answer import (
+    AgreedMedia,
+    LocalMedia,
+    accepted,
+    apply_answer,
+    make_answer,
+    make_offer,
+    packet_time,
+)
+from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session
+from p2psip.strategies import sdp
+
+A, B = "192.0.2.1", "192.0.2.2"
+ALICE, BOB = Origin.at(A, 100), Origin.at(B, 200)
+PCMU, PCMA = Codec("PCMU", 8000, 1, 0), Codec("PCMA", 8000, 1, 8)
+WIDE, NARROW = Codec("speex", 16000, 1, 96), Codec("speex", 8000, 1, 98)
+DTMF = Codec("telephone-event", 8000, 1, 101, "0-15")
+FLV = Codec("x-flv", 90000, 1, 97)
+
+
+def audio(*codecs, port=5004, **more):
+    """An audio stream we can have."""
+    return LocalMedia("audio", port, codecs, **more)
+
+
+def offered(*lines, host=A):
+    """A description with these lines, as a peer would send it."""
+    head = f"v=0\no=- 1 1 IN IP4 {host}\ns=-\nc=IN IP4 {host}\nt=0 0\n"
+    return Session.parse((head + "\n".join(lines) + "\n").encode())
+
+
+def answer_to(offer, *media, **more):
+    """Bob's answer, as it would arrive, and what he made of it."""
+    answer, agreed = make_answer(offer, media, BOB, B, **more)
+    assert Session.parse(bytes(answer)) == answer
+    return answer, agreed
+
+
+@given(sdp.local_media(), sdp.local_media(), st.sampled_from(["local", "remote"]))
+def test_both_ends_agree(alice, bob, prefer):
+    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do."""
+    offer = make_offer([alice], ALICE, A)
+    answer, (at_bob,) = answer_to(offer, bob, prefer=prefer)
+    (at_alice,) = apply_answer(offer, answer)
+    event("accepted" if at_bob.accepted else "refused")
+    assert at_alice.accepted == at_bob.accepted == (answer.media[0].port != 0)
+    if at_bob.accepted:
+        assert (at_alice.codecs and len(at_alice.codecs) == len(at_bob.codecs)) or bob.codecs
+        assert at_alice.send_payload_types == at_bob.receive_payload_types
+        assert at_bob.send_payload_types == at_alice.receive_payload_types
+        assert set(answer.media[0].formats) <= set(offer.media[0].formats)
+        assert at_alice.sends == at_bob.receives and at_bob.sends == at_alice.receives
+        assert at_alice.remote == (B, bob.port) and at_bob.remote_rtcp == (A, alice.port + 1)
+        assert at_alice.telephone_event == at_bob.receive_telephone_event
+        for codec, number in zip(at_bob.codecs, at_bob.receive_payload_types, strict=True):
+            assert at_bob.received_codec(number) is codec
+        assert at_bob.received_codec(127) is None
+
+
+@given(sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
+def test_any_offer_has_an_answer(offer, sound, picture):
+    """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered."""
+    answer, agreed = answer_to(offer, sound, picture)
+    assert len(answer.media) == len(agreed) == len(offer.media)
+    assert answer.times == offer.times
+    for theirs, ours, result in zip(offer.media, answer.media, agreed, strict=True):
+        assert (ours.kind, ours.protocol) == (theirs.kind, theirs.protocol) and ours.formats
+        assert result.accepted == (ours.port != 0) and ours.port in (0, sound.port, picture.port)
+        event(f"accepted: {result.accepted}")
+    assert sum(media.accepted for media in agreed) <= 2
+    assert [media.accepted for media in apply_answer(offer, answer)] == [
+        media.accepted for media in agreed
+    ]
+
+
+@given(sdp.sessions(), sdp.sessions())
+def test_any_answer_is_understood_or_refused(offer, answer):
+    """Covers RFC 3264 §7: nothing but RemoteError(488) comes of a foreign answer."""
+    try:
+        assert len(apply_answer(offer, answer)) == len(offer.media)
+    except RemoteError as error:
+        assert error.status == 488
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "wanted"),
+    [
+        ("sendrecv", "sendrecv", "sendrecv"), ("sendrecv", "sendonly", "sendonly"),
+        ("sendrecv", "recvonly", "recvonly"), ("sendrecv", "inactive", "inactive"),
+        ("sendonly", "sendrecv", "recvonly"), ("sendonly", "sendonly", "inactive"),
+        ("sendonly", "recvonly", "recvonly"), ("sendonly", "inactive", "inactive"),
+        ("recvonly", "sendrecv", "sendonly"), ("recvonly", "sendonly", "sendonly"),
+        ("recvonly", "recvonly", "inactive"), ("recvonly", "inactive", "inactive"),
+    ] + [("inactive", ours, "inactive") for ours in ("sendrecv", "sendonly", "recvonly")],
+)  # fmt: skip
+def test_directions(theirs, ours, wanted):
+    """Covers RFC 3264 §6.1 and RFC 6337 §5.3."""
+    offer = offered("m=audio 9000 RTP/AVP 0", f"a={theirs}")
+    answer, (agreed,) = answer_to(offer, audio(PCMU, direction=ours))
+    assert agreed.direction == wanted
+    assert answer.media[0].attribute(wanted) == (None if wanted == "sendrecv" else "")
+    assert agreed.held == (theirs in ("sendonly", "inactive"))
+
+
+def test_preference():
+    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it."""
+    offer = offered("m=audio 9000 RTP/AVP 8 110 0 101", "a=rtpmap:110 SPEEX/16000",
+                    "a=rtpmap:101 telephone-event/8000")  # fmt: skip
+    mine = audio(PCMU, WIDE, DTMF, PCMA)
+    assert answer_to(offer, mine)[0].media[0].formats == ("8", "110", "0", "101")
+    answer, (agreed,) = answer_to(offer, mine, prefer="local")
+    assert answer.media[0].formats == ("0", "110", "101", "8")
+    assert [codec.name for codec in agreed.codecs] == ["PCMU", "SPEEX", "PCMA"]
+    assert answer.media[0].attribute("rtpmap") == "0 PCMU/8000"
+
+
+def test_speex_rates_are_two_codecs():
+    """Covers RFC 5574 §5 (5.7, its typing errors set right)."""
+    offer = offered("m=audio 8088 RTP/AVP 97 98", "a=rtpmap:97 speex/16000",
+                    "a=rtpmap:98 speex/8000")  # fmt: skip
+    answer = offered("m=audio 8088 RTP/AVP 99", "a=rtpmap:99 speex/8000", host=B)
+    (agreed,) = apply_answer(offer, answer)
+    assert agreed.send_payload_types == (99,) and agreed.receive_payload_types == (98,)
+    assert agreed.codecs[0].clock_rate == 8000
+    ours, _ = answer_to(offer, audio(Codec("Speex", 8000)))
+    assert ours.media[0].formats == ("98",)
+
+
+def test_the_gateways_own_offer():
+    """Own design: the numbers and lines that old peers of the gateway know."""
+    offer = make_offer([audio(WIDE, DTMF), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    assert bytes(offer).decode().split("\r\n")[5:] == [
+        "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
+        "a=rtpmap:101 telephone-event/8000", "a=fmtp:101 0-15",
+        "m=video 5006 RTP/AVP 97", "a=rtpmap:97 x-flv/90000", "",
+    ]  # fmt: skip
+
+
+def test_telephone_events_stand_apart():
+    """Covers RFC 4733 §2.4.1 and §2.2.1: of several, the one with the clock of the speech."""
+    offer = offered("m=audio 9000 RTP/AVP 111 0 100 101", "a=rtpmap:111 opus/48000/2",
+                    "a=rtpmap:100 telephone-event/48000", "a=rtpmap:101 telephone-event/8000",
+                    "a=fmtp:101 0-11,16")  # fmt: skip
+    fast = replace(DTMF, clock_rate=48000)
+    _, (agreed,) = answer_to(offer, audio(PCMU, fast, DTMF))
+    assert (agreed.telephone_event, agreed.receive_telephone_event) == (101, 101)
+    assert agreed.events == frozenset(range(12)) | {16}
+    _, (agreed,) = answer_to(offer, audio(Codec("opus", 48000, 2), DTMF, fast))
+    assert agreed.telephone_event == 100 and agreed.events == DTMF_EVENTS
+    _, (agreed,) = answer_to(offer, audio(PCMU))
+    assert agreed.telephone_event is agreed.receive_telephone_event is None and not agreed.events
+
+
+def test_digits_alone_are_no_call():
+    """Covers RFC 3264 §6.1: a line with nothing to hear is refused, unless it is for digits."""
+    offer = offered("m=audio 9000 RTP/AVP 3 101", "a=rtpmap:101 telephone-event/8000")
+    assert not answer_to(offer, audio(PCMU, DTMF))[1][0].accepted
+    assert answer_to(offer, audio(DTMF))[1][0].accepted
+    theirs = offered("m=audio 9000 RTP/AVP 101", "a=rtpmap:101 telephone-event/8000", host=B)
+    assert not apply_answer(make_offer([audio(PCMU, DTMF)], ALICE, A), theirs)[0].accepted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "m=audio 9000 RTP/SAVP 0\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x",
+        "m=audio 9000 UDP/TLS/RTP/SAVPF 0",
+        "m=audio 9000 TCP/RTP/AVP 0",
+        "m=audio 0 RTP/AVP 0",
+        "m=audio 492170 RTP/AVP 0",
+        "m=audio 9000/2 RTP/AVP 0",
+        "m=audio 9000 RTP/AVP 0\nc=IN IP4 233.252.0.1/127",
+        "m=audio 9000 RTP/AVP 0\nc=IN IP6 ff00::1",
+        "m=audio 9000 RTP/AVP 0\nc=ATM NSAP 47.0091",
+        "m=audio 9000 RTP/AVP 126",
+        "m=audio 9000 RTP/AVP 0\na=rtpmap:0 PCMU/16000",
+        "m=audio 9000 RTP/AVP 0\na=rtpmap:0 PCMU/8000/2",
+        "m=text 9000 RTP/AVP 98\na=rtpmap:98 t140/1000",
+        "m=image 9000 udptl t38",
+        "m=application 9 UDP/DTLS/SCTP webrtc-datachannel",
+        "m=message 9 TCP/MSRP *",
+    ],
+)
+def test_refused_lines(line):
+    """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format."""
+    offer = offered(line, "m=audio 9002 RTP/AVP 0")
+    answer, agreed = answer_to(offer, audio(PCMU))
+    assert answer.media[0] == Media(
+        offer.media[0].kind, 0, offer.media[0].protocol, offer.media[0].formats[:1]
+    )
+    assert agreed[0] == AgreedMedia(offer.media[0].kind) and agreed[1].accepted
+    assert accepted(agreed, "audio") is agreed[1] and accepted(agreed, "video") is None
+
+
+def test_one_stream_serves_one_line():
+    """Covers RFC 3264 §6: the first usable audio line is accepted, the others refused."""
+    line = "m=audio 9000 RTP/AVP 0"
+    answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 3", line, line), audio(PCMU))
+    assert [media.port for media in answer.media] == [0, 5004, 0]
+    answer, _ = answer_to(offered(line, line), audio(PCMU), audio(PCMU, port=6004))
+    assert [media.port for media in answer.media] == [5004, 6004]
+
+
+def test_an_offer_without_address_or_media():
+    """Covers RFC 8866 §5.7 and RFC 3264 §6: no c= is no stream; no lines, no lines."""
+    nowhere = replace(offered("m=audio 9000 RTP/AVP 0"), connection=None)
+    assert not answer_to(nowhere, audio(PCMU))[1][0].accepted
+    answer, agreed = answer_to(offered(), audio(PCMU))
+    assert answer.media == agreed == ()
+
+
+def test_a_browsers_offer_is_refused_politely(corpus):
+    """Covers RFC 3264 §6: ICE, DTLS, bundling and the rest harm nothing."""
+    for path in sorted((corpus / "sdp/janus_webrtc").glob("*-1.sdp")):
+        offer = Session.parse(path.read_bytes())
+        answer, agreed = answer_to(offer, audio(PCMU, Codec("opus", 48000, 2)))
+        assert not any(media.accepted for media in agreed)
+        assert all(media.port == 0 and not media.attributes for media in answer.media)
+
+
+def test_plain_rtp_with_frills_is_accepted():
+    """Own design: best-effort encryption, ICE, bundling and feedback are passed over."""
+    offer = offered(
+        "a=group:BUNDLE 0", "a=ice-lite", "m=audio 9000 RTP/AVPF 0", "a=mid:0", "a=rtcp-mux",
+        "a=candidate:1 1 UDP 1 192.0.2.9 9000 typ host", "a=crypto:1 x inline:y",
+        "a=rtcp-fb:* nack",
+    )  # fmt: skip
+    answer, (agreed,) = answer_to(offer, audio(PCMU))
+    assert answer.media[0].protocol == "RTP/AVPF" and agreed.remote_rtcp == (A, 9001)
+    assert answer.media[0].attributes == (Attribute("rtpmap", "0 PCMU/8000"),)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "longest", "codec", "time"),
+    [
+        (None, None, PCMU, 20), (30, None, PCMU, 30), (30, 20, PCMU, 20), (None, 10, PCMU, 10),
+        (99999, None, PCMU, 200), (99999, 99999, PCMU, 200), (30, None, WIDE, 40),
+        (30, 30, WIDE, 20), (60, 50, WIDE, 40), (20, 10, WIDE, 20), (20, None, None, 20),
+    ],
+)  # fmt: skip
+def test_packet_time(wanted, longest, codec, time):
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2."""
+    assert packet_time(wanted, longest, codec) == time
+
+
+def test_packet_times_are_each_receivers_own():
+    """Covers RFC 3264 §6.1 and §7: what the offer wants, and what the answer wants."""
+    offer = make_offer([audio(PCMU, ptime=30, maxptime=60)], ALICE, A)
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, ptime=10))
+    assert at_bob.ptime == 30 and apply_answer(offer, answer)[0].ptime == 10
+    assert offer.media[0].attribute("maxptime") == "60"
+
+
+def test_rtcp_port_of_our_own():
+    """Covers RFC 3605 §2.1: said only when it is not the next higher one."""
+    offer = make_offer([audio(PCMU, rtcp_port=5555)], ALICE, A)
+    assert answer_to(offer, audio(PCMU))[1][0].remote_rtcp == (A, 5555)
+    usual = make_offer([audio(PCMU, rtcp_port=5005)], ALICE, A)
+    assert usual.media[0].attribute("rtcp") is None
+
+
+def test_fmtp_is_the_receivers_own():
+    """Covers RFC 3264 §6.1: each end says what it wants to receive."""
+    ours, theirs = replace(WIDE, fmtp='mode="10,any"'), replace(WIDE, fmtp="vbr=on")
+    offer = make_offer([audio(theirs)], ALICE, A)
+    answer, (agreed,) = answer_to(offer, audio(ours))
+    assert agreed.codecs[0].fmtp == "vbr=on"
+    assert apply_answer(offer, answer)[0].codecs[0].fmtp == 'mode="10,any"'
+
+
+def test_h264_packetization_modes_do_not_mix():
+    """Covers RFC 6184 §8.2.2."""
+    modes = [Codec("H264", 90000, 1, 99, "packetization-mode=1"), Codec("H264", 90000, 1, 100)]
+    for mine, theirs in product(modes, modes):
+        offer = make_offer([LocalMedia("video", 5006, (theirs,))], ALICE, A)
+        assert answer_to(offer, LocalMedia("video", 5008, (mine,)))[1][0].accepted == (
+            mine is theirs
+        )
+
+
+def test_an_answer_without_mappings():
+    """Own design: a dynamic number left unexplained means what it meant in the offer."""
+    offer = make_offer([audio(WIDE, DTMF)], ALICE, A)
+    (agreed,) = apply_answer(offer, offered("m=audio 9000 RTP/AVP 96 101", host=B))
+    assert agreed.codecs == (WIDE,) and agreed.telephone_event == 101
+
+
+def test_answers_that_do_not_fit():
+    """Covers RFC 3264 §6 and §7."""
+    offer = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    sound = "m=audio 9000 RTP/AVP 0"
+    for lines in [("m=video 9000 RTP/AVP 97",), (sound, sound), (sound, "m=video 0 x 1", sound)]:
+        with pytest.raises(RemoteError, match="488"):
+            apply_answer(offer, offered(*lines))
+    agreed = apply_answer(offer, offered(sound))
+    assert [media.accepted for media in agreed] == [True, False]
+    nothing = apply_answer(offer, offered("m=audio 9000 RTP/AVP 3", "m=video 9 RTP/AVP 31"))
+    assert not any(media.accepted for media in nothing)
+
+
+def test_new_offers_keep_the_session():
+    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines."""
+    first = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    assert make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], BOB, A,
+                      previous=first) == first  # fmt: skip
+    second = make_offer([audio(PCMU, direction="sendonly")], BOB, A, previous=first)
+    assert second.origin == replace(first.origin, version=first.origin.version + 1)
+    assert [media.port for media in second.media] == [5004, 0]
+    third = make_offer([None, None, audio(PCMA)], BOB, A, previous=second)
+    assert [media.port for media in third.media] == [0, 0, 5004]
+    assert third.media[1].kind == "video"
+    assert make_offer([None], ALICE, A).media[0].port == 0
+
+
+def test_answers_keep_the_session():
+    """Covers RFC 3264 §8: an unchanged answer keeps its version, a changed one does not."""
+    offer = make_offer([audio(PCMU, PCMA)], ALICE, A)
+    first, _ = answer_to(offer, audio(PCMU))
+    assert answer_to(offer, audio(PCMU), previous=first)[0] == first
+    other, _ = answer_to(offer, audio(PCMA), previous=first)
+    assert other.origin.version == first.origin.version + 1
+
+
+def test_numbers_never_change_their_meaning():
+    """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them."""
+    theirs = offered("m=audio 9000 RTP/AVP 96 97 98", "a=rtpmap:96 opus/48000/2",
+                     "a=rtpmap:97 speex/16000", "a=rtpmap:98 iLBC/8000")  # fmt: skip
+    mine = audio(WIDE, NARROW, DTMF, PCMU)
+    answer, _ = answer_to(theirs, mine)
+    assert answer.media[0].formats == ("97",)
+    again = make_offer([mine], BOB, B, previous=answer, remote=theirs)
+    assert [str(each) for each in rtpmaps(again.media[0])] == [
+        "97 speex/16000", "99 speex/8000", "101 telephone-event/8000", "0 PCMU/8000",
+    ]  # fmt: skip
+
+
+@given(sdp.codecs(), sdp.codecs())
+def test_numbers_are_distinct_and_stable(before, now):
+    """Covers RFC 3264 §8.3.2 and RFC 3551 §6."""
+    used = numbered(before)
+    result = numbered(now, used)
+    meanings = {}
+    for codec in (*used, *result):
+        assert codec.same(meanings.setdefault(codec.payload_type, codec))
+    assert len({codec.payload_type for codec in result}) == len(now)
+    assert [codec.name for codec in result] == [codec.name for codec in now]
+
+
+def test_numbers_run_out():
+    """Covers RFC 3551 §6: 32 dynamic numbers."""
+    many = tuple(Codec(f"x{index}", 8000) for index in range(32))
+    assert [codec.payload_type for codec in numbered(many)] == list(range(96, 128))
+    with pytest.raises(LocalError):
+        numbered((*many, Codec("y", 8000)))
+    assert numbered((Codec("pcmu", 8000), Codec("L16", 44100, 2)))[1].payload_type == 10
+    twice = numbered((WIDE, WIDE), (WIDE,))
+    assert [codec.payload_type for codec in twice] == [96, 97]
+
+
+def test_media_at_another_host():
+    """Covers RFC 8866 §5.7: a line may have its own address, of either family."""
+    offer = make_offer([audio(PCMU, host="2001:db8::1")], ALICE, A)
+    assert offer.media[0].connection == Connection("IN", "IP6", "2001:db8::1")
+    _, (agreed,) = answer_to(offer, audio(PCMU))
+    assert agreed.remote == ("2001:db8::1", 5004)
+    assert codecs_of(offer.media[0]) == (PCMU,)

@@ -1,0 +1,181 @@
+"""Session descriptions come out as they went in, and nothing else gets in."""
+
+import dpkt
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session, Timing
+from p2psip.strategies import sdp
+
+MINIMAL = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"
+
+
+def read(data):
+    """Parse, or None if the peer is to blame; anything else raised is a failure."""
+    try:
+        return Session.parse(data)
+    except RemoteError as error:
+        assert error.status == 400
+        return None
+
+
+@given(sdp.sessions())
+def test_reading_undoes_writing(session):
+    """Covers RFC 8866 §5 and §9."""
+    assert Session.parse(bytes(session)) == session
+    assert Session.parse(memoryview(bytes(session))) == session
+
+
+@given(sdp.odd_sessions())
+def test_odd_descriptions_are_forgiven(data):
+    """Covers RFC 8866 §5: single newlines; and lines that phones leave out."""
+    session = Session.parse(data)
+    assert session.name and session.times
+    assert Session.parse(bytes(session)) == session
+
+
+@given(sdp.broken_sessions())
+def test_broken_descriptions_are_refused(data):
+    """Covers RFC 8866 §5 and §9."""
+    with pytest.raises(RemoteError):
+        Session.parse(data)
+
+
+@given(mutations(sdp.sessions().map(bytes) | sdp.odd_sessions()) | st.binary())
+def test_no_input_does_harm(data):
+    """Covers RFC 8866 §5: read it or refuse it."""
+    event("version read" if data.startswith(b"v=0") else "garbage")
+    session = read(data)
+    event("accepted" if session else "refused")
+    if session:
+        assert Session.parse(bytes(session)) == session
+
+
+def test_spoiled_corpus_does_no_harm(corpus):
+    """Covers RFC 8866 §5, on what real programs sent."""
+    files = [path.read_bytes() for path in sorted((corpus / "sdp").rglob("*.sdp"))]
+    assert len(files) == 56
+
+    @given(mutations(st.sampled_from(files)))
+    def check(data):
+        event("accepted" if read(data) else "refused")
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b"a=b\n", b"a=bb\n", b"a=bb:cc\n", b"m=a 0 b c\n", b"b=AS:1\n", b"e=x\n", b"t=0 0\n", b"\n"],
+)
+def test_memory_stays_in_proportion(unit):
+    """Own design: at most 32 bytes for each that came, and 64 KiB."""
+    data = MINIMAL + unit * (60_000 // len(unit))
+    assert peak(lambda: read(data)) <= 32 * len(data) + 65536
+    formats = MINIMAL + b"m=audio 1 RTP/AVP" + b" 10" * 20_000
+    assert peak(lambda: read(formats)) <= 32 * len(formats) + 65536
+
+
+def test_corpus_reads_as_its_authors_meant(corpus):
+    """Covers RFC 8866 §5: all of oSIP's and the sound ones of pjsip and Janus."""
+    bad = {"unittest-3.sdp", "unittest-7.sdp", "input.6.sdp"}  # fragments; a mangled m= line
+    for path in sorted((corpus / "sdp").rglob("*.sdp")):
+        session = read(path.read_bytes())
+        assert (session is None) == (path.name in bad), path.name
+        if session:
+            assert len(session.media) == path.read_bytes().count(b"\nm=")
+            assert Session.parse(bytes(session)) == session
+
+
+def test_a_rich_description_is_taken_apart(corpus):
+    """Covers RFC 8866 §5.6 §5.7 §5.8 §5.9 §5.10 §5.11 §5.12."""
+    session = Session.parse((corpus / "sdp/osip/sdp14.sdp").read_bytes())
+    assert session.emails == ("amoizard@antisip.com (JacK)", "aymeric.moizard@wellx.com")
+    assert session.phones == ("+33-1-00-00-00", "+33 1 00 00 00")
+    assert [str(each) for each in session.bandwidths] == ["CT:256", "AS:128", "X-YZ:3"]
+    assert session.times[0].start == 3034423619 and len(session.times[0].repeats) == 4
+    assert session.times[0].zone == "2882844526 -1h 2898848070 0"
+    assert session.media[0].connection == Connection("IN", "IP4", "110.111.112.114")
+    assert [each.address for each in session.media[0].more_connections] == [
+        "110.111.112.115", "110.111.112.116",
+    ]  # fmt: skip
+    assert b"\r\nk=" not in bytes(session)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("IN IP4 233.252.0.1/127", Connection("IN", "IP4", "233.252.0.1", 127)),
+        ("IN IP4 233.252.0.1/127/3", Connection("IN", "IP4", "233.252.0.1", 127, 3)),
+        ("IN IP6 ff00::db8:0:101/3", Connection("IN", "IP6", "ff00::db8:0:101", None, 3)),
+        ("IN IP6 2001:db8::1", Connection.to("2001:db8::1")),
+        ("IN IP4 a.example", Connection.to("a.example")),
+    ],
+)
+def test_connection_addresses(text, value):
+    """Covers RFC 8866 §5.7: what a number behind the slash means."""
+    assert Connection.parse(text) == value and str(value) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "IN", "IN IP4", "IN IP4 a b", "IN IP4 1/x", "IN IP4 1/1/1/1", "IN IP6 ::/1/1"]
+)
+def test_bad_connection_addresses(text):
+    """Covers RFC 8866 §5.7."""
+    with pytest.raises(RemoteError):
+        Connection.parse(text)
+
+
+def test_times_keep_their_repeats():
+    """Covers RFC 8866 §5.9 §5.10: r= and z= belong to the t= before them."""
+    data = MINIMAL + b"r=7d 1h 0\r\nt=1 2\r\nr=1 2 3\r\nr=4 5 6\r\nz=0 0\r\n"
+    assert Session.parse(data).times == (
+        Timing(0, 0, ("7d 1h 0",)), Timing(1, 2, ("1 2 3", "4 5 6"), "0 0"),
+    )  # fmt: skip
+    with pytest.raises(RemoteError):
+        Session.parse(MINIMAL.replace(b"t=0 0", b"r=7d 1h 0"))
+
+
+def test_text_is_any_octets():
+    """Covers RFC 8866 §5: text may be of any character set."""
+    data = MINIMAL.replace(b"s=-", b"s=caf\xe9 \xe2\x82\xac")
+    assert bytes(Session.parse(data)) == data
+
+
+@pytest.mark.parametrize("text", ["a\r\nm=audio 9 RTP/AVP 0", "a\nb", "a\rb", "a\0"])
+def test_nothing_breaks_out_of_its_line(text):
+    """Covers RFC 8866 §9: a byte-string has no line ends."""
+    session = Session(Origin.at("192.0.2.1", 1), attributes=(Attribute("tool", text),))
+    with pytest.raises(LocalError):
+        bytes(session)
+
+
+def test_many_media_are_refused_not_stored():
+    """Own design: the number of lines is bounded."""
+    line = b"m=audio 9 RTP/AVP 0\r\n"
+    assert len(Session.parse(MINIMAL + line * 64).media) == 64
+    assert read(MINIMAL + line * 65) is None
+
+
+def test_attributes_by_name():
+    """Covers RFC 8866 §5.13: a property has the value "" here, an absent one None."""
+    line = Media("audio", 9, "RTP/AVP", ("0",), attributes=(Attribute("x", "1"), Attribute("y")))
+    session = Session(Origin(), attributes=line.attributes).replace_media([line])
+    for part in (line, session):
+        assert (part.attribute("x"), part.attribute("y"), part.attribute("z")) == ("1", "", None)
+
+
+def test_descriptions_in_captured_messages(corpus):
+    """Covers RFC 8866 §5: every whole description in the SIP captures."""
+    found = 0
+    for path in sorted((corpus / "pcap/sip").glob("*.pcap")):
+        with path.open("rb") as file:
+            for _, frame in dpkt.pcap.UniversalReader(file):
+                _, blank, body = bytes(frame).partition(b"\r\n\r\nv=0\r\n")
+                if blank and body.endswith(b"\n"):
+                    session = Session.parse(b"v=0\r\n" + body)
+                    assert session.media and Session.parse(bytes(session)) == session
+                    found += 1
+    assert found == 29
