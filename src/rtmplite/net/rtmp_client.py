@@ -1,0 +1,328 @@
+"""An RTMP client for scripts, tests and the demo: its calls wait, and let other greenlets run.
+
+client = RtmpClient.connect("rtmp://127.0.0.1/live")
+stream = client.create_stream()
+stream.publish("demo")
+stream.write(MessageType.AUDIO, 0, tag_body)
+client.close()
+"""
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+from gevent import socket
+from gevent.event import AsyncResult
+from gevent.lock import BoundedSemaphore
+from gevent.queue import Empty, Queue
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
+from rtmplite.net.clock import now
+from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
+from rtmplite.rtmp.connection import CHUNK_STREAMS
+from rtmplite.rtmp.message import Message
+
+TIMEOUT: Final = 10.0  # s, unless a call says otherwise
+READ_SIZE: Final = 65536
+CLOSED: Final = "NetConnection.Connect.Closed"
+
+# After these a server sends no more of a stream.
+_FINAL: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete")
+
+
+class RtmpClient:
+    """One connection; make it with `connect`.
+
+    `on_call(name, args)` is called for every command of the server that is not about a stream, in
+    the greenlet that reads, so it must not wait for the server.  `information` is what connect was
+    answered with.
+    """
+
+    def __init__(self, machine: ClientConnection, connected: socket.socket) -> None:
+        self.on_call: Callable[[str, tuple[Value, ...]], None] = lambda name, args: None
+        self.information: dict[str, Value] = {}
+        self._machine, self._socket = machine, connected
+        self._sending = BoundedSemaphore()
+        self._replies: dict[float, AsyncResult[Reply]] = {}
+        self._streams: dict[int, ClientStream] = {}
+        self._connected: AsyncResult[Reply] = self._await(1.0)
+        self._greenlet = gevent.spawn(self._run)
+
+    @classmethod
+    def connect(
+        cls,
+        url: str | Target,
+        *args: Value,
+        timeout: float = TIMEOUT,
+        properties: dict[str, Value] | None = None,
+        handshake: str = "simple",
+        on_call: Callable[[str, tuple[Value, ...]], None] | None = None,
+    ) -> "RtmpClient":
+        """Connect to an application: the whole path of `url`, or a `Target`.
+
+        `args` follow the command object, `properties` go into it; `handshake` is "simple" or
+        "digest".  Raises RemoteError if the server refuses, OSError if there is none, TimeoutError
+        after `timeout` seconds.
+        """
+        target = url if isinstance(url, Target) else Target.parse(url, stream=False)
+        machine = ClientConnection(
+            target,
+            os.urandom,
+            now(),
+            args=args,
+            properties=properties,
+            digest=handshake == "digest",
+        )
+        connected = socket.create_connection((target.host, target.port), timeout)
+        connected.settimeout(None)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client = cls(machine, connected)
+        if on_call is not None:
+            client.on_call = on_call
+        try:
+            reply = client._wait(1.0, client._connected, timeout)
+        except BaseException:
+            client.close()
+            raise
+        information = reply[1] if len(reply) > 1 else None
+        client.information = information if isinstance(information, dict) else {}
+        return client
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended; `reason` says how."""
+        return self._machine.closed
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, empty while it has not."""
+        return self._machine.reason
+
+    def call(self, name: str, *args: Value, timeout: float = TIMEOUT) -> Value:
+        """Call the server and give its answer.
+
+        Raises RemoteError if that is an error, or if the connection ends; TimeoutError.
+        """
+        number = self._machine.call(name, *args)
+        waiting = self._await(number)
+        self.flush()
+        values = self._wait(number, waiting, timeout)
+        return values[1] if len(values) > 1 else None
+
+    def send(self, name: str, *args: Value) -> None:
+        """Call the server and want no answer."""
+        self._machine.send(name, *args)
+        self.flush()
+
+    def create_stream(self, timeout: float = TIMEOUT) -> "ClientStream":
+        """Ask for a stream to publish or play on; errors as those of `call`."""
+        number = self.call("createStream", timeout=timeout)
+        if not isinstance(number, float):
+            raise RemoteError(f"{number!r} is no stream")
+        stream = self._streams[int(number)] = ClientStream(self, self._machine, int(number))
+        return stream
+
+    def close(self) -> None:
+        """End the connection; a second time does nothing."""
+        self._machine.close(now())
+        if self._greenlet is not gevent.getcurrent():
+            self._greenlet.kill()
+        self._socket.close()
+        self._finish()
+
+    def flush(self) -> None:
+        """Send what is queued; waits while the server takes nothing."""
+        with self._sending:
+            self._drain()
+
+    def forget(self, stream_id: int) -> None:
+        """Route nothing to this stream any more; `ClientStream.delete` does the rest."""
+        self._streams.pop(stream_id, None)
+
+    def _drain(self) -> None:
+        try:
+            while output := self._machine.take_output():
+                self._socket.sendall(b"".join(output))
+        except OSError as error:
+            self._machine.connection_lost(now(), str(error))
+            self._finish()
+
+    def _await(self, number: float) -> "AsyncResult[Reply]":
+        waiting: AsyncResult[Reply] = AsyncResult()
+        self._replies[number] = waiting
+        if self.closed:
+            self._finish()
+        return waiting
+
+    def _wait(
+        self, number: float, waiting: "AsyncResult[Reply]", timeout: float
+    ) -> tuple[Value, ...]:
+        try:
+            reply = waiting.get(timeout=timeout)
+        except gevent.Timeout:
+            raise TimeoutError(f"no answer within {timeout:g} s") from None
+        finally:
+            self._replies.pop(number, None)
+        assert reply is not None  # the stubs think of get(block=False)
+        if not reply.succeeded:
+            raise _failure(reply.values[-1])
+        return reply.values
+
+    def _run(self) -> None:
+        self._drain()
+        while not self.closed:
+            deadline = self._machine.deadline
+            wait = None if deadline is None else max(0.0, deadline - now())
+            try:
+                socket.wait_read(self._socket.fileno(), wait, _LateError())
+                data = self._socket.recv(READ_SIZE)
+            except _LateError:
+                self._machine.tick(now())
+            except OSError as error:
+                self._machine.connection_lost(now(), str(error))
+            else:
+                self._take(data)
+            self._answer()
+        self._finish()
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            self._machine.connection_lost(now())
+            return
+        self._machine.receive(data, now())
+        for event in self._machine.events():
+            match event:
+                case Reply(transaction_id=number):
+                    if waiting := self._replies.get(number):
+                        waiting.set(event)
+                case Called(stream_id=0, command=command):
+                    self.on_call(command.name, command.args)
+                case _ if stream := self._streams.get(event.stream_id):
+                    stream.take(event)
+
+    def _answer(self) -> None:
+        """Send the machine's replies; if somebody is sending already, they go with that."""
+        if self._sending.acquire(blocking=False):
+            try:
+                self._drain()
+            finally:
+                self._sending.release()
+
+    def _finish(self) -> None:
+        """Tell all who wait that the connection has ended."""
+        end = RemoteError(self.reason or "closed", CLOSED, "status")
+        for waiting in self._replies.values():
+            if not waiting.ready():
+                waiting.set_exception(end)
+        for stream in self._streams.values():
+            stream.end()
+
+
+class ClientStream:
+    """One NetStream; `RtmpClient.create_stream` makes it.  `id` is the server's number for it."""
+
+    def __init__(self, client: RtmpClient, machine: ClientConnection, stream_id: int) -> None:
+        self.id = stream_id
+        self.ended = False
+        self._client, self._machine = client, machine
+        self._media: Queue[Message | None] = Queue()
+        self._statuses: Queue[dict[str, Value] | None] = Queue()
+
+    def publish(self, name: str, kind: str = "live", timeout: float = TIMEOUT) -> None:
+        """Publish under `name`; RemoteError if that is refused, TimeoutError."""
+        self._machine.send("publish", name, kind, stream_id=self.id)
+        self._client.flush()
+        self._expect("NetStream.Publish.Start", timeout)
+
+    def play(self, name: str, timeout: float = TIMEOUT) -> None:
+        """Play `name`, live; then `read`.  RemoteError if that is refused, TimeoutError."""
+        self._machine.set_buffer_length(self.id, 1000)
+        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp has it
+        self._client.flush()
+        self._expect("NetStream.Play.Start", timeout)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Send one message of type 8, 9 or 18, `timestamp` in ms; waits for a slow server.
+
+        Raises RemoteError if the connection has ended.
+        """
+        if self._client.closed:
+            raise RemoteError(self._client.reason, CLOSED, "status")
+        self._machine.send_media(type_id, timestamp, self.id, payload)
+        self._client.flush()
+
+    def read(self, timeout: float | None = TIMEOUT) -> Message | None:
+        """The next audio, video or data message; what is not read is kept.
+
+        None after `timeout` seconds without one, or at the end, when `ended` is true.
+        """
+        if self.ended and self._media.empty():
+            return None
+        try:
+            return self._media.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def status(self, timeout: float | None = TIMEOUT) -> dict[str, Value] | None:
+        """The next information object of an onStatus; None after `timeout` s, or at the end."""
+        if self.ended and self._statuses.empty():
+            return None
+        try:
+            return self._statuses.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def delete(self) -> None:
+        """Stop publishing or playing, and give the stream back."""
+        self._machine.send("deleteStream", float(self.id))
+        self._client.forget(self.id)
+        self._client.flush()
+        self.end()
+
+    def take(self, event: Called | Ended | Message) -> None:
+        """Sort what has arrived on this stream; `RtmpClient` calls it."""
+        match event:
+            case Message(type_id=type_id) if type_id in CHUNK_STREAMS:
+                self._media.put(event)
+            case Called(command=command) if command.name == "onStatus":
+                information = command.args[0] if command.args else None
+                if isinstance(information, dict):
+                    self._statuses.put(information)
+                    if information.get("code") in _FINAL:
+                        self.end()
+            case Ended():
+                self.end()
+
+    def end(self) -> None:
+        """Let nobody wait for more; `RtmpClient` calls it."""
+        if not self.ended:
+            self.ended = True
+            self._media.put(None)
+            self._statuses.put(None)
+
+    def _expect(self, code: str, timeout: float) -> None:
+        end = now() + timeout
+        while (left := end - now()) > 0:
+            information = self.status(left)
+            if information is None and self._client.closed:
+                raise RemoteError(self._client.reason, CLOSED, "status")
+            if information is not None and information.get("level") == "error":
+                raise _failure(information)
+            if information is not None and information.get("code") == code:
+                return
+        raise TimeoutError(f"no {code} within {timeout:g} s")
+
+
+class _LateError(Exception):
+    """Nothing to read in time."""
+
+
+def _failure(information: Value) -> RemoteError:
+    """What an information object says, as an exception."""
+    if not isinstance(information, dict):
+        return RemoteError(str(information))
+    words = [information.get(key) for key in ("description", "code", "level")]
+    description, code, level = (word if isinstance(word, str) else "" for word in words)
+    return RemoteError(description, code or "NetConnection.Call.Failed", level or "error")

@@ -1,0 +1,38 @@
+"""Several messages in one, as Flash Media Live Encoder sends them.
+
+Implements RTMP 1.0 §7.1.6.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.message import TIMESTAMP_MASK, Message, MessageType
+
+_HEADER: Final = Struct(">II3x")  # type and length, time with its top byte last, stream id
+_BACK_POINTER: Final = 4  # bytes after every part; of use in files only
+
+
+def aggregated(message: Message) -> Iterator[Message]:
+    """Give the parts of an aggregate message, on its stream and its time scale: §7.1.6.
+
+    Each looks like an FLV tag (FLV 10.1 §E.4.1).  Raises RemoteError when a part goes beyond the
+    end; an aggregate within an aggregate is left out.
+    """
+    payload, at = message.payload, 0
+    offset: int | None = None
+    while at < len(payload):
+        body = at + _HEADER.size
+        if body > len(payload):
+            raise RemoteError("an aggregate message ends within a header")
+        first, second = _HEADER.unpack_from(payload, at)
+        type_id, length = first >> 24, first & 0xFFFFFF
+        if body + length > len(payload):
+            raise RemoteError("an aggregate message is shorter than its parts")
+        time = (second & 0xFF) << 24 | second >> 8
+        offset = message.timestamp - time if offset is None else offset
+        if type_id != MessageType.AGGREGATE:
+            timestamp = (time + offset) & TIMESTAMP_MASK
+            yield Message(type_id, timestamp, message.stream_id, payload[body : body + length])
+        at = body + length + _BACK_POINTER

@@ -1,0 +1,171 @@
+"""The client's side of a NetConnection: ask, and say what came back.
+
+Implements RTMP 1.0 §7.2, read with RTMP Errata §8.1.  It keeps no NetStream states of its own:
+every command that arrives on a stream is handed on, and the caller knows what it asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError
+from rtmplite.rtmp import control
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits
+from rtmplite.rtmp.handshake import ClientHandshake
+from rtmplite.rtmp.message import Message
+
+DEFAULT_LIMITS: Final = Limits()
+DEFAULT_PORT: Final = 1935  # registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's
+
+# What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these:
+# RTMP Errata §8.1.4.
+_AUDIO_CODECS: Final = 0x0FFF
+_VIDEO_CODECS: Final = 0x00FF
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an rtmp URL leads: RTMP Errata §8.1.2 and §8.1.3.
+
+    `stream` is what follows the last slash of a path with more than one, else empty.
+    """
+
+    host: str
+    port: int
+    app: str
+    stream: str
+    tc_url: str
+
+    @classmethod
+    def parse(cls, url: str, stream: bool = True) -> "Target":
+        """Read `rtmp://host[:port]/app[/instance][/stream]`; LocalError for anything else.
+
+        With `stream` false the whole path is the application's.  With a fragment, the stream is
+        that, whatever the path.
+        """
+        parts = urlsplit(url)
+        try:
+            port = parts.port or DEFAULT_PORT
+        except ValueError as error:
+            raise LocalError(f"{url} has no usable port") from error
+        if parts.scheme != "rtmp" or not parts.hostname:
+            raise LocalError(f"{url} is not rtmp://host[:port]/app/stream")
+        path, name = parts.path.strip("/"), parts.fragment
+        if stream and not name and "/" in path:
+            path, _, name = path.rpartition("/")
+        query = f"?{parts.query}" if parts.query else ""
+        host = parts.netloc.rpartition("@")[2]  # RTMP Errata §8.1.2: no userinfo in tcUrl
+        return cls(parts.hostname, port, path + query, name, f"rtmp://{host}/{path}{query}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of a call: RTMP 1.0 §7.2.1.2.
+
+    `values` are what followed the transaction id: for connect the properties and the information
+    object, else mostly null and one value.
+    """
+
+    transaction_id: float
+    succeeded: bool
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The server calls us; on a stream other than 0 mostly by onStatus: RTMP 1.0 §7.2.2."""
+
+    stream_id: int
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Playback on a stream is over: StreamEOF, RTMP 1.0 §7.1.7."""
+
+    stream_id: int
+
+
+Event: TypeAlias = Reply | Called | Ended | Message
+
+
+class ClientConnection(Connection):
+    """One connection to a server; `events` gives what happened, `Message` being media.
+
+    Own design.  `connect` is sent as soon as the handshake allows, with transaction id 1.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
+        digest: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        handshake = ClientHandshake(random, now, digest=digest)
+        super().__init__(handshake, now, limits)
+        self.target = target
+        self._args, self._properties = tuple(args), properties or {}
+        self._events: list[Event] = []
+        self._next_call = 2.0
+        self.put(handshake.start(now))
+
+    def events(self) -> list[Event]:
+        """What happened since the last time, in order.  Own design."""
+        events, self._events = self._events, []
+        return events
+
+    def call(self, name: str, *args: Value) -> float:
+        """Call the server; the number by which a `Reply` will answer: RTMP 1.0 §7.2.1.2."""
+        number, self._next_call = self._next_call, self._next_call + 1
+        self.send_command(Command(name, number, None, args))
+        return number
+
+    def send(self, name: str, *args: Value, stream_id: int = 0) -> None:
+        """Call without wanting an answer, as all NetStream commands do: RTMP 1.0 §7.2.2."""
+        self.send_command(Command(name, 0.0, None, args), stream_id)
+
+    def set_buffer_length(self, stream_id: int, milliseconds: int) -> None:
+        """Say how much is buffered, which players do before they play: RTMP 1.0 §7.1.7."""
+        self.send_control(control.SetBufferLength(stream_id, milliseconds))
+
+    def _handshaken(self, now: float) -> None:
+        """Connect, as RTMP 1.0 §7.2.1.1 lists it; the caller says how long to wait for a reply."""
+        self._settled = True
+        self.send_chunk_size(CHUNK_SIZE)
+        self.send_control(control.WindowAcknowledgementSize(self.limits.window))
+        properties: dict[str, Value] = {
+            "app": self.target.app,
+            "flashVer": "LNX 9,0,124,2",
+            "tcUrl": self.target.tc_url,
+            "fpad": False,
+            "capabilities": 15.0,
+            "audioCodecs": float(_AUDIO_CODECS),
+            "videoCodecs": float(_VIDEO_CODECS),
+            "videoFunction": 1.0,
+            "objectEncoding": 0.0,
+        }
+        self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
+
+    def _on_media(self, message: Message, now: float) -> None:
+        self._events.append(message)
+
+    def _on_control(self, message: control.Control) -> None:
+        super()._on_control(message)
+        if isinstance(message, control.StreamEof):
+            self._events.append(Ended(message.stream_id))
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        if command.name in ("_result", "_error"):
+            succeeded = command.name == "_result"
+            values = (command.object, *command.args)
+            self._events.append(Reply(command.transaction_id, succeeded, values))
+        else:
+            self._events.append(Called(stream_id, command))

@@ -1,0 +1,285 @@
+"""One end of an RTMP connection below its commands: handshake, chunks, control messages, silence.
+
+Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` add the commands.
+A sans-I/O machine: bytes go in by `receive`, bytes come out of `take_output`, and whoever owns the
+socket is told by `on_output` that there are some.  All times are in seconds on a clock that never
+runs backwards.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp import control
+from rtmplite.rtmp.aggregate import aggregated
+from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.message import Message, MessageType
+
+CHUNK_SIZE: Final = 4096  # bytes, what we send; nginx-rtmp's and OBS's choice, all players cope
+
+# Own design: every medium has a chunk stream to itself, for bytes that many players share; RTMP
+# 1.0 §5.3.1.1 leaves the numbers from 3 up to us, Flash and ffmpeg use 3 for commands as well.
+CONTROL_CHUNKS: Final = 2
+COMMAND_CHUNKS: Final = 3
+CHUNK_STREAMS: Final[Mapping[int, int]] = {
+    MessageType.AUDIO: 4,
+    MessageType.DATA: 5,
+    MessageType.VIDEO: 6,
+}
+
+_COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of our patience and memory one peer may use.
+
+    Own design.  `window` and `held` are bytes; the others up to `ping_timeout` are seconds, and a
+    peer silent for `ping_after` has `ping_timeout` more to answer a ping.
+    """
+
+    window: int = 2_500_000
+    held: int = 256 * 1024
+    setup: float = 10.0
+    ping_after: float = 60.0
+    ping_timeout: float = 30.0
+    streams: int = 32
+
+
+class Handshake(Protocol):
+    """What `handshake.ServerHandshake` and `ClientHandshake` have in common: RTMP 1.0 §5.2."""
+
+    @property
+    def done(self) -> bool:
+        """Whether both sides have said all: RTMP 1.0 §5.2.1."""
+
+    @property
+    def rest(self) -> bytes:
+        """What came after the handshake."""
+
+    def receive(self, data: bytes, now: float) -> bytes:
+        """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
+
+
+class Connection:
+    """The half of a connection that servers and clients share.
+
+    Own design: it reads no further while `reading` is false (someone asked for a pause) or
+    `deciding` is true (the peer's last command has no answer yet), and a few bytes that come in
+    the meantime are kept.
+    """
+
+    def __init__(self, handshake: Handshake, now: float, limits: Limits) -> None:
+        self.limits = limits
+        self.output: list[bytes] = []
+        self.output_size = 0  # bytes that the socket has not taken; kept by its owner and `put`
+        self.on_output: Callable[[Connection], None] | None = None
+        self.on_reading: Callable[[Connection], None] | None = None
+        self.reading, self.deciding = True, False
+        self.closed, self.aborted, self.reason = False, False, ""
+        self._handshake: Handshake | None = handshake
+        self._reader, self._writer = ChunkReader(), ChunkWriter()
+        self._held, self._backlog = b"", deque[Message]()
+        self._busy = False
+        self._opened = self._heard = now
+        self._settled = False  # set up is over, silence is all there is to watch
+        self._pinged: float | None = None
+        self._ack_every, self._acknowledged = 0, 0
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take bytes from the peer; never raises.
+
+        Own design: a peer that breaks the rules is closed, and `reason` says why.  Feed `b""` to
+        go on after `resume_reading`.
+        """
+        if self.closed:
+            return
+        self._heard, self._pinged = now, None
+        try:
+            if self._busy or self.deciding or not self.reading:
+                self._hold(data)
+            else:
+                self._take(data, now)
+        except RemoteError as error:
+            self.abort(str(error), now)
+
+    def take_output(self) -> list[bytes]:
+        """Give what is to be sent, in order, and forget it.  Own design."""
+        output, self.output = self.output, []
+        return output
+
+    def put(self, data: bytes) -> None:
+        """Queue bytes that are whole chunked messages: RTMP 1.0 §5.3."""
+        if self.closed:
+            return
+        if not self.output and self.on_output is not None:
+            self.on_output(self)
+        self.output.append(data)
+        if self.output_size:
+            self.output_size += len(data)
+
+    def send_command(self, command: Command, stream_id: int = 0) -> None:
+        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
+        self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
+
+    def send_control(self, message: control.Control) -> None:
+        """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2."""
+        self.put(self._writer.write(message.message(), CONTROL_CHUNKS))
+
+    def send_chunk_size(self, size: int) -> None:
+        """Say and use a new chunk size: RTMP 1.0 §5.4.1."""
+        self.put(self._writer.set_chunk_size(size))
+
+    def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
+        """Send audio, video or data that nobody else gets; `timestamp` in ms: RTMP 1.0 §7.1.
+
+        Own design: absolute, as what `LiveStream` puts on the same chunk streams.
+        """
+        size = self._writer.chunk_size
+        chunks = CHUNK_STREAMS[type_id]
+        self.put(encode_absolute(type_id, timestamp, stream_id, payload, chunks, size))
+
+    def pause_reading(self) -> None:
+        """Ask for no more input, so that the peer is slowed down by TCP.  Own design."""
+        self.reading = False
+        if self.on_reading is not None:
+            self.on_reading(self)
+
+    def resume_reading(self) -> None:
+        """Undo `pause_reading`; what was kept is used at the next `receive`.  Own design."""
+        self.reading = True
+        if self.on_reading is not None:
+            self.on_reading(self)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, None once closed.  Own design."""
+        if self.closed:
+            return None
+        if not self._settled:
+            return self._opened + self.limits.setup
+        if self._pinged is not None:
+            return self._pinged + self.limits.ping_timeout
+        return self._heard + self.limits.ping_after
+
+    def tick(self, now: float) -> None:
+        """Ping a silent peer, give up one that stays silent: RTMP 1.0 §7.1.7.
+
+        A peer we have not read from cannot be blamed: nothing happens to it.
+        """
+        deadline = self.deadline
+        if deadline is None or now < deadline:
+            return
+        if not self.reading or self.deciding:
+            self._heard = self._opened = now
+        elif not self._settled:
+            self.abort("nothing asked in time", now)
+        elif self._pinged is None:
+            self._pinged = now
+            self.send_control(control.PingRequest(int(now * 1000) & 0xFFFFFFFF))
+        else:
+            self.abort("silent", now)
+
+    def close(self, now: float, reason: str = "closed by us") -> None:
+        """End it after what is queued has been sent.  Own design; a second time does nothing."""
+        if self.closed:
+            return
+        if self.on_output is not None:
+            self.on_output(self)
+        self.closed, self.reason = True, reason
+        self._backlog.clear()
+        self._held = b""
+        self._ended(now)
+
+    def abort(self, reason: str, now: float) -> None:
+        """End it at once; what is queued is not sent.  Own design."""
+        if not self.closed:
+            self.aborted = True
+            self.close(now, reason)
+            self.output.clear()
+
+    def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
+        """Hear from the socket's owner that it is gone.  Own design."""
+        self.abort(reason, now)
+
+    def _hold(self, data: bytes) -> None:
+        self._held += data
+        if len(self._held) > self.limits.held:
+            raise RemoteError(f"{len(self._held)} bytes before an answer")
+
+    def _take(self, data: bytes, now: float) -> None:
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._busy = True
+        try:
+            if self._handshake is not None:
+                data = self._shake(self._handshake, data, now)
+            if data:
+                self._backlog.extend(self._reader.feed(data))
+                self._acknowledge()
+            while self._backlog and self.reading and not self.deciding:
+                self._on_message(self._backlog.popleft(), now)
+        finally:
+            self._busy = False
+
+    def _shake(self, handshake: Handshake, data: bytes, now: float) -> bytes:
+        if reply := handshake.receive(data, now):
+            self.put(reply)
+        if not handshake.done:
+            return b""
+        self._handshake = None
+        self._handshaken(now)
+        return handshake.rest
+
+    def _acknowledge(self) -> None:
+        """Report what has arrived whenever the peer's window is full: RTMP 1.0 §5.4.3."""
+        received = self._reader.bytes_received
+        if self._ack_every and received - self._acknowledged >= self._ack_every:
+            self._acknowledged = received
+            self.send_control(control.Acknowledgement(received))
+
+    def _on_message(self, message: Message, now: float) -> None:
+        if message.type_id in CHUNK_STREAMS or message.type_id == MessageType.DATA_AMF3:
+            self._on_media(message, now)
+        elif message.type_id in _COMMAND_TYPES:
+            self._on_command(Command.parse(message), message.stream_id, now)
+        elif message.type_id == MessageType.AGGREGATE:
+            for part in aggregated(message):
+                self._on_message(part, now)
+        elif parsed := control.parse_control(message):
+            self._on_control(parsed)
+
+    def _on_control(self, message: control.Control) -> None:
+        """Obey RTMP 1.0 §5.4.4, RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7.
+
+        An Acknowledgement needs nothing: TCP's own window is what slows us down, as in every
+        server in use.
+        """
+        match message:
+            case control.WindowAcknowledgementSize(size):
+                self._ack_every = size
+            case control.SetPeerBandwidth(size):
+                self.send_control(control.WindowAcknowledgementSize(size))
+            case control.PingRequest(timestamp):
+                self.send_control(control.PingResponse(timestamp))
+
+    def _handshaken(self, now: float) -> None:
+        """Hook: the handshake is over."""
+
+    def _on_media(self, message: Message, now: float) -> None:
+        """Hook: a message of type 8, 9, 15 or 18."""
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Hook: a command."""
+
+    def _ended(self, now: float) -> None:
+        """Hook: just closed, by whichever side."""
+
+
+def text(value: Value) -> str:
+    """A string argument, whatever the peer sent in its place: RTMP 1.0 §7.2."""
+    return value if isinstance(value, str) else ""

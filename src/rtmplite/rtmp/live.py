@@ -1,0 +1,58 @@
+"""The `live` application: publish under a name, play by that name.
+
+Implements RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6 for everybody who connects.
+"""
+
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.server import ServerConnection
+
+APP: Final = "live"
+
+
+class LiveApplication:
+    """Joins publishers and players through the connection's registry.  Own design.
+
+    Names are taken from the end of the application's name on, so rtmp://host/live/a/b is one
+    stream however a client splits it.
+    """
+
+    def on_connect(self, connection: ServerConnection, now: float) -> None:
+        """Let everybody in: RTMP 1.0 §7.2.1.1."""
+        connection.accept(now)
+
+    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+        """There are no other calls: RTMP 1.0 §7.2.1.2."""
+        reason = RemoteError(f"No such call: {command.name}")
+        connection.error(command.transaction_id, reason)
+
+    def on_publish(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """First come, first served: RTMP 1.0 §7.2.2.6."""
+        live = connection.registry.open(APP, stream.path)
+        if not stream.path or live.publishing:
+            description = f"{name} is already published." if name else "A stream needs a name."
+            stream.reject_publish("NetStream.Publish.BadName", description, now)
+            return
+        live.begin(now)
+        stream.accept_publish(live, now)
+
+    def on_play(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Play what is there, or wait for it: RTMP 1.0 §7.2.2.1 with its start of -2."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
+            return
+        stream.accept_play(connection.registry.open(APP, stream.path), now)
+
+    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+        """Nothing was kept."""
+
+
+_: type[Application] = LiveApplication  # the type checker's proof

@@ -1,0 +1,220 @@
+"""The server's side of one NetStream: it is published, or played, or neither.
+
+Implements RTMP 1.0 §7.2.2.  Which of the two is the client's wish, whether it may is the
+application's verdict; in between a stream is asking, and says nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import Value
+from rtmplite.rtmp import control
+from rtmplite.rtmp.application import Sink
+from rtmplite.rtmp.command import Command, on_status
+from rtmplite.rtmp.connection import text
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.streams import LiveStream, Player
+
+if TYPE_CHECKING:
+    from rtmplite.rtmp.server import ServerConnection
+
+
+class State(StrEnum):
+    """What a stream is used for.  Own design: the texts draw no figure."""
+
+    IDLE = "idle"
+    WANTS_TO_PUBLISH = "wants to publish"
+    PUBLISHING = "publishing"
+    WANTS_TO_PLAY = "wants to play"
+    PLAYING = "playing"
+
+
+class ServerStream:
+    """One message stream of a client, from createStream to deleteStream: §7.2.2.
+
+    `name` is what the client called it, `path` the same seen from the application's name on:
+    both ways to split a URL give the same `path` (see `ServerConnection.instance`); `query` is
+    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.
+    """
+
+    def __init__(self, connection: "ServerConnection", stream_id: int) -> None:
+        self.connection, self.id = connection, stream_id
+        self.state = State.IDLE
+        self.name, self.path, self.query, self.kind = "", "", "", "live"
+        self._reset = True
+        self._sink: Sink | None = None
+        self._player: Player | None = None
+
+    def on_media(self, message: Message, now: float) -> None:
+        """Pass on what is published here; drop it in any other state: §7.2.2.6."""
+        if self._sink is None:
+            return
+        type_id, payload = message.type_id, message.payload
+        if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
+            type_id, payload = MessageType.DATA, payload[1:]
+        self._sink.write(type_id, message.timestamp, payload, now)
+
+    def on_command(self, command: Command, now: float) -> bool:
+        """Obey a NetStream command; false if §7.2.2 has no such command."""
+        if (handler := _COMMANDS.get(command.name)) is None:
+            return False
+        handler(self, command, now)
+        return True
+
+    def accept_publish(self, sink: Sink, now: float) -> None:
+        """Start: what comes from now on goes to `sink`: §7.2.2.6, §7.3.1.
+
+        Own design, as is every other verdict: too late a verdict, on a stream that asks no
+        longer, does nothing, except that `sink` is ended.
+        """
+        if self.state is not State.WANTS_TO_PUBLISH:
+            sink.end(now)
+            return
+        self.state, self._sink = State.PUBLISHING, sink
+        self.connection.send_control(control.StreamBegin(self.id))
+        self._status("NetStream.Publish.Start", f"{self.name} is now published.")
+
+    def reject_publish(self, code: str, description: str, now: float) -> None:
+        """Refuse, with a code such as NetStream.Publish.BadName: §7.2.2."""
+        if self.state is State.WANTS_TO_PUBLISH:
+            self.state = State.IDLE
+            self._status(code, description, "error")
+
+    def end_publish(self, code: str, description: str, now: float) -> None:
+        """Take back an `accept_publish`, then close the connection: §7.2.2.
+
+        Own design: ffmpeg and librtmp go on sending whatever they are told; a closed connection
+        is what they understand.
+        """
+        self._status(code, description, "error")
+        self.connection.close(now, reason=description)
+
+    def accept_play(self, live: LiveStream, now: float) -> None:
+        """Start, or wait for a publisher: §7.2.2.1, in the order of its message flow.
+
+        rtmpdump waits for StreamBegin, Flash Player for |RtmpSampleAccess before it shows
+        anything to a script, and ffmpeg for either of the two codes.
+        """
+        if self.state is not State.WANTS_TO_PLAY:
+            return
+        self.state = State.PLAYING
+        self.connection.send_control(control.StreamBegin(self.id))
+        if self._reset:
+            self._status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
+        self._status("NetStream.Play.Start", f"Started playing {self.name}.")
+        self._data("|RtmpSampleAccess", True, True)
+        self._player = live.join(self.connection, self.id, self, now)
+
+    def reject_play(self, code: str, description: str, now: float) -> None:
+        """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1."""
+        if self.state is State.WANTS_TO_PLAY:
+            self.state = State.IDLE
+            self._status(code, description, "error")
+
+    def published(self, now: float) -> None:
+        """Tell the player that somebody publishes again.  Own design, after Flash Media Server."""
+        if self._player is not None:
+            self.connection.send_control(control.StreamBegin(self.id))
+            self._status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
+
+    def unpublished(self, now: float) -> None:
+        """Tell the player that nothing more will come: RTMP 1.0 §7.1.7.
+
+        ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
+        """
+        self._status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
+        self.connection.send_control(control.StreamEof(self.id))
+
+    def stop(self, now: float) -> None:
+        """Neither publish nor play any more; nothing is said: §7.2.2.3."""
+        sink, player = self._sink, self._player
+        self.state, self._sink, self._player = State.IDLE, None, None
+        if player is not None:
+            player.leave(now)
+        if sink is not None:
+            sink.end(now)
+
+    def unpublish(self, now: float) -> None:
+        """Stop publishing and say so; librtmp sends FCUnpublish for it.  Own design."""
+        if self._sink is not None:
+            self.stop(now)
+            self._status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")
+
+    def _on_publish(self, command: Command, now: float) -> None:
+        self.stop(now)
+        self._take_name(command)
+        kind = text(command.args[1]) if len(command.args) > 1 else ""
+        self.kind = kind or "live"
+        self.state = State.WANTS_TO_PUBLISH
+        connection = self.connection
+        connection.application.on_publish(connection, self, self.name, now)
+
+    def _on_play(self, command: Command, now: float) -> None:
+        """`start` and `duration` mean nothing to a live stream; `reset` is true by default."""
+        self.stop(now)
+        self._take_name(command)
+        reset = command.args[3] if len(command.args) > 3 else True
+        self._reset = bool(reset)
+        self.state = State.WANTS_TO_PLAY
+        connection = self.connection
+        connection.application.on_play(connection, self, self.name, now)
+
+    def _on_close(self, command: Command, now: float) -> None:
+        if self.state is State.PUBLISHING:
+            self.unpublish(now)
+        elif self.state is State.PLAYING:
+            self.stop(now)
+            self._status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
+        else:
+            self.stop(now)
+
+    def _on_pause(self, command: Command, now: float) -> None:
+        """§7.2.2.8; a live stream goes on without those who pause."""
+        paused = bool(command.args and command.args[0])
+        if self._player is not None:
+            self._player.select(paused=paused)
+        word = "Pause" if paused else "Unpause"
+        self._status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
+
+    def _on_seek(self, command: Command, now: float) -> None:
+        """§7.2.2.7: what is live cannot be sought in."""
+        self._status("NetStream.Seek.Failed", f"{self.name} is live.", "error")
+
+    def _on_receive(self, command: Command, now: float) -> None:
+        """§7.2.2.4 and §7.2.2.5."""
+        wanted = bool(command.args and command.args[0])
+        if self._player is None:
+            return
+        if command.name == "receiveAudio":
+            self._player.select(audio=wanted)
+        else:
+            self._player.select(video=wanted)
+        if wanted:
+            self._status("NetStream.Seek.Notify", f"{command.name} {self.name}.")
+            self._status("NetStream.Play.Start", f"Started playing {self.name}.")
+
+    def _take_name(self, command: Command) -> None:
+        given = text(command.args[0]) if command.args else ""
+        self.name, _, self.query = given.partition("?")
+        self.path = "/".join(part for part in (self.connection.instance, self.name) if part)
+
+    def _status(self, code: str, description: str, level: str = "status") -> None:
+        status = on_status(level, code, description, details=self.name, clientid=self.connection.id)
+        self.connection.send_command(status, self.id)
+
+    def _data(self, *values: Value) -> None:
+        self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
+
+
+_COMMANDS: Final[Mapping[str, Callable[[ServerStream, Command, float], None]]] = {
+    "publish": ServerStream._on_publish,
+    "play": ServerStream._on_play,
+    "closeStream": ServerStream._on_close,
+    "pause": ServerStream._on_pause,
+    "pauseRaw": ServerStream._on_pause,  # Flash Player 9 and later
+    "seek": ServerStream._on_seek,
+    "receiveAudio": ServerStream._on_receive,
+    "receiveVideo": ServerStream._on_receive,
+}

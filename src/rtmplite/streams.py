@@ -1,0 +1,312 @@
+"""Live streams: one publisher, any number of players, and bytes made once for all of them.
+
+Own design: RTMP 1.0 §7.2.2.1 and §7.2.2.6 say what publish and play are, not how a server joins
+them.  A message is encoded once, with a type 0 header and absolute time, on a chunk stream that
+its medium has to itself, so the same bytes suit every player whatever that one had before: a late
+or a lagging player needs no bytes of its own.  Only whole messages are ever left out.
+
+    >>> class Screen:  # what a connection is to us
+    ...     def __init__(self) -> None:
+    ...         self.output, self.output_size = [], 0
+    ...     def put(self, data: bytes) -> None:
+    ...         self.output.append(data)
+    >>> registry = Registry()
+    >>> live, screens = registry.open("live", "demo"), [Screen(), Screen()]
+    >>> players = [live.join(screen, 1, None, now=0.0) for screen in screens]
+    >>> live.write(8, 20, b"some audio", now=0.0)
+    >>> screens[0].output[0] is screens[1].output[0]
+    True
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rtmplite.rtmp.application import Sink
+from rtmplite.rtmp.chunk import encode_absolute
+from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
+from rtmplite.rtmp.message import MessageType
+from rtmplite.tracks import Tracks, Weight
+
+AUDIO: Final = MessageType.AUDIO
+VIDEO: Final = MessageType.VIDEO
+DATA: Final = MessageType.DATA
+
+
+class Outlet(Protocol):
+    """What a player's bytes go into; `ServerConnection` is one.
+
+    Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
+    comparison tells the fast from the slow.
+    """
+
+    output_size: int
+
+    def put(self, data: bytes) -> None:
+        """Queue whole messages, already cut into chunks: RTMP 1.0 §5.3."""
+
+    def abort(self, reason: str, now: float) -> None:
+        """Close without sending what is queued.  Own design: it would never be read."""
+
+
+class Viewer(Protocol):
+    """Who wants to know when a stream starts and stops; `ServerStream` tells its client."""
+
+    def published(self, now: float) -> None:
+        """A publisher has come: NetStream.Play.PublishNotify (RTMP 1.0 §7.2.2)."""
+
+    def unpublished(self, now: float) -> None:
+        """The publisher has gone: NetStream.Play.UnpublishNotify (RTMP 1.0 §7.2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How slow a player may be; sizes in bytes beyond what the system buffers, times in s.
+
+    Own design.  Over `skip` a player gets nothing until a key frame finds it below half of that;
+    over `limit`, or `seconds` after it began to skip, it is closed.
+    """
+
+    skip: int = 512 * 1024
+    limit: int = 4 * 1024 * 1024
+    seconds: float = 10.0
+
+
+class Player:
+    """One place in the audience of a stream, from `LiveStream.join` to `leave`.
+
+    Own design: `waiting` is the whole state.  It is true until there is something to start with,
+    and again while its connection is too far behind.
+    """
+
+    __slots__ = ("_live", "audio", "behind_since", "outlet", "paused", "stream_id", "video",
+                 "viewer", "waiting")  # fmt: skip
+
+    def __init__(
+        self, live: "LiveStream", outlet: Outlet, stream_id: int, viewer: Viewer | None
+    ) -> None:
+        self._live, self.outlet, self.stream_id, self.viewer = live, outlet, stream_id, viewer
+        self.audio = self.video = self.waiting = True
+        self.paused = False
+        self.behind_since: float | None = None
+
+    def wants(self, type_id: int) -> bool:
+        """Whether its client has not switched this medium off: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
+        return self.video if type_id == VIDEO else self.audio if type_id == AUDIO else True
+
+    def select(
+        self, *, audio: bool | None = None, video: bool | None = None, paused: bool | None = None
+    ) -> None:
+        """Switch a medium, or all, off and on: RTMP 1.0 §7.2.2.4, §7.2.2.5, §7.2.2.8.
+
+        What comes back comes back at a key frame, as for a player who just joined.
+        """
+        self.audio = self.audio if audio is None else audio
+        self.waiting = self.waiting or bool(video and not self.video) or bool(paused is False)
+        self.video = self.video if video is None else video
+        self.paused = self.paused if paused is None else paused
+        self._live.rearrange()
+
+    def leave(self, now: float) -> None:
+        """Give up the place; a second time does nothing.  Own design."""
+        self._live.left(self, now)
+
+    def keeps_up(self, patience: Patience, now: float) -> bool:
+        """Judge a player whose socket does not take everything.  Own design: see `Patience`."""
+        size = self.outlet.output_size
+        if self.behind_since is None and size > patience.skip:
+            self.behind_since, self.waiting = now, True
+            self._live.rearrange()
+        late = self.behind_since is not None and now - self.behind_since > patience.seconds
+        if size > patience.limit or late:
+            self.outlet.abort(f"too slow: {size} bytes behind", now)
+            return False
+        if self.behind_since is not None and size < patience.skip // 2:
+            self.behind_since = None
+        return self.behind_since is None
+
+
+_Audience = list[tuple[int, list[Player]]]  # message stream id, and who uses that one
+
+
+class LiveStream:
+    """One name: what is published under it goes to all who play it.
+
+    Own design.  It is a `Sink` and can be written to directly, as the gateway does with what a
+    phone says.  `on_players_changed` is called after somebody joined or left.
+    """
+
+    def __init__(self, registry: "Registry", app: str, name: str) -> None:
+        self.app, self.name = app, name
+        self.publishing = False
+        self.on_players_changed: Callable[[LiveStream, float], None] | None = None
+        self._registry, self._patience = registry, registry.patience
+        self._tracks = Tracks()
+        self._players: list[Player] = []
+        self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
+        self._waiting: list[Player] = []
+
+    @property
+    def players(self) -> int:
+        """How many play it or wait for it.  Own design."""
+        return len(self._players)
+
+    def begin(self, now: float) -> None:
+        """Open it for writing: what a former publisher left behind is forgotten.
+
+        Own design: the first `write` does so too.  See `publishing` before calling it for a
+        second publisher; nobody would know who of the two sent what.
+        """
+        self.publishing, self._tracks = True, Tracks()
+        for player in self._players:
+            player.waiting = True
+            if player.viewer is not None:
+                player.viewer.published(now)
+        self.rearrange()
+        self._registry.keep(self)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
+
+        `timestamp` is in ms.  Implements RTMP 1.0 §7.1.2, §7.1.4 and §7.1.5 for an audience.
+        """
+        if not self.publishing:
+            self.begin(now)
+        weight, payload = self._tracks.note(type_id, timestamp, payload, now)
+        if not self._players or weight is Weight.NOTHING:
+            return
+        if self._flowing is None:
+            self._arrange()
+        if self._waiting and weight is not Weight.ESSENTIAL:
+            self._release(weight, now)
+        chunk_stream_id = CHUNK_STREAMS[type_id]
+        skippable = weight is not Weight.ESSENTIAL
+        for stream_id, players in self._audience(type_id, weight):
+            data = encode_absolute(
+                type_id, timestamp, stream_id, payload, chunk_stream_id, CHUNK_SIZE
+            )
+            for player in players:
+                outlet = player.outlet
+                if outlet.output_size and not player.keeps_up(self._patience, now) and skippable:
+                    continue
+                outlet.put(data)
+
+    def end(self, now: float) -> None:
+        """The publisher has gone; the players stay for the next one.  Own design."""
+        if not self.publishing:
+            return
+        self.publishing, self._tracks = False, Tracks()
+        for player in list(self._players):
+            if player.viewer is not None:
+                player.viewer.unpublished(now)
+        self._registry.keep(self)
+
+    def join(self, outlet: Outlet, stream_id: int, viewer: Viewer | None, now: float) -> Player:
+        """Add a player: metadata and codec headers come first, the rest from a key frame on.
+
+        Own design; FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
+        `stream_id` is the message stream which the player will find it on.
+        """
+        player = Player(self, outlet, stream_id, viewer)
+        for type_id, payload in self._tracks.opening():
+            outlet.put(
+                encode_absolute(
+                    type_id,
+                    self._tracks.timestamp,
+                    stream_id,
+                    payload,
+                    CHUNK_STREAMS[type_id],
+                    CHUNK_SIZE,
+                )
+            )
+        self._players.append(player)
+        self._changed(now)
+        return player
+
+    def left(self, player: Player, now: float) -> None:
+        """Forget a player; use `Player.leave`.  Own design."""
+        if player in self._players:
+            self._players.remove(player)
+            self._changed(now)
+
+    def rearrange(self) -> None:
+        """Sort the audience anew before the next message.  Own design: once, however many ask."""
+        self._flowing = None
+
+    def _changed(self, now: float) -> None:
+        self.rearrange()
+        self._registry.keep(self)
+        if self.on_players_changed is not None:
+            self.on_players_changed(self, now)
+
+    def _arrange(self) -> None:
+        ready = [player for player in self._players if not player.paused]
+        self._waiting = [player for player in ready if player.waiting]
+        flowing = [player for player in ready if not player.waiting]
+        self._flowing = {type_id: _by_stream(flowing, type_id) for type_id in CHUNK_STREAMS}
+
+    def _audience(self, type_id: int, weight: Weight) -> _Audience:
+        """All who want this medium for what they cannot do without, else those who wait not."""
+        if weight is Weight.ESSENTIAL:
+            return _by_stream([each for each in self._players if not each.paused], type_id)
+        if self._flowing is None:
+            self._arrange()
+        assert self._flowing is not None
+        return self._flowing[type_id]
+
+    def _release(self, weight: Weight, now: float) -> None:
+        """Let those go on who can start with the message at hand."""
+        for player in self._waiting:
+            if weight is Weight.START or not player.video or not self._tracks.has_video(now):
+                if player.outlet.output_size and not player.keeps_up(self._patience, now):
+                    continue
+                player.waiting = False
+                self.rearrange()
+
+
+def _by_stream(players: list[Player], type_id: int) -> _Audience:
+    groups: dict[int, list[Player]] = {}
+    for player in players:
+        if player.wants(type_id):
+            groups.setdefault(player.stream_id, []).append(player)
+    return list(groups.items())
+
+
+class Registry:
+    """All live streams of a server, by application and name.
+
+    Own design: a stream is here while it is published or played; an idle one is forgotten, so
+    open it again rather than keep it.
+    """
+
+    def __init__(self, patience: Patience = Patience()) -> None:
+        self.patience = patience
+        self._streams: dict[tuple[str, str], LiveStream] = {}
+
+    @property
+    def streams(self) -> int:
+        """How many are in use.  Own design."""
+        return len(self._streams)
+
+    def __iter__(self) -> Iterator[LiveStream]:
+        """Those in use."""
+        return iter(list(self._streams.values()))
+
+    def get(self, app: str, name: str) -> LiveStream | None:
+        """The stream of that name if it is in use.  Own design."""
+        return self._streams.get((app, name))
+
+    def open(self, app: str, name: str) -> LiveStream:
+        """The stream of that name, new if need be: players may come first.  Own design."""
+        return self._streams.get((app, name)) or LiveStream(self, app, name)
+
+    def keep(self, live: LiveStream) -> None:
+        """Know `live` for as long as it has a publisher or a player.  Own design."""
+        key = (live.app, live.name)
+        if live.publishing or live.players:
+            self._streams.setdefault(key, live)
+        elif self._streams.get(key) is live:
+            del self._streams[key]
+
+
+_: type[Sink] = LiveStream  # the type checker's proof

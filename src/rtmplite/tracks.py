@@ -1,0 +1,85 @@
+"""What a live stream must remember for those who come late: metadata, codec headers, no media.
+
+Own design, on the tag headers of FLV 10.1 §E.4.2.1 and §E.4.3.1: a decoder needs the newest
+sequence headers, a player the newest onMetaData, and then a frame that stands alone.
+"""
+
+from enum import Enum
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.video import is_key_frame
+from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.rtmp.message import MessageType
+
+VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
+
+# What publishers wrap onMetaData in.  FMLE, OBS, ffmpeg and librtmp all do; players of all kinds
+# want it unwrapped, as Flash Media Server passed it on.
+_SET_DATA_FRAME: Final = amf0.encode("@setDataFrame")
+_CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
+_ON_META_DATA: Final = amf0.encode("onMetaData")
+
+
+class Weight(Enum):
+    """What a message means to a player who has not seen those before it.  Own design."""
+
+    NOTHING = 0  # meant for the server alone
+    ESSENTIAL = 1  # nothing plays without it: sent to those who wait as well
+    START = 2  # a good place to begin
+    PLAIN = 3  # of no use without the ones before, where there is video
+
+
+class Tracks:
+    """The media of one publication.  `timestamp` is the newest, in ms.  Own design."""
+
+    def __init__(self) -> None:
+        self.timestamp = 0
+        self._metadata: bytes | None = None
+        self._headers: dict[int, bytes] = {}
+        self._video_at: float | None = None
+
+    def note(
+        self, type_id: int, timestamp: int, payload: bytes, now: float
+    ) -> tuple[Weight, bytes]:
+        """Judge one message, remember it if that helps, and give what players should get.
+
+        Own design.  `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
+        """
+        self.timestamp = timestamp
+        if type_id == MessageType.AUDIO:
+            if is_audio_header(payload):
+                self._headers[type_id] = payload
+                return Weight.ESSENTIAL, payload
+            return Weight.PLAIN, payload
+        if type_id == MessageType.VIDEO:
+            self._video_at = now
+            if is_video_header(payload):
+                self._headers[type_id] = payload
+                return Weight.ESSENTIAL, payload
+            return (Weight.START if is_key_frame(payload) else Weight.PLAIN), payload
+        return self._note_data(payload)
+
+    def has_video(self, now: float) -> bool:
+        """Whether pictures are coming, as opposed to a camera that was switched off.
+
+        Own design: `now` is in seconds.
+        """
+        return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
+
+    def opening(self) -> list[tuple[int, bytes]]:
+        """Type and payload of what comes before everything else.  Own design."""
+        metadata = [] if self._metadata is None else [(int(MessageType.DATA), self._metadata)]
+        return metadata + sorted(self._headers.items())
+
+    def _note_data(self, payload: bytes) -> tuple[Weight, bytes]:
+        if payload.startswith(_CLEAR_DATA_FRAME):
+            self._metadata = None
+            return Weight.NOTHING, payload
+        if payload.startswith(_SET_DATA_FRAME):
+            payload = payload[len(_SET_DATA_FRAME) :]
+        if payload.startswith(_ON_META_DATA):
+            self._metadata = payload
+            return Weight.ESSENTIAL, payload
+        return Weight.PLAIN, payload
