@@ -45,7 +45,7 @@ class Address:
             return cls(Uri("", opaque="*"))
         first, *rest = split(text, ";")
         display, bracket, tail = _cut_at_bracket(first)
-        if bracket:
+        if bracket == "<":
             spec, _, junk = tail.partition(">")
             if junk or not (_TOKENS.fullmatch(display) or _QUOTED.fullmatch(display)):
                 raise RemoteError("Bad Address")
@@ -94,7 +94,7 @@ class Address:
 
 
 def _cut_at_bracket(text: str) -> tuple[str, str, str]:
-    """Part a name-addr before its "<", which a quoted display name may hold as well."""
+    """Part a name-addr around its "<", which a quoted display name may hold as well."""
     if not text.startswith('"'):
         return text.partition("<")
     found = _QUOTED.match(text)

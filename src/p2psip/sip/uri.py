@@ -15,6 +15,7 @@ written: `%` has no other meaning here, and is undone exactly once (RFC 4475 §3
 import dataclasses
 import re
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Any, Final, Self
 from urllib.parse import quote, unquote_to_bytes
 
@@ -146,7 +147,7 @@ def equivalent(a: Uri, b: Uri) -> bool:
     """
     if (a.scheme, a.user, a.password, a.port, a.opaque) != (
         (b.scheme, b.user, b.password, b.port, b.opaque)
-    ) or a.host.lower() != b.host.lower():
+    ) or not _same_host(a.host, b.host):
         return False
     mine, yours = ({k.lower(): (v or "").lower() for k, v in uri.params} for uri in (a, b))
     if any(mine[name] != yours[name] for name in mine.keys() & yours.keys()):
@@ -154,6 +155,13 @@ def equivalent(a: Uri, b: Uri) -> bool:
     if any((name in mine) != (name in yours) for name in _TELLING):
         return False
     return _header_set(a) == _header_set(b)
+
+
+def _same_host(a: str, b: str) -> bool:
+    """Names in any capitals; IPv6 addresses in any spelling."""
+    if ":" in a and ":" in b:
+        return IPv6Address(a) == IPv6Address(b)
+    return a.lower() == b.lower()
 
 
 def _header_set(uri: Uri) -> list[tuple[str, str]]:

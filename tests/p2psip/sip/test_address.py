@@ -1,0 +1,89 @@
+"""Addresses in every form the grammar knows, and some that phones invent."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import STAR, Address
+from p2psip.sip.uri import Uri
+from p2psip.strategies.sip import addresses
+
+
+@given(st.lists(addresses(), min_size=1, max_size=3))
+def test_parsing_undoes_writing(people):
+    """Covers RFC 3261 §20.10 and §20.39."""
+    assert Address.parse_list(", ".join(map(str, people))) == tuple(people)
+    assert Address.parse(str(people[0]).encode()) == people[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "display", "user", "params"),
+    [
+        ("sip:bob@b;tag=1", "", "bob", (("tag", "1"),)),
+        ("<sip:bob@b;tag=1>", "", "bob", ()),
+        ("Bob <sip:bob@b>", "Bob", "bob", ()),
+        ("caller<sip:bob@b>;tag=323", "caller", "bob", (("tag", "323"),)),
+        ("Lee M. Foote <sip:bob@b>", "Lee M. Foote", "bob", ()),
+        ('"Bob \\"B\\" <x>, y; z"<sip:bob@b>', 'Bob "B" <x>, y; z', "bob", ()),
+        ('  ""  <sip:bob@b>  ;  a = b ; c ', "", "bob", (("a", "b"), ("c", None))),
+        ("Jürgen <sip:bob@b>", "Jürgen", "bob", ()),
+    ],
+)
+def test_forms(text, display, user, params):
+    """Covers RFC 3261 §20.10, §20.20 and RFC 4475 §3.1.1.6."""
+    address = Address.parse(text)
+    assert (address.display, address.uri.user, address.params) == (display, user, params)
+    assert Address.parse(str(address)) == address
+
+
+def test_tags_and_parameters():
+    """Covers RFC 3261 §19.3."""
+    bob = Address(Uri.parse("sip:bob@b"), "Bob")
+    assert bob.tag is None and bob.with_tag("x").tag == "x"
+    assert str(bob.with_param("text", "a b").with_tag("1")) == '"Bob" <sip:bob@b>;text="a b";tag=1'
+    assert bob.with_param("lr", None).param("LR") == ""
+
+
+def test_the_star():
+    """Covers RFC 3261 §10.2.2."""
+    assert Address.parse(" * ") == STAR and STAR.is_star and str(STAR) == "*"
+    assert not Address.parse("<sip:a@b>").is_star
+
+
+BAD = [
+    "", "<>", "<sip:a@b", "sip:a@b>", '"Bob <sip:a@b>', "Bell, Alex <sip:a@b>", "< sip:a@b >",
+    "sip:a@b?x=y", "sip:a@b,sip:c@d", "<sip:a@b> x", "<sip:a@b><sip:c@d>", "<sip:a@b>;;",
+    '"a"b"c" <sip:a@b>', '"Bob" sip:a@b', 'Bob "B" <sip:a@b>', "<*>", '"*',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_addresses_are_refused(text):
+    """Covers RFC 4475 §3.1.2.6, §3.1.2.13, §3.1.2.14 and §3.1.2.15."""
+    with pytest.raises(RemoteError):
+        Address.parse(text)
+
+
+@given(
+    mutations(
+        st.lists(addresses(), min_size=1, max_size=3).map(
+            lambda people: ",".join(map(str, people)).encode("utf-8", "surrogateescape")
+        )
+    )
+)
+def test_no_input_crashes_or_swells(data):
+    """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
+
+    def parse():
+        try:
+            return Address.parse_list(data)
+        except RemoteError as error:
+            return error
+
+    assert peak(parse) <= 32 * len(data) + 65536
+    people = parse()
+    event("accepted" if isinstance(people, tuple) else str(people))
+    if isinstance(people, tuple):
+        assert Address.parse_list(", ".join(map(str, people))) == people

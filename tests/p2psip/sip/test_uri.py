@@ -1,0 +1,126 @@
+"""URIs survive being written and read, and compare as the RFC's own examples do."""
+
+import pytest
+from hypothesis import event, given
+from mutations import mutations, peak
+
+from p2psip.errors import RemoteError
+from p2psip.sip.uri import Uri, equivalent
+from p2psip.strategies.sip import sip_uris, uris
+
+
+@given(uris())
+def test_parsing_undoes_writing(uri):
+    """Covers RFC 3261 §19.1.1 and §19.1.2."""
+    assert Uri.parse(bytes(uri)) == Uri.parse(memoryview(bytes(uri))) == Uri.parse(str(uri)) == uri
+    assert equivalent(uri, uri)
+
+
+def test_every_part_is_found():
+    """Covers RFC 3261 §19.1.1."""
+    uri = Uri.parse("SIP:alice:pa%3Ass@[2001:DB8::1]:5070;Transport=TCP;lr?a=b%20c&d=")
+    assert uri == Uri(
+        scheme="sip",
+        user="alice",
+        password="pa:ss",
+        host="2001:db8::1",
+        port=5070,
+        params=(("Transport", "TCP"), ("lr", None)),
+        headers=(("a", "b c"), ("d", "")),
+    )
+    assert str(uri) == "sip:alice:pa%3Ass@[2001:db8::1]:5070;Transport=TCP;lr?a=b%20c&d="
+    assert (uri.param("transport"), uri.param("LR"), uri.param("ttl")) == ("TCP", "", None)
+
+
+def test_parameters_come_and_go():
+    """Covers RFC 3261 §19.1.1."""
+    uri = Uri.parse("sip:a@b;lr;x=1").with_params(x="2", ob=None)
+    assert str(uri) == "sip:a@b;lr;x=2;ob"
+    assert str(uri.without_params("LR", "x")) == "sip:a@b;ob"
+
+
+def test_tel_and_opaque_uris():
+    """Covers RFC 3966 §3 and RFC 4475 §3.3.3."""
+    tel = Uri.parse("tel:+1-201-555-0123;phone-context=example.com")
+    assert tel.user == tel.opaque == "+1-201-555-0123"
+    assert tel.param("phone-context") == "example.com"
+    assert str(tel) == "tel:+1-201-555-0123;phone-context=example.com"
+    beep = Uri.parse("soap.beep://192.0.2.103:3002")
+    assert (beep.scheme, beep.opaque, beep.host) == ("soap.beep", "//192.0.2.103:3002", "")
+
+
+BAD = [
+    "", "sip", "sip:", "1:a", ":a", "sip:@b", "sip:a@", "sip:a@b:x", "sip:a@b@c", "sip:a b@c",
+    "<sip:a@b>", "sip:a%4@b", "sip:a%zz@b", "sip:a@b;", "sip:a@b;=1", "sip:a@b?", "sip:a@b?x",
+    "sip:a@b\r\nX: y", "sip:a@2001:db8::1", "tel:", 'sip:"a"@b', "sip:a@b?=x", "sip:a@b;p" * 50,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_uris_are_refused(text):
+    """Covers RFC 4475 §3.1.2.7, §3.1.2.8, §3.1.2.14 and RFC 5118 §4.2."""
+    with pytest.raises(RemoteError):
+        Uri.parse(text)
+
+
+# Source: the examples of RFC 3261 §19.1.4
+SAME = [
+    ("sip:%61lice@atlanta.com;transport=TCP", "sip:alice@AtLanTa.CoM;Transport=tcp"),
+    ("sip:carol@chicago.com", "sip:carol@chicago.com;newparam=5"),
+    ("sip:carol@chicago.com", "sip:carol@chicago.com;security=on"),
+    (
+        "sip:biloxi.com;transport=tcp;method=REGISTER?to=sip:bob%40biloxi.com",
+        "sip:biloxi.com;method=REGISTER;transport=tcp?to=sip:bob%40biloxi.com",
+    ),
+    (
+        "sip:alice@atlanta.com?subject=project%20x&priority=urgent",
+        "sip:alice@atlanta.com?priority=urgent&subject=project%20x",
+    ),
+    ("sip:a@[2001:db8::1]", "sip:a@[2001:0db8:0::1]"),
+]
+DIFFERENT = [
+    ("SIP:ALICE@AtLanTa.CoM;Transport=udp", "sip:alice@AtLanTa.CoM;Transport=UDP"),
+    ("sip:bob@biloxi.com", "sip:bob@biloxi.com:5060"),
+    ("sip:bob@biloxi.com", "sip:bob@biloxi.com;transport=udp"),
+    ("sip:bob@biloxi.com", "sip:bob@biloxi.com:6000;transport=tcp"),
+    ("sip:carol@chicago.com", "sip:carol@chicago.com?Subject=next%20meeting"),
+    ("sip:bob@phone21.boxesbybob.com", "sip:bob@192.0.2.4"),
+    ("sip:carol@chicago.com;security=on", "sip:carol@chicago.com;security=off"),
+    ("sip:a@b", "sips:a@b"),
+    ("sip:a@b", "sip:b"),
+    ("sip:a:@b", "sip:a@b"),
+    ("sip:a@b", "sip:a@b;maddr=192.0.2.1"),
+    ("tel:+1", "tel:+2"),
+]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"), [(*p, True) for p in SAME] + [(*p, False) for p in DIFFERENT]
+)
+def test_equivalence_is_that_of_the_examples(a, b, same):
+    """Covers RFC 3261 §19.1.4."""
+    assert equivalent(Uri.parse(a), Uri.parse(b)) is same
+    assert equivalent(Uri.parse(b), Uri.parse(a)) is same
+
+
+@given(mutations(uris().map(bytes)))
+def test_no_input_crashes_or_swells(data):
+    """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
+
+    def parse():
+        try:
+            return Uri.parse(data)
+        except RemoteError as error:
+            return error
+
+    assert peak(parse) <= 32 * len(data) + 65536
+    uri = parse()
+    event("accepted" if isinstance(uri, Uri) else str(uri))
+    if isinstance(uri, Uri):
+        assert Uri.parse(bytes(uri)) == uri
+
+
+@given(sip_uris())
+def test_a_host_in_capitals_is_the_same_host(uri):
+    """Covers RFC 3261 §19.1.4."""
+    assert equivalent(uri, uri.replace(host=uri.host.upper()))
