@@ -1,0 +1,154 @@
+"""The command line: check, report, show, explain, index, mark."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rfc_annotations import evidence, report, specs
+from rfc_annotations.check import Check
+from rfc_annotations.claims import collect
+from rfc_annotations.fingerprint import fingerprint
+from rfc_annotations.grammar import Citation, Grammar, spell
+from rfc_annotations.project import TOOL, Project
+
+DEFAULT_SPECS = "../shared/specs"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0 fine, 1 problems found, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    root = Path(options.root).resolve() if options.root else _find_root(Path.cwd())
+    project = Project(root, _specs_folder(options.specs, root))
+    commands = {
+        "check": _check,
+        "report": _report,
+        "show": _show,
+        "explain": _explain,
+        "index": _index,
+        "mark": _mark,
+    }
+    try:
+        return commands[options.command](project, options)
+    except BrokenPipeError:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--root", help="the repository (default: around the current folder)")
+    shared.add_argument("--specs", help=f"local copies (default: RFC_SPECS or {DEFAULT_SPECS})")
+    parser = argparse.ArgumentParser(prog=f"python -m {TOOL}", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    check = commands.add_parser("check", parents=[shared], help="apply the rules")
+    check.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
+    check.add_argument("--update", action="store_true", help="write coverage.txt first")
+    writing = commands.add_parser("report", parents=[shared], help="count by section")
+    writing.add_argument("--write", action="store_true", help="write coverage.txt too")
+    show = commands.add_parser("show", parents=[shared], help="all about one section")
+    show.add_argument("citation", help="such as 'RFC 3261 §17.1.3' (or without the §)")
+    explain = commands.add_parser("explain", parents=[shared], help="what a file cites")
+    explain.add_argument("place", help="FILE or FILE:LINE")
+    commands.add_parser("index", parents=[shared], help="write the section index from the copies")
+    mark = commands.add_parser("mark", parents=[shared], help="make the mark of a sentence")
+    mark.add_argument("citation")
+    mark.add_argument("first", help="the first words of the sentence")
+    mark.add_argument("last", nargs="?", default=".", help="its last words (default: to the stop)")
+    return parser
+
+
+def _find_root(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / TOOL / "project.toml").is_file():
+            return folder
+    sys.exit(f"no {TOOL} folder here or above; give --root")
+
+
+def _specs_folder(option: str | None, root: Path) -> Path | None:
+    asked = option or os.environ.get("RFC_SPECS")
+    folder = Path(asked) if asked else root / DEFAULT_SPECS
+    if folder.is_dir():
+        return folder
+    if asked:
+        sys.exit(f"{folder} is not a folder of specs")
+    return None
+
+
+def _check(project: Project, options: argparse.Namespace) -> int:
+    proof = evidence.load(Path(options.evidence)) if options.evidence else None
+    if options.update:
+        project.snapshot.write_text(report.snapshot(project, collect(project)))
+    check = Check(project, proof)
+    problems = check.run()
+    for problem in problems:
+        print(problem)
+    if check.unverified:
+        print("unverified for want of local copies:", ", ".join(check.unverified))
+    if proof is None:
+        print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
+    print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
+    return int(bool(problems))
+
+
+def _report(project: Project, options: argparse.Namespace) -> int:
+    claims = collect(project)
+    for line in report.table(project, claims):
+        print(line)
+    print(report.totals(project, claims))
+    if options.write:
+        project.snapshot.write_text(report.snapshot(project, claims))
+    return 0
+
+
+def _section(project: Project, text: str) -> tuple[str, str]:
+    """Read `RFC 3261 §17.1.3`, or the same without the sign."""
+    marked = (
+        text if "§" in text else re.sub(r'\s+((?:[A-Z]|\d+)(?:\.\d+)*|"[^"]+")$', r" §\1", text)
+    )
+    for item in Grammar(project.library.specs).parse(marked):
+        if isinstance(item, Citation) and item.spec:
+            return item.spec, item.section
+    sys.exit(f"cannot read {text!r} as a citation")
+
+
+def _show(project: Project, options: argparse.Namespace) -> int:
+    spec, section = _section(project, options.citation)
+    for line in report.show(project, collect(project), spec, section):
+        print(line)
+    return 0 if section in project.index.get(spec, {}) else 1
+
+
+def _explain(project: Project, options: argparse.Namespace) -> int:
+    name, colon, number = options.place.rpartition(":")
+    path, line = (name, int(number)) if colon and number.isdigit() else (options.place, None)
+    file = os.path.relpath(path, project.root)
+    lines = list(report.explain(project, collect(project), Path(file).as_posix(), line))
+    print("\n".join(lines) or f"{options.place} cites nothing")
+    return 0 if lines else 1
+
+
+def _index(project: Project, options: argparse.Namespace) -> int:
+    written = specs.write_index(project.library, project.folder / "index")
+    print(f"{len(written)} files written")
+    return 0
+
+
+def _mark(project: Project, options: argparse.Namespace) -> int:
+    spec, section = _section(project, options.citation)
+    sections = project.library.sections(spec) or {}
+    text = " ".join(sections.get(section, ("", ""))[1].split())
+    start = text.find(options.first)
+    end = text.find(options.last, start + len(options.first) - 1)
+    if start < 0 or end < 0 or (start and text[start - 1] != " "):
+        print(f"{spell(spec, section)} of the local copy has no such sentence", file=sys.stderr)
+        return 1
+    sentence = text[start : end + len(options.last)]
+    print(f'mark = "{fingerprint(sentence)}"  # {sentence}')
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Which lines must run before a test can be said to have met a claim.
+
+The anchor of a claim is a set of lines; running any of them will do.
+
+- A comment in a function stands for its statement, or above a statement, for the one that follows.
+  On the line of a `case` or an `else` it stands for the first statement inside: being considered
+  is not being taken.
+- A docstring stands for every line of its function; that of a class or module, for every line of
+  the functions within.
+- A statement of a class or a module runs at import, so a claim on it (a table, a constant) stands
+  for every line of the module's functions, which are what uses it.
+
+An empty anchor cannot be traced (a class without methods, a module of constants): a passing test
+is then enough.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS: Final = (*FUNCTIONS, ast.ClassDef)
+Lines = frozenset[int]
+
+
+@dataclass(slots=True)
+class Anchors:
+    """The anchors of one module."""
+
+    tree: ast.Module
+    _statements: list[tuple[ast.stmt, bool]] = field(init=False)  # and: is it in a function?
+    _module: Lines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._statements = sorted(_statements(self.tree, False), key=lambda s: _first(s[0]))
+        self._module = function_lines(self.tree)
+
+    def of_docstring(self, node: ast.Module | Definition) -> Lines:
+        """Give the anchor of a claim in a docstring."""
+        return body_lines(node) if isinstance(node, FUNCTIONS) else function_lines(node)
+
+    def of_comment(self, line: int) -> Lines:
+        """Give the anchor of a claim in a comment that ends on `line`."""
+        statement, inside = self._statement(line)
+        if statement is None:
+            return self._module
+        if isinstance(statement, DEFINITIONS):
+            return self.of_docstring(statement)
+        return frozenset(_own_lines(statement)) if inside else self._module
+
+    def _statement(self, line: int) -> tuple[ast.stmt | None, bool]:
+        around = [found for found in self._statements if line in _own_lines(found[0])]
+        if around:
+            return around[-1]
+        return next((s for s in self._statements if _first(s[0]) > line), (None, False))
+
+
+def function_lines(node: ast.AST) -> Lines:
+    """Give every line of every function within `node`."""
+    functions = (inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS))
+    return frozenset(line for function in functions for line in body_lines(function))
+
+
+def body_lines(node: Function) -> Lines:
+    """Give the lines of a function's body, less its docstring."""
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    return frozenset(range(body[0].lineno, _last(node) + 1)) if body else frozenset()
+
+
+def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child, inside
+        yield from _statements(child, inside or isinstance(child, FUNCTIONS))
+
+
+def _own_lines(statement: ast.stmt) -> range:
+    """The lines of a statement, decorators included, down to the first statement within."""
+    inner = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    if not inner:
+        return range(statement.lineno, _last(statement) + 1)
+    within = inner[0].pattern.lineno if isinstance(inner[0], ast.match_case) else _first(inner[0])
+    return range(_first(statement), max(statement.lineno + 1, within))
+
+
+def _first(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(d.lineno for d in decorators)])
+
+
+def _last(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno

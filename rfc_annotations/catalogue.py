@@ -1,0 +1,133 @@
+"""The requirement catalogue: what each spec asks for, in our own words, and where it says so."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from rfc_annotations.fingerprint import MARK
+from rfc_annotations.grammar import spell
+
+# Source: RFC 2119 §1, §2, §3, §4 and §5; FACT is our own, for layouts and constants.
+LEVELS: Final = (
+    *("MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT"),
+    *("SHOULD", "SHOULD NOT", "RECOMMENDED", "NOT RECOMMENDED"),
+    *("MAY", "OPTIONAL", "FACT"),
+)
+PERMISSIONS: Final = ("MAY", "OPTIONAL")  # nobody has to claim these
+TARGET: Final = re.compile(r"(?P<spec>.+?) §(?P<section>\S+|\"[^\"]+\") \[(?P<slug>[a-z0-9-]+)\]")
+Key = tuple[str, str, str]  # spec, section, slug
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement; `marks` name its sentences, `line` is where its file defines it."""
+
+    spec: str
+    section: str
+    slug: str
+    level: str
+    who: str
+    summary: str
+    marks: tuple[str, ...]
+    excused: tuple[str, ...] = ()
+    why: str = ""
+    replaced_by: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def key(self) -> Key:
+        """What a claim must name."""
+        return self.spec, self.section, self.slug
+
+    @property
+    def target(self) -> Key | None:
+        """The requirement that took this one's place."""
+        match = TARGET.fullmatch(self.replaced_by)
+        return (match["spec"], match["section"].strip('"'), match["slug"]) if match else None
+
+    @property
+    def binding(self) -> bool:
+        """Does it need a code claim and a test claim?"""
+        return self.level not in PERMISSIONS and not self.replaced_by
+
+    def __str__(self) -> str:
+        return spell(*self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All requirements by key, and what is wrong with the files: (file, line, message)."""
+
+    requirements: Mapping[Key, Requirement]
+    faults: tuple[tuple[str, int, str], ...] = ()
+
+    def of(self, spec: str, section: str) -> Iterator[Requirement]:
+        """Give the requirements of one section."""
+        return (r for r in self.requirements.values() if (r.spec, r.section) == (spec, section))
+
+
+@dataclass(slots=True)
+class _Builder:
+    requirements: dict[Key, Requirement] = field(default_factory=dict)
+    faults: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def read(self, path: Path, shown: str) -> None:
+        text = path.read_text()
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            self.faults.append((shown, 1, str(error)))
+            return
+        heads = (n for n, line in enumerate(text.splitlines(), 1) if line == "[[requirement]]")
+        for line, entry in zip(heads, document.get("requirement", ()), strict=False):
+            try:
+                self._add(_requirement(str(document.get("spec", "")), entry, shown, line))
+            except (KeyError, TypeError, ValueError) as error:
+                self.faults.append((shown, line, f"cannot read this requirement: {error}"))
+
+    def _add(self, new: Requirement) -> None:
+        complaints = list(_complaints(new))
+        if new.key in self.requirements:
+            complaints.append("defined twice")
+        self.faults += [(new.file, new.line, f"{new}: {text}") for text in complaints]
+        self.requirements[new.key] = new
+
+
+def _requirement(spec: str, entry: Mapping[str, Any], file: str, line: int) -> Requirement:
+    return Requirement(
+        spec=spec,
+        section=entry["section"],
+        slug=entry["slug"],
+        level=entry["level"],
+        who=entry.get("who", ""),
+        summary=entry["summary"],
+        marks=(entry["mark"], *entry.get("also", ())),
+        excused=tuple(entry.get("excused", ())),
+        why=entry.get("why", ""),
+        replaced_by=entry.get("replaced-by", ""),
+        file=file,
+        line=line,
+    )
+
+
+def _complaints(new: Requirement) -> Iterator[str]:
+    if new.level not in LEVELS:
+        yield f"unknown level {new.level!r}"
+    if not re.fullmatch(r"[a-z0-9-]+", new.slug):
+        yield "a slug has lower-case letters, digits and hyphens only"
+    yield from (f"{mark!r} is no mark" for mark in new.marks if not MARK.fullmatch(mark))
+    yield from (f"cannot excuse {x!r}" for x in new.excused if x not in ("code", "test"))
+    if new.replaced_by and new.target is None:
+        yield f"cannot read replaced-by = {new.replaced_by!r}"
+
+
+def load(folder: Path, root: Path) -> Catalogue:
+    """Read every TOML file of `folder`; report paths relative to `root`."""
+    builder = _Builder()
+    for path in sorted(folder.glob("*.toml")):
+        builder.read(path, path.relative_to(root).as_posix())
+    return Catalogue(builder.requirements, tuple(builder.faults))

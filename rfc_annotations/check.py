@@ -1,0 +1,216 @@
+"""The rules.  Each is a generator of problems; README.md says what each is for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from rfc_annotations import quotes, report
+from rfc_annotations.catalogue import Key, Requirement
+from rfc_annotations.claims import OPEN, Claims, collect
+from rfc_annotations.evidence import Evidence
+from rfc_annotations.fingerprint import locate
+from rfc_annotations.grammar import spell
+from rfc_annotations.project import Project
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One violation; as text, one line of the report."""
+
+    file: str
+    line: int
+    rule: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: rule {self.rule}: {self.message}"
+
+
+@dataclass
+class Check:
+    """One look at the project, with or without the evidence of a test run."""
+
+    project: Project
+    evidence: Evidence | None = None
+    _problems: list[Problem] = field(init=False, default_factory=list)
+
+    def run(self) -> list[Problem]:
+        """Apply every rule and sort what they find."""
+        return sorted({problem for rule in RULES for problem in rule(self)})
+
+    @cached_property
+    def claims(self) -> Mapping[Key, Claims]:
+        """Who claims what."""
+        return collect(self.project)
+
+    @property
+    def requirements(self) -> Mapping[Key, Requirement]:
+        """The catalogue."""
+        return self.project.catalogue.requirements
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The catalogued specs whose marks cannot be looked up, for want of a copy."""
+        present = set(self.project.library.present)
+        return tuple(sorted({key[0] for key in self.requirements} - present))
+
+
+def parses(check: Check) -> Iterator[Problem]:
+    """Rule 1: every citation parses and names a known spec; so does the catalogue."""
+    for scanned in check.project.scanned:
+        for line, message in scanned.mistakes:
+            yield Problem(scanned.file, line, 1, message)
+    for file, line, message in check.project.catalogue.faults:
+        yield Problem(file, line, 1, message)
+    for item in check.requirements.values():
+        if item.spec not in check.project.library.specs:
+            yield Problem(item.file, item.line, 1, f"unknown spec {item.spec!r}")
+
+
+def section_exists(check: Check) -> Iterator[Problem]:
+    """Rule 2: every cited section exists."""
+    wanted = [(c.file, c.line, c.spec, c.section) for c in check.project.cited]
+    wanted += [(r.file, r.line, r.spec, r.section) for r in check.requirements.values()]
+    for file, line, spec, section in wanted:
+        if spec not in check.project.library.specs:
+            continue  # rule 1 has said so
+        known = check.project.index.get(spec)
+        if known is None:
+            yield Problem(file, line, 2, f"{spec} has no index; run `rfc_annotations index`")
+        elif section not in known:
+            yield Problem(file, line, 2, f"there is no {spell(spec, section)}")
+
+
+def slug_known(check: Check) -> Iterator[Problem]:
+    """Rule 3: every claimed requirement is catalogued in that section."""
+    for cited in check.project.cited:
+        for slug in cited.slugs:
+            if (cited.spec, cited.section, slug) not in check.requirements:
+                text = f"{spell(cited.spec, cited.section, slug)} is not catalogued"
+                yield Problem(cited.file, cited.line, 3, text)
+
+
+def claimed(check: Check) -> Iterator[Problem]:
+    """Rule 4: what a spec demands has a code claim and a test claim, and that test passes."""
+    for key, item in check.requirements.items():
+        claims = check.claims.get(key, Claims())
+        state = claims.state(item)
+        if state in OPEN:
+            yield Problem(item.file, item.line, 4, f"{item}: {state}")
+        elif check.evidence and state == "met" and "test" not in item.excused:
+            outcomes = sorted({check.evidence.of(test).outcome for test in claims.tests})
+            if "passed" not in outcomes:
+                text = f"{item}: no test of it passed ({', '.join(outcomes)})"
+                yield Problem(item.file, item.line, 4, text)
+
+
+def not_replaced(check: Check) -> Iterator[Problem]:
+    """Rule 5: nobody claims a requirement that another one replaced."""
+    for key, item in check.requirements.items():
+        if not item.replaced_by:
+            continue
+        if item.target not in check.requirements:
+            text = f"{item}: its replacement {item.replaced_by} is not catalogued"
+            yield Problem(item.file, item.line, 5, text)
+        claims = check.claims.get(key, Claims())
+        for cited in (*claims.code, *claims.tests, *claims.declined):
+            text = f"{item} was replaced by {item.replaced_by}"
+            yield Problem(cited.file, cited.line, 5, text)
+
+
+def mark_found(check: Check) -> Iterator[Problem]:
+    """Rule 6: the sentence that a mark names stands in that section of the local copy."""
+    for item in check.requirements.values():
+        known = check.project.library.specs.get(item.spec)
+        sections = check.project.library.sections(item.spec) if known else None
+        if sections is None:
+            continue
+        _, text = sections.get(item.section, ("", ""))
+        for mark in item.marks:
+            if locate(text, mark) is None:
+                text_ = f"{item}: no sentence {mark} in the local copy; wrong section or edition?"
+                yield Problem(item.file, item.line, 6, text_)
+
+
+def justified(check: Check) -> Iterator[Problem]:
+    """Rule 7: public names in codecs and machines cite, or say `Own design: reason`."""
+    for scanned in check.project.scanned:
+        if check.project.must_cite(scanned.file):
+            for line, name in scanned.uncited:
+                text = f"{name} neither cites nor says `Own design: reason`"
+                yield Problem(scanned.file, line, 7, text)
+
+
+def own_words(check: Check) -> Iterator[Problem]:
+    """Rule 8: no prose repeats twelve words of a spec, no cited literal sixty."""
+    library = check.project.library
+    texts = (
+        "\n".join(text for _, text in (library.sections(name) or {}).values())
+        for name in library.present
+    )
+    everything = [prose for scanned in check.project.scanned for prose in scanned.prose]
+    known = quotes.repeated(everything, texts)
+    for scanned in check.project.scanned:
+        for prose in scanned.prose:
+            for line, words in quotes.quotations(prose, known):
+                text = f"repeats {words} words of a spec in a row; say it in your own"
+                yield Problem(scanned.file, line, 8, text)
+
+
+def snapshot_fresh(check: Check) -> Iterator[Problem]:
+    """Rule 9: coverage.txt shows the claims as they are."""
+    path = check.project.snapshot
+    if not path.is_file() or path.read_text() != report.snapshot(check.project, check.claims):
+        file = path.relative_to(check.project.root).as_posix()
+        yield Problem(file, 1, 9, "stale; run `python -m rfc_annotations check --update`")
+
+
+def driven(check: Check) -> Iterator[Problem]:
+    """Rule 11: excuses say why, and a test runs the lines whose promise it covers."""
+    for item in check.requirements.values():
+        if item.excused and not item.why:
+            yield Problem(item.file, item.line, 11, f"{item} is excused without a why")
+    if check.evidence is None:
+        return
+    yield from _stale(check, check.evidence)
+    for key, item in check.requirements.items():
+        claims = check.claims.get(key, Claims())
+        if "test" not in item.excused and not item.replaced_by:
+            yield from _undriven(item, claims, check.evidence)
+
+
+def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
+    files = {c.file for claims in check.claims.values() for c in (*claims.code, *claims.tests)}
+    for file in sorted(files):
+        if evidence.stale(check.project.root, file):
+            yield Problem(file, 1, 11, "changed since the evidence was taken; run the tests again")
+
+
+def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator[Problem]:
+    lines = {(c.file, c.line) for c in claims.code if c.anchor}
+    traceable = bool(lines) and all(c.anchor for c in claims.code)
+    reached: set[tuple[str, int]] = set()
+    for test in claims.tests:
+        run = evidence.of(test)
+        reached |= run.reached if run.outcome == "passed" else set()
+        if traceable and run.outcome == "passed" and not lines & run.reached:
+            yield Problem(test.file, test.line, 11, f"passed without running the code of {item}")
+    if claims.tests:
+        for file, line in sorted(lines - reached):
+            yield Problem(file, line, 11, f"no passing test that covers {item} runs this")
+
+
+Rule = Callable[[Check], Iterator[Problem]]
+RULES: Final[tuple[Rule, ...]] = (
+    parses,
+    section_exists,
+    slug_known,
+    claimed,
+    not_replaced,
+    mark_found,
+    justified,
+    own_words,
+    snapshot_fresh,
+    driven,
+)

@@ -1,0 +1,103 @@
+"""Where things are: the repository, its files by kind, the specs, the index and the catalogue."""
+
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from rfc_annotations import catalogue, specs
+from rfc_annotations.grammar import Grammar
+from rfc_annotations.scan import Cited, Kind, Scanned, scan
+
+SKIPPED: Final = {"build", "dist", "node_modules", "__pycache__"}
+TOOL: Final = "rfc_annotations"
+
+
+@dataclass
+class Project:
+    """A repository with an `rfc_annotations` folder at its top.
+
+    `specs_folder` holds the local copies; None means that there are none, and that what needs
+    them stays unverified.
+    """
+
+    root: Path
+    specs_folder: Path | None = None
+    _settings: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._settings = tomllib.loads((self.folder / "project.toml").read_text())
+
+    @property
+    def folder(self) -> Path:
+        """The tool's own data."""
+        return self.root / TOOL
+
+    @property
+    def snapshot(self) -> Path:
+        """The committed state of all requirements."""
+        return self.folder / "coverage.txt"
+
+    @cached_property
+    def library(self) -> specs.Library:
+        """The local copies of the closed list of specs."""
+        return specs.Library(specs.load(self.folder / "specs.toml"), self.specs_folder)
+
+    @cached_property
+    def index(self) -> dict[str, dict[str, str]]:
+        """The titles of the sections that may be cited."""
+        return specs.read_index(self.library.specs, self.folder / "index")
+
+    @cached_property
+    def catalogue(self) -> catalogue.Catalogue:
+        """The requirements."""
+        return catalogue.load(self.folder / "requirements", self.root)
+
+    @cached_property
+    def scanned(self) -> list[Scanned]:
+        """Every file, read."""
+        grammar = Grammar(self.library.specs)
+        return [scan(self.root / file, file, kind, grammar) for file, kind in self._files()]
+
+    @cached_property
+    def cited(self) -> list[Cited]:
+        """Every citation in every file."""
+        return [cited for scanned in self.scanned for cited in scanned.cited]
+
+    def kind(self, file: str) -> Kind:
+        """Say what the claims of a file count as."""
+        if file.endswith(".md"):
+            return "doc"
+        if _below(file, self._settings["tests"]):
+            return "test"
+        return "code" if _below(file, self._settings["code"]) else "tool"
+
+    def must_cite(self, file: str) -> bool:
+        """Does rule 7 hold in this file?"""
+        return _below(file, self._settings["must_cite"])
+
+    def _files(self) -> Iterator[tuple[str, Kind]]:
+        settings = self._settings
+        python = (*settings["code"], *settings["tests"], *settings["tools"])
+        found = {path for top in python for path in _walk(self.root / top, ".py")}
+        found |= {path for top in settings["markdown"] for path in _walk(self.root / top, ".md")}
+        for path in sorted(found):
+            file = path.relative_to(self.root).as_posix()
+            yield file, self.kind(file)
+
+
+def _below(file: str, tops: list[str]) -> bool:
+    return any(file in (top, f"{top}.py") or file.startswith(f"{top}/") for top in tops)
+
+
+def _walk(top: Path, suffix: str) -> Iterator[Path]:
+    for folder, below, files in os.walk(top):
+        below[:] = sorted(
+            name
+            for name in below
+            if name not in SKIPPED and not name.startswith(".") and not name.endswith(".egg-info")
+        )
+        yield from (Path(folder, name) for name in files if name.endswith(suffix))

@@ -1,0 +1,98 @@
+"""Reports: the committed snapshot, the table of sections, and what stands behind one citation."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from rfc_annotations.catalogue import Key, Requirement
+from rfc_annotations.claims import OPEN, Claims
+from rfc_annotations.fingerprint import locate
+from rfc_annotations.grammar import spell
+from rfc_annotations.project import Project
+from rfc_annotations.scan import Cited
+
+HEADER = (
+    "# The state of every catalogued requirement: who meets it, and which tests would notice.\n"
+    "# Written by `python -m rfc_annotations check --update`; reviewed like code.\n"
+)
+
+
+def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
+    """Write all requirements and their claims; no line numbers, so that edits do not churn it."""
+    blocks = [HEADER]
+    ordered = sorted(project.catalogue.requirements.values(), key=_order)
+    for item in ordered:
+        found = claims.get(item.key, Claims())
+        lines = [f"{item}  {item.level}  {found.state(item)}"]
+        lines += [f"  code {file}" for file in sorted({c.file for c in found.code})]
+        lines += [f"  {c.verb.rstrip(':').lower()} {c.file}" for c in found.declined]
+        lines += [f"  test {name}" for name in sorted({_test(c) for c in found.tests})]
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _order(item: Requirement) -> tuple[str, list[tuple[int, str]], str]:
+    parts = item.section.split(".")
+    return item.spec, [(int(p), "") if p.isdigit() else (0, p) for p in parts], item.slug
+
+
+def _test(cited: Cited) -> str:
+    return f"{cited.file}::{cited.owner}" if cited.owner else cited.file
+
+
+def table(project: Project, claims: Mapping[Key, Claims]) -> Iterator[str]:
+    """Yield one line per section: how many requirements are in which state."""
+    for spec, section in sorted({key[:2] for key in project.catalogue.requirements}):
+        items = list(project.catalogue.of(spec, section))
+        states = Counter(claims.get(item.key, Claims()).state(item) for item in items)
+        title = project.index.get(spec, {}).get(section, "")
+        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        yield f"{spell(spec, section):24} {title[:40]:40} {told}"
+
+
+def totals(project: Project, claims: Mapping[Key, Claims]) -> str:
+    """Sum it up in a line."""
+    items = project.catalogue.requirements.values()
+    states = [claims.get(item.key, Claims()).state(item) for item in items]
+    lacking = sum(state in OPEN for state in states)
+    pointers = len(project.cited)
+    return f"{len(states)} requirements, {lacking} of them open; {pointers} citations"
+
+
+def show(project: Project, claims: Mapping[Key, Claims], spec: str, section: str) -> Iterator[str]:
+    """Yield a section's title, its requirements with their claims, and its text if at hand."""
+    yield f"{spell(spec, section)}  {project.index.get(spec, {}).get(section, '')}"
+    for item in project.catalogue.of(spec, section):
+        yield from _requirement(project, claims, item)
+    here = [c for c in project.cited if (c.spec, c.section) == (spec, section)]
+    yield f"cited {len(here)} times" + "".join(f"\n  {c.file}:{c.line}" for c in here)
+    sections = project.library.sections(spec)
+    if sections and section in sections:
+        yield f"\n{sections[section][1].strip()}"
+
+
+def explain(
+    project: Project, claims: Mapping[Key, Claims], file: str, line: int | None
+) -> Iterator[str]:
+    """Yield what each citation of a file, or of one of its lines, refers to."""
+    for cited in project.cited:
+        if cited.file != file or line not in (None, cited.line):
+            continue
+        title = project.index.get(cited.spec, {}).get(cited.section, "")
+        yield f"{file}:{cited.line}: {spell(cited.spec, cited.section)}  {title}"
+        for slug in cited.slugs:
+            item = project.catalogue.requirements.get((cited.spec, cited.section, slug))
+            if item:
+                yield from _requirement(project, claims, item)
+
+
+def _requirement(
+    project: Project, claims: Mapping[Key, Claims], item: Requirement
+) -> Iterator[str]:
+    found = claims.get(item.key, Claims())
+    yield f"  [{item.slug}] {item.level}, {item.who}: {item.summary}  ({found.state(item)})"
+    sections = project.library.sections(item.spec)
+    for mark in item.marks if sections else ():
+        sentence = locate((sections or {}).get(item.section, ("", ""))[1], mark)
+        yield f"    spec: {sentence or 'not in the local copy'}"
+    for kind, places in (("code", found.code), ("test", found.tests)):
+        yield from (f"    {kind}: {c.file}:{c.line} {c.owner}".rstrip() for c in places)

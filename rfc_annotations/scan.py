@@ -1,0 +1,274 @@
+"""Reading source files: what they cite, what they say in prose, and which names are public.
+
+Python is read with `ast` and `tokenize`: citations count in docstrings and comments, never in
+other strings.  In Markdown everything counts except what stands between code fences.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, Anchors, Definition, Lines
+from rfc_annotations.grammar import IMPLEMENTS, OWN_DESIGN, Citation, Grammar, Mistake
+
+Kind = Literal["code", "test", "tool", "doc"]
+FENCED: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
+LITERALS: Final = ("STRING", "FSTRING_MIDDLE", "NUMBER")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A citation in its place; `owner` names the test that makes it, `anchor` the lines to run."""
+
+    file: str
+    line: int
+    spec: str
+    section: str
+    slugs: tuple[str, ...]
+    verb: str
+    owner: str = ""
+    anchor: Lines = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Text that might repeat a spec; `literal` is true of strings and numbers in code."""
+
+    line: int
+    text: str
+    literal: bool = False
+    cites: bool = False
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What one file holds."""
+
+    file: str
+    kind: Kind
+    cited: list[Cited] = field(default_factory=list)
+    mistakes: list[tuple[int, str]] = field(default_factory=list)
+    prose: list[Prose] = field(default_factory=list)
+    uncited: list[tuple[int, str]] = field(default_factory=list)  # public names without a source
+    default: str | None = None
+
+
+def scan(path: Path, file: str, kind: Kind, grammar: Grammar) -> Scanned:
+    """Read one file; `file` is how reports shall call it."""
+    text = path.read_text()
+    result = Scanned(file, kind)
+    if path.suffix == ".md":
+        _Markdown(result, grammar).read(text)
+    else:
+        try:
+            _Python(result, grammar, text).read()
+        except (SyntaxError, tokenize.TokenError) as error:
+            result.mistakes.append((getattr(error, "lineno", None) or 1, f"cannot read: {error}"))
+    return result
+
+
+@dataclass(slots=True)
+class _Reader:
+    result: Scanned
+    grammar: Grammar
+
+    def cite(self, text: str, line: int, owner: str = "", anchor: Lines = frozenset()) -> int:
+        """Note what `text`, which begins on `line`, cites; return how many citations it holds."""
+        count = 0
+        for item in self.grammar.parse(text):
+            at = line + text.count("\n", 0, item.start)
+            if isinstance(item, Mistake):
+                self.result.mistakes.append((at, item.message))
+                continue
+            spec = item.spec or self.result.default or item.chained
+            if spec is None:
+                self.result.mistakes.append((at, f"§{item.section} without a spec"))
+                continue
+            count += 1
+            where = (self.result.file, at, spec, item.section)
+            self.result.cited.append(Cited(*where, item.slugs, item.verb, owner, anchor))
+        return count
+
+    def find_default(self, text: str) -> None:
+        """Take the spec of the first `Implements` as that of every bare section."""
+        self.result.default = next(
+            (
+                item.spec
+                for item in self.grammar.parse(text)
+                if isinstance(item, Citation) and item.verb == IMPLEMENTS and item.spec
+            ),
+            None,
+        )
+
+
+class _Markdown(_Reader):
+    def read(self, text: str) -> None:
+        self.result.prose.append(Prose(1, text))
+        blank = FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        self.find_default(blank)
+        self.cite(blank, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comment:
+    """One comment, or a block of comments with nothing beside them, line by line."""
+
+    line: int
+    last: int
+    text: str
+
+
+class _Python(_Reader):
+    def __init__(self, result: Scanned, grammar: Grammar, source: str) -> None:
+        super().__init__(result, grammar)
+        self._tree = ast.parse(source)
+        self._tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        self._anchors = Anchors(self._tree)
+        self._owners = test_owners(self._tree) if result.kind == "test" else {}
+        self._sources: set[int] = set()  # lines of comments that cite
+
+    def read(self) -> None:
+        self.find_default(ast.get_docstring(self._tree, clean=False) or "")
+        strings = self._docstrings()
+        for comment in _comments(self._tokens):
+            anchor = self._anchors.of_comment(comment.last)
+            if self.cite(comment.text, comment.line, self._owner(comment.last), anchor):
+                self._sources.update(range(comment.line, comment.last + 1))
+            self.result.prose.append(Prose(comment.line, comment.text))
+        self.result.prose += _literals(self._tokens, strings, self._sources)
+        self._judge(self._tree.body, "")
+
+    def _docstrings(self) -> set[int]:
+        """Read every docstring, and say on which lines they begin."""
+        lines = set()
+        for node in ast.walk(self._tree):
+            if not isinstance(node, (ast.Module, *DEFINITIONS)):
+                continue
+            text = ast.get_docstring(node, clean=False)
+            if text is None:
+                continue
+            line = node.body[0].lineno
+            lines.add(line)
+            self.cite(text, line, self._owner(line), self._anchors.of_docstring(node))
+            self.result.prose.append(Prose(line, text))
+        return lines
+
+    def _owner(self, line: int) -> str:
+        """Name the test, or the group of tests, that a claim on `line` speaks for."""
+        inner = [(len(span), name) for span, name in self._owners.items() if line in span]
+        return min(inner)[1] if inner else ""
+
+    def _judge(self, body: list[ast.stmt], prefix: str) -> None:
+        """List the public names that say neither what they follow nor that they follow none."""
+        for node in body:
+            if not isinstance(node, DEFINITIONS) or node.name.startswith("_"):
+                continue
+            name = f"{prefix}{node.name}"
+            if not _repeated(node) and not self._justified(node):
+                self.result.uncited.append((node.lineno, name))
+            if isinstance(node, ast.ClassDef):
+                self._judge(node.body, f"{name}.")
+
+    def _justified(self, node: Definition) -> bool:
+        if OWN_DESIGN.search(ast.get_docstring(node, clean=False) or ""):
+            return True
+        within = set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.ClassDef):  # its methods speak for themselves
+            for method in node.body:
+                if isinstance(method, DEFINITIONS):
+                    within -= set(range(method.lineno, (method.end_lineno or 0) + 1))
+        return any(cited.line in within for cited in self.result.cited)
+
+
+def _repeated(node: Definition) -> bool:
+    """Is it a property's setter, or one signature of several?  The other one is judged."""
+    return any(
+        getattr(decorator, "attr", getattr(decorator, "id", "")) in ("setter", "overload")
+        for decorator in node.decorator_list
+    )
+
+
+def test_owners(tree: ast.Module) -> dict[range, str]:
+    """Say which lines of a test module speak for which tests, by pytest's names for them.
+
+    A state machine speaks for the test that its `TestCase` was assigned to, or for the test
+    function that runs it; a class for all the tests in it.
+    """
+    owners: dict[range, str] = {}
+    for node in tree.body:
+        if not isinstance(node, DEFINITIONS):
+            continue
+        name = node.name if node.name.startswith(("test", "Test")) else _runner(tree, node.name)
+        owners[_lines(node)] = name
+        for inner in node.body:
+            if isinstance(inner, FUNCTIONS) and inner.name.startswith("test"):
+                owners[_lines(inner)] = f"{name}::{inner.name}"
+    return owners
+
+
+def _runner(tree: ast.Module, machine: str) -> str:
+    for node in tree.body:
+        if not any(isinstance(x, ast.Name) and x.id == machine for x in ast.walk(node)):
+            continue
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr="TestCase")):
+                return name
+            case ast.FunctionDef(name=name) if name.startswith("test"):
+                return name
+    return ""
+
+
+def _lines(node: Definition) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _comments(tokens: list[tokenize.TokenInfo]) -> Iterator[_Comment]:
+    block: list[tokenize.TokenInfo] = []
+    for token in tokens:
+        if token.type != tokenize.COMMENT:
+            continue
+        alone = token.line[: token.start[1]].strip() == ""
+        if block and not (alone and token.start[0] == block[-1].start[0] + 1):
+            yield _comment(block)
+            block = []
+        if alone:
+            block.append(token)
+        else:
+            yield _Comment(token.start[0], token.start[0], token.string.lstrip("#: "))
+    if block:
+        yield _comment(block)
+
+
+def _comment(block: list[tokenize.TokenInfo]) -> _Comment:
+    text = "\n".join(token.string.lstrip("#: ") for token in block)
+    return _Comment(block[0].start[0], block[-1].start[0], text)
+
+
+def _literals(
+    tokens: list[tokenize.TokenInfo], docstrings: set[int], sources: set[int]
+) -> Iterator[Prose]:
+    """Yield the strings and numbers of each logical line as one piece of text."""
+    words: list[str] = []
+    first = last = 0
+    for token in tokens:
+        if tokenize.tok_name[token.type] in LITERALS and token.start[0] not in docstrings:
+            first = first or token.start[0]
+            last = token.end[0]
+            words.append(_value(token.string))
+        elif token.type == tokenize.NEWLINE and words:
+            cites = not sources.isdisjoint(range(first - 1, last + 1))
+            yield Prose(first, " ".join(words), literal=True, cites=cites)
+            words, first = [], 0
+
+
+def _value(literal: str) -> str:
+    try:
+        value = ast.literal_eval(literal)
+    except (SyntaxError, ValueError):  # an f-string, or a piece of one
+        return re.sub(r"\\[rnt]", " ", literal)
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
