@@ -1,0 +1,355 @@
+"""One phone call with sound: the SIP call and its media, ended together.
+
+Implements RFC 3261 §13 and §15 by way of `p2psip.dialog`, and RFC 3264 §8 for what a
+re-INVITE changes.
+
+A sans-I/O machine.  What differs between the rich client's line and a stock tool's stream
+is what they tell their user; what a call needs is the same, and is here: an offer, the
+media leg, an end that forgets everything, one log line each for start, answer and end.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from p2psip.core.stack import ServerHandle
+from p2psip.core.ua import Call, CallOwner, UserAgent
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.session import Session
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from siprtmp import sdp_map
+from siprtmp.leg import Leg
+from siprtmp.logs import Log
+from siprtmp.sdp_map import AudioPlan, Endpoint
+
+
+class MediaEdge(Protocol):
+    """Where legs get their ports and their wake-ups.  Own design: the gateway is the real one."""
+
+    media_host: str
+
+    def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
+        """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
+
+    def close_leg(self, leg: Leg) -> None:
+        """Stop waking a leg that is closed.  Own design."""
+
+
+class CallUser(Protocol):
+    """Who makes or takes the call: a client's line, or a stock tool's stream.  Own design."""
+
+    log_id: str
+
+    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
+        """A provisional response other than 100: RFC 3261 §13.2.2.1."""
+
+    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+        """The 200 was received, or sent and acknowledged: RFC 3261 §13.2.2.4, §13.3.1.4."""
+
+    def on_call_failed(self, status: int, reason: str, now: float) -> None:
+        """It never came up: RFC 3261 §13.2.2.3."""
+
+    def on_call_cancelled(self, now: float) -> None:
+        """The caller gave up before an answer: RFC 3261 §9.2."""
+
+    def on_call_over(self, reason: str, now: float) -> None:
+        """It was up, and is over: RFC 3261 §15."""
+
+    def on_call_held(self, held: bool, now: float) -> None:
+        """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Sound from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
+
+    def on_hold_back(self, hold: bool) -> None:
+        """The publisher is too far ahead, or no longer.  Own design."""
+
+    def on_drained(self, now: float) -> None:
+        """All that was published has been sent.  Own design."""
+
+
+@dataclass(slots=True)
+class CallFacilities:
+    """What every call of the gateway shares.  Own design."""
+
+    agent: UserAgent
+    media: MediaEdge
+    random: Callable[[int], bytes]
+    log: Log
+    calls: "set[AudioCall]" = field(default_factory=set)
+
+
+class AudioCall(CallOwner):
+    """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
+
+    RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
+    `_cancelled` and `_over` it is spent.
+    """
+
+    def __init__(self, user: CallUser, facilities: CallFacilities) -> None:
+        self.user, self._facilities = user, facilities
+        self.call: Call | None = None
+        self.names: Sequence[str] = ()
+        self._leg: Leg | None = None
+        self._endpoint: Endpoint | None = None
+        self._offer: Session | None = None
+        self._local: Session | None = None
+        self._up_at: float | None = None
+        self._held = False
+        self._over = False
+
+    # -- out ----------------------------------------------------------------------------
+
+    def dial(
+        self,
+        to: Address,
+        from_: Address,
+        contact: Uri,
+        names: Sequence[str],
+        now: float,
+        *,
+        unnamed: bool = False,
+        credentials: object = None,
+    ) -> None:
+        """Place a call offering the codecs named: RFC 3261 §13.2.1.
+
+        Raises RemoteError (488, 503) when it can't even be tried.
+        """
+        self.names = names
+        endpoint = self._open(now)
+        try:
+            self._offer = self._local = sdp_map.offer(names, endpoint, unnamed=unnamed)
+        except RemoteError:
+            self._close(now)
+            raise
+        self._facilities.calls.add(self)
+        self.call = self._facilities.agent.invite(
+            to,
+            from_,
+            contact,
+            bytes(self._offer),
+            self,
+            now,
+            credentials=credentials,  # type: ignore[arg-type]
+        )
+        self._log("call-start", direction="out", caller=str(from_.uri), callee=str(to.uri))
+
+    # -- in -----------------------------------------------------------------------------
+
+    def take(self, server: ServerHandle, contact: Uri, now: float) -> bool:
+        """Take an INVITE over, ringing; False if it was refused at once with 488 or 503.
+
+        RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
+        """
+        request = server.request
+        self.call = self._facilities.agent.incoming(server, contact, self, now)
+        self._facilities.calls.add(self)
+        self._log(
+            "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
+        )
+        try:
+            if request.body and not sdp_map.is_acceptable(Session.parse(request.body)):
+                raise RemoteError("Not Acceptable Here", 488)
+            self._open(now)
+        except RemoteError as error:
+            self.refuse(error.status, error.reason, now)
+            return False
+        return True
+
+    def ring(self, now: float) -> None:
+        """Send 180: RFC 3261 §13.3.1.1."""
+        if self.call is not None:
+            self.call.ring(now)
+
+    def answer(self, names: Sequence[str], now: float) -> None:
+        """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
+
+        An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
+        none is in common; the INVITE is then still to be refused.
+        """
+        call, endpoint = self.call, self._endpoint
+        if call is None or endpoint is None:
+            return
+        self.names = names
+        if call.remote_sdp:
+            theirs = Session.parse(call.remote_sdp)
+            self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            self._start(plan, now)
+        else:
+            self._local = self._offer = sdp_map.offer(names, endpoint)
+        call.accept(bytes(self._local), now)
+
+    def refuse(self, status: int, reason: str, now: float) -> None:
+        """Send a final failure: RFC 3261 §13.3.1.3.  The user is not told: it knows."""
+        if self.call is not None and not self._over:
+            self.call.reject(status, reason, now)
+            self._end(now, f"{status} {reason}")
+
+    # -- either way ---------------------------------------------------------------------
+
+    def hang_up(self, now: float, reason: str = "local") -> None:
+        """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
+
+        The user is not told: it asked.
+        """
+        if self.call is not None and not self._over:
+            self.call.bye(now)
+            self._end(now, reason)
+
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Pass a published message on to the phone: RTMP 1.0 §7.1.4."""
+        if self._leg is not None:
+            self._leg.publish(type_id, timestamp, payload, now)
+
+    def publish_ended(self, now: float) -> None:
+        """No more will be published; `user.on_drained` follows.  Own design."""
+        if self._leg is not None and self._leg.is_started:
+            self._leg.publish_ended(now)
+        else:
+            self.user.on_drained(now)
+
+    # -- CallOwner ----------------------------------------------------------------------
+
+    def on_ringing(
+        self, call: Call, status: int, reason: str, sdp: bytes | None, now: float
+    ) -> None:
+        """Early media is heard when there is any: RFC 3960 §3."""
+        if sdp and self._offer is not None:
+            try:
+                self._start(sdp_map.conclude(self._offer, Session.parse(sdp)), now)
+            except RemoteError:
+                self._log("early-media-unusable")
+        self.user.on_call_ringing(status, reason, now)
+
+    def on_accepted(self, call: Call, sdp: bytes | None, now: float) -> None:
+        """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
+        leg = self._leg
+        if leg is None:
+            return
+        if self._offer is not None:
+            try:
+                self._start(sdp_map.conclude(self._offer, Session.parse(sdp or b"")), now)
+            except RemoteError as error:
+                call.bye(now)
+                self._fail(error.status, error.reason, now)
+                return
+        plan = leg.plan
+        if plan is not None:
+            self._up_at = now
+            self._log("call-answer", codec=plan.codec.name)
+            self.user.on_call_up(plan, now)
+
+    def on_rejected(self, call: Call, status: int, reason: str, now: float) -> None:
+        """Nobody there, or nobody willing: RFC 3261 §13.2.2.3."""
+        self._fail(status, reason, now)
+
+    def on_cancelled(self, call: Call, now: float) -> None:
+        """The caller hung up first: RFC 3261 §9.2."""
+        if not self._over:
+            self._end(now, "cancelled")
+            self.user.on_call_cancelled(now)
+
+    def on_ended(self, call: Call, reason: str, now: float) -> None:
+        """BYE from the phone, or the dialog is lost: RFC 3261 §15.1.2."""
+        if not self._over:
+            self._end(now, reason)
+            self.user.on_call_over(reason, now)
+
+    def on_offer(self, call: Call, sdp: bytes | None, now: float) -> bytes:
+        """Answer a re-INVITE: hold, another address, another codec.  RFC 3264 §8.
+
+        Raises RemoteError(488), which leaves the call as it was (RFC 3261 §14.2).
+        """
+        if self._endpoint is None or self._local is None:
+            raise RemoteError("Not Acceptable Here", 488)
+        if not sdp:
+            return bytes(self._local)  # our description again is a valid offer: §14.2
+        self._local, plan = sdp_map.answer(
+            Session.parse(sdp), self.names, self._endpoint, previous=self._local
+        )
+        self._start(plan, now)
+        if plan.media.held != self._held:
+            self._held = plan.media.held
+            self.user.on_call_held(self._held, now)
+        return bytes(self._local)
+
+    def on_answer(self, call: Call, sdp: bytes | None, now: float) -> None:
+        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
+        if sdp and self._local is not None:
+            try:
+                self._start(sdp_map.conclude(self._local, Session.parse(sdp)), now)
+            except RemoteError:
+                self.hang_up(now, "unusable answer")
+
+    def on_reoffer_failed(self, call: Call, status: int, reason: str, now: float) -> None:
+        """The session stays as it was: RFC 3261 §14.1."""
+
+    def on_info(self, call: Call, content_type: str, body: bytes, now: float) -> None:
+        """Nothing here uses INFO yet: RFC 6086 §4.2.2."""
+
+    # -- Leg listener -------------------------------------------------------------------
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Pass sound on: RTMP 1.0 §7.1.4."""
+        self.user.on_tag(type_id, timestamp, payload, now)
+
+    def on_hold_back(self, hold: bool) -> None:
+        """Pass the brake on.  Own design."""
+        self.user.on_hold_back(hold)
+
+    def on_silence(self, now: float) -> None:
+        """End a call nobody uses.  Own design: the operator's weeks of uptime need it."""
+        if not self._over:
+            self.hang_up(now, "media timeout")
+            self.user.on_call_over("media timeout", now)
+
+    def on_drained(self, now: float) -> None:
+        """Pass it on.  Own design."""
+        self.user.on_drained(now)
+
+    # -- inside -------------------------------------------------------------------------
+
+    def _open(self, now: float) -> Endpoint:
+        media = self._facilities.media
+        try:
+            self._leg, port = media.open_leg(self, now)
+        except LocalError as error:
+            raise RemoteError("Service Unavailable", 503) from error
+        session_id = int.from_bytes(self._facilities.random(4), "big")
+        self._endpoint = Endpoint(media.media_host, port, session_id)
+        return self._endpoint
+
+    def _start(self, plan: AudioPlan, now: float) -> None:
+        if self._leg is not None:
+            self._leg.start(plan, now)
+
+    def _fail(self, status: int, reason: str, now: float) -> None:
+        if not self._over:
+            self._end(now, f"{status} {reason}")
+            self.user.on_call_failed(status, reason, now)
+
+    def _end(self, now: float, reason: str) -> None:
+        self._over = True
+        leg = self._leg
+        seconds = 0.0 if self._up_at is None else now - self._up_at
+        self._log(
+            "call-end",
+            reason=reason,
+            seconds=f"{seconds:.1f}",
+            sent=leg.sent if leg else 0,
+            received=leg.received if leg else 0,
+        )
+        self._facilities.calls.discard(self)
+        self._close(now)
+
+    def _close(self, now: float) -> None:
+        if self._leg is not None:
+            self._leg.close(now)
+            self._facilities.media.close_leg(self._leg)
+            self._leg = None
+
+    def _log(self, what: str, **values: object) -> None:
+        call_id = self.call.id if self.call else "-"
+        self._facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)

@@ -1,0 +1,306 @@
+"""The media of one call: a phone's RTP on one side, a stream's tags on the other.
+
+Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
+
+A sans-I/O machine: it is given datagrams and tags, and calls back with datagrams and tags.
+Nothing else touches a packet, so this is the hot path: one header unpacked, one table
+lookup, one tag made; and the other way round.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from p2psip.rtp.jitter import ReorderBuffer
+from p2psip.rtp.session import RtpSession
+from siprtmp.pacing import Pacer
+from siprtmp.sdp_map import AudioPlan
+from siprtmp.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
+from siprtmp.translate.rtp_to_flv import RtpToFlv
+
+AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
+
+Heard = tuple[int, int, bytes, int, int]  # payload type, RTP timestamp, payload, ssrc, arrival ms
+
+
+class Wire(Protocol):
+    """A pair of UDP ports with a remote to send to.  Own design: `net.media` is the real one."""
+
+    remote: tuple[str, int] | None
+    remote_rtcp: tuple[str, int] | None
+
+    def send_rtp(self, data: bytes) -> None:
+        """Send one RTP datagram: RFC 3550 §11."""
+
+    def send_rtcp(self, data: bytes) -> None:
+        """Send one RTCP datagram: RFC 3550 §11."""
+
+    def close(self) -> None:
+        """Give the ports back.  Own design."""
+
+
+class Listener(Protocol):
+    """Who hears from a leg.  Own design: the call it belongs to."""
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Sound from the phone, as an RTMP message (RTMP 1.0 §7.1.4)."""
+
+    def on_hold_back(self, hold: bool) -> None:
+        """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
+
+    def on_silence(self, now: float) -> None:
+        """Nothing came from either side for the media time-out.  Own design."""
+
+    def on_drained(self, now: float) -> None:
+        """After `publish_ended`: the last packet has left.  Own design."""
+
+
+class Leg:
+    """One call's media, from the first SDP to the end.
+
+    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
+    has it; `wake` is called when `deadline` came nearer by itself.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        listener: Listener,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        cname: str,
+        media_timeout: float,
+        wallclock: float = 0.0,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wire, self._listener, self._wake = wire, listener, wake
+        self._random, self._cname, self._wallclock = random, cname, wallclock
+        self._timeout = media_timeout
+        self._started = self._active = now
+        self._silence_at: float | None = None
+        self._plan: AudioPlan | None = None
+        self._session: RtpSession | None = None
+        self._order: ReorderBuffer[Heard] = ReorderBuffer()
+        self._up: FlvToRtp | None = None
+        self._up_type = self._up_format = -1
+        self._down: RtpToFlv | None = None
+        self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._offset = 0
+        self._pacer: Pacer[Packet] = Pacer()
+        self._holding = self._draining = self._closed = False
+        self.sent = self.received = self.unsuitable = 0
+
+    # -- set-up -------------------------------------------------------------------------
+
+    def start(self, plan: AudioPlan, now: float) -> None:
+        """Send and receive as an answer settled; again after every later one.
+
+        RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
+        """
+        if self._closed:
+            return
+        media, codec = plan.media, plan.codec
+        self._wire.remote, self._wire.remote_rtcp = media.remote, media.remote_rtcp
+        if self._session is None or self._session.clock_rate != codec.clock_rate:
+            self._session = RtpSession(
+                self._session.ssrc if self._session else None,
+                codec.clock_rate,
+                self._cname,
+                self._random,
+                now,
+                wallclock=self._wallclock,
+            )
+            self._order = ReorderBuffer()
+        if self._down is None:
+            self._down = RtpToFlv(codec)
+        if self._plan is None or self._plan.sending != plan.sending:
+            self._up, self._up_format = None, -1
+        self._plan = plan
+        self._active = now
+        self._silence_at = None if media.held else now + self._timeout
+        self._wake()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether an answer has settled the media yet.  RFC 3264 §7."""
+        return self._plan is not None
+
+    @property
+    def plan(self) -> AudioPlan | None:
+        """What the last answer settled: RFC 3264 §7."""
+        return self._plan
+
+    def close(self, now: float) -> None:
+        """Say goodbye by RTCP (RFC 3550 §6.6) and give the ports back."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._session is not None and self._wire.remote_rtcp is not None:
+            self._wire.send_rtcp(self._session.bye(now))
+        self._wire.close()
+        self._pacer.clear()
+        self._hold_back(False)
+
+    # -- from the publisher -------------------------------------------------------------
+
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message (RTMP 1.0 §7.1.4): audio goes to the phone at its pace."""
+        plan = self._plan
+        if type_id != AUDIO or plan is None or self._closed or not payload:
+            return
+        self._active = now
+        up = self._up
+        if payload[0] >> 4 != self._up_format or up is None:
+            up = self._choose(plan, payload[0] >> 4, now)
+            if up is None:
+                self.unsuitable += 1
+                return
+        try:
+            packets = up.convert(payload, timestamp)
+        except UnsuitableError:
+            self.unsuitable += 1
+            return
+        self._pace(packets, now)
+
+    def publish_ended(self, now: float) -> None:
+        """The publisher is done; `on_drained` follows when all it sent has left.
+
+        Own design: a file sent faster than time is still being heard.
+        """
+        if self._up is not None and not self._closed:
+            self._pace(self._up.flush(), now)
+        self._up, self._up_format, self._draining = None, -1, True
+        self._finish(now)
+
+    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> FlvToRtp | None:
+        """Find how to send a publisher's codec, and remember it until it changes."""
+        way = plan.for_sound(sound_format)
+        if way is None:
+            return None
+        codec, self._up_type = way
+        self._draining = False
+        if self._up is None or self._up.codec is not codec:
+            self._up = FlvToRtp(codec, plan.media.ptime)
+            self._pacer = Pacer(plan.media.ptime / 2000)
+            # a second publisher, or codec, goes on where the clock of the first would be now
+            self._offset = self._origin + int((now - self._started) * codec.clock_rate)
+        self._up_format = sound_format
+        return self._up
+
+    def _pace(self, packets: list[Packet], now: float) -> None:
+        pacer, codec = self._pacer, self._up.codec if self._up else None
+        if codec is None:
+            return
+        idle = pacer.deadline is None
+        for packet in packets:
+            for due in pacer.put(packet.ticks / codec.clock_rate, packet, now):
+                self._send(due, now)
+        if idle and pacer.deadline is not None:
+            self._wake()
+        if pacer.is_ahead and not self._holding:
+            self._hold_back(True)
+
+    def _send(self, packet: Packet, now: float) -> None:
+        plan, session = self._plan, self._session
+        if plan is None or session is None or not plan.media.sends:
+            return
+        ticks = packet.ticks + self._offset & 0xFFFFFFFF
+        self._wire.send_rtp(session.send(self._up_type, packet.payload, ticks, packet.marker, now))
+        self.sent += 1
+
+    def _hold_back(self, hold: bool) -> None:
+        if hold != self._holding:
+            self._holding = hold
+            self._listener.on_hold_back(hold)
+
+    def _finish(self, now: float) -> None:
+        if self._draining and self._pacer.deadline is None:
+            self._draining = False
+            self._listener.on_drained(now)
+
+    # -- from the phone -----------------------------------------------------------------
+
+    def on_rtp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTP port: RFC 3550 §A.1."""
+        if self._session is None or self._closed:
+            return
+        header = self._session.received_rtp(data, now)
+        if header is None:
+            return
+        payload_type, _, sequence, timestamp, ssrc, start, end = header
+        heard = (
+            payload_type,
+            timestamp,
+            data[start:end],
+            ssrc,
+            int((now - self._started) * 1000),
+        )
+        order = self._order
+        for item in order.put(sequence, heard, now):
+            self._deliver(item, now)
+        if order.deadline is not None:
+            self._wake()
+
+    def on_rtcp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTCP port: RFC 3550 §6.4."""
+        if self._session is not None and not self._closed:
+            self._session.received_rtcp(data, now)
+
+    def _deliver(self, heard: Heard, now: float) -> None:
+        payload_type, timestamp, payload, ssrc, arrival = heard
+        plan, down = self._plan, self._down
+        codec = plan.receiving.get(payload_type) if plan else None
+        if codec is None or down is None:
+            return  # telephone-events, comfort noise, or what was never agreed
+        self._active = now
+        self.received += 1
+        if codec is not down.codec:
+            down.switch(codec)
+        for at, tag in down.convert(payload, timestamp, ssrc, arrival):
+            self._listener.on_tag(AUDIO, at, tag, now)
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
+        if self._closed or self._session is None:
+            return None
+        times = [
+            at
+            for at in (
+                self._pacer.deadline,
+                self._order.deadline,
+                self._session.deadline,
+                self._silence_at,
+            )
+            if at is not None
+        ]
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Do what is due: RFC 3550 §6.3 for reports, the pacer's packet, the silence check."""
+        if self._closed or self._session is None:
+            return
+        for packet in self._pacer.tick(now):
+            self._send(packet, now)
+        if self._holding and self._pacer.has_room:
+            self._hold_back(False)
+        self._finish(now)
+        if self._closed:
+            return
+        for heard in self._order.tick(now):
+            self._deliver(heard, now)
+        due = self._session.deadline
+        if due is not None and due <= now:
+            for report in self._session.tick(now):
+                self._wire.send_rtcp(report)
+        if self._silence_at is not None and self._silence_at <= now:
+            self._check_silence(now)
+
+    def _check_silence(self, now: float) -> None:
+        """End a call that neither side uses; look again when that could next be so."""
+        self._silence_at = self._active + self._timeout
+        if self._silence_at <= now:
+            self._silence_at = None
+            self._listener.on_silence(now)

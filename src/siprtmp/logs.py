@@ -1,0 +1,85 @@
+"""Log lines that can be found again: one event, its ids, its figures.
+
+Own design: `call-start call=... rtmp=...` in text, the same as one JSON object a line for
+machines.  The SIP Call-ID and the RTMP connection's id stand in every line about a call, so
+that either finds both sides.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final
+
+_PLAIN: Final = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:@/+<>,;"
+)
+
+
+class Log:
+    """A logger whose messages are an event and its values.  Own design: see the module."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def event(self, what: str, **values: object) -> None:
+        """Write one INFO line.  Own design: secrets are never among the values."""
+        if self._logger.isEnabledFor(logging.INFO):
+            self._logger.info(what, extra={"values": values})
+
+    def warning(self, what: str, **values: object) -> None:
+        """Write one WARNING line.  Own design: as `event`."""
+        self._logger.warning(what, extra={"values": values})
+
+
+class TextFormatter(logging.Formatter):
+    """`time level logger event key=value ...`, values quoted where they need it.  Own design."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, whatever a peer put into a name.  Own design."""
+        pairs = "".join(f" {k}={_quoted(str(v))}" for k, v in _values(record).items())
+        message = record.getMessage().replace("\n", " ").replace("\r", " ")
+        at = f"{_at(record)} {record.levelname.lower():7} {record.name}"
+        return f"{at} {message}{pairs}{_trace(self, record)}"
+
+
+class JsonFormatter(logging.Formatter):
+    """The same as a JSON object: `time`, `level`, `logger`, `event`, then the values."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON.  Own design."""
+        entry: dict[str, object] = {
+            "time": _at(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **_values(record),
+        }
+        if record.exc_info:
+            entry["trace"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def configure(level: str, form: str) -> None:
+    """Send the log to stderr in the format asked for.
+
+    Own design: standard output is for the ready line alone.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _values(record: logging.LogRecord) -> dict[str, object]:
+    return getattr(record, "values", {})
+
+
+def _at(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _quoted(text: str) -> str:
+    return text if text and _PLAIN.issuperset(text) else json.dumps(text)
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return "\n" + formatter.formatException(record.exc_info) if record.exc_info else ""

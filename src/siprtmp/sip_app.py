@@ -1,0 +1,209 @@
+"""The RTMP application `sip`: logins, lines, and which line an INVITE is for.
+
+Own design: the original siprtmp's API, from `connect` on; `line` has the rest.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from p2psip.core.credentials import PasswordCredentials
+from p2psip.core.registration import Registration
+from p2psip.core.stack import ServerHandle
+from p2psip.errors import RemoteError
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from rtmplite.amf.values import Value
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import LiveStream
+from siprtmp.call import AudioCall, CallFacilities
+from siprtmp.line import Line, Login
+from siprtmp.metadata import announce
+
+APP: Final = "sip"
+LINE_PARAM: Final = "line"  # tells lines of one user apart in the Contact we gave
+
+
+class SipHome(Protocol):
+    """What the application needs of the gateway's SIP side.  Own design."""
+
+    facilities: CallFacilities
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
+
+    def register(
+        self, aor: Uri, contact: Uri, credentials: PasswordCredentials, owner: Line, now: float
+    ) -> Registration:
+        """Start registering `aor`: RFC 3261 §10.2."""
+
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
+
+
+class SipApplication:
+    """All lines of all rich clients.  Own design: `replace` says which of two logins stays."""
+
+    def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
+        self._home, self._keep_first = home, keep_first
+        self.facilities = home.facilities
+        self._lines: dict[tuple[str, str, int | None], Line] = {}
+
+    def __len__(self) -> int:
+        """How many lines there are."""
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[Line]:
+        """All of them."""
+        return iter(list(self._lines.values()))
+
+    # -- Application --------------------------------------------------------------------
+
+    def on_connect(self, connection: ServerConnection, now: float) -> None:
+        """Read the identity and the login; register when there is a password.
+
+        RTMP 1.0 §7.2.1.1.  A stock tool whose URL was split before the identity has none
+        yet, and is let in; it can only name one by publishing or playing.
+        """
+        if not connection.instance:
+            connection.accept(now)
+            return
+        try:
+            login = read_login(connection.instance, connection.connect_args)
+        except RemoteError as error:
+            connection.reject(f"{error.status} {error.reason}", now)
+            return
+        self._log_in(connection, login, now)
+
+    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+        """Hand a call to the line: RTMP 1.0 §7.2.1.2."""
+        line = connection.data
+        if isinstance(line, Line):
+            line.command(command, now)
+        else:
+            connection.result(command.transaction_id)
+
+    def on_publish(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Any published stream is `local`: RTMP 1.0 §7.2.2.6."""
+        line = self._line_of(connection, stream, now)
+        if line is None:
+            stream.reject_publish("NetStream.Publish.BadName", "No identity in the URL.", now)
+            return
+        line.publish(stream, now)
+
+    def on_play(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Any played stream is `remote`: RTMP 1.0 §7.2.2.1."""
+        line = self._line_of(connection, stream, now)
+        if line is None:
+            stream.reject_play("NetStream.Play.StreamNotFound", "No identity in the URL.", now)
+            return
+        stream.accept_play(line.remote, now)
+
+    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+        """The line dies with its connection: RFC 3261 §15, §10.2.2."""
+        line = connection.data
+        if isinstance(line, Line):
+            if self._lines.get(_key(line.login.identity)) is line:
+                del self._lines[_key(line.login.identity)]
+            line.close(now)
+
+    # -- what lines ask -----------------------------------------------------------------
+
+    def contact_for(self, identity: Uri, line: str) -> Uri:
+        """A Contact only this line has: RFC 3261 §8.1.1.8."""
+        return self._home.contact(identity.user or "", line)
+
+    def register(self, line: Line, now: float) -> Registration:
+        """Register the line's identity: RFC 3261 §10.2."""
+        credentials = self.credentials(line.login)
+        assert credentials is not None
+        return self._home.register(line.login.identity, line.contact, credentials, line, now)
+
+    def credentials(self, login: Login) -> PasswordCredentials | None:
+        """What a challenge is answered with: RFC 7616 §3.4; None without a password."""
+        return PasswordCredentials(login.user, login.password) if login.password else None
+
+    def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
+        """Begin `remote` with its metadata: FLV 10.1 §E.5."""
+        announce(remote, call, now)
+
+    # -- incoming -----------------------------------------------------------------------
+
+    def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
+        """The line an INVITE is for, by our Contact, the Request-URI, or To: RFC 3261 §16.5.
+
+        Own design: To comes last, since a registrar elsewhere may have put a bare Contact
+        into the Request-URI.
+        """
+        token = request.uri.param(LINE_PARAM)
+        if token:
+            for line in self._lines.values():
+                if line.connection.id == token:
+                    return line.incoming
+        line_for = self._by_uri(request.uri) or self._by_uri(request.to.uri)
+        return line_for.incoming if line_for else None
+
+    def _by_uri(self, uri: Uri) -> Line | None:
+        exact = self._lines.get(_key(uri))
+        if exact is not None or not self._home.is_local_domain(uri):
+            return exact
+        for line in self._lines.values():  # another name of ours: localhost and 127.0.0.1
+            identity = line.login.identity
+            if identity.user == uri.user and self._home.is_local_domain(identity):
+                return line
+        return None
+
+    # -- inside -------------------------------------------------------------------------
+
+    def _log_in(self, connection: ServerConnection, login: Login, now: float) -> Line | None:
+        key = _key(login.identity)
+        first = self._lines.get(key)
+        if first is not None and self._keep_first:
+            connection.reject("Already logged in.", now)
+            return None
+        remote = connection.registry.open(APP, connection.id)
+        line = connection.data = Line(connection, login, self, remote)
+        self._lines[key] = line
+        if first is not None:
+            first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
+        if connection.instance:
+            line.connect(now)
+        return line
+
+    def _line_of(
+        self, connection: ServerConnection, stream: ServerStream, now: float
+    ) -> Line | None:
+        """The connection's line, or a new one for `alice@host/local` as ffmpeg splits it."""
+        if isinstance(connection.data, Line):
+            return connection.data
+        identity, _, _ = stream.path.partition("/")
+        try:
+            login = read_login(identity, connection.connect_args)
+        except RemoteError:
+            return None
+        return self._log_in(connection, login, now)
+
+
+def read_login(instance: str, args: tuple[Value, ...]) -> Login:
+    """Read `USER@DOMAIN` and the optional arguments: login, password, display name, rate.
+
+    Own design: the original's order.  Raises RemoteError(400) for what is not an identity.
+    """
+    user, at, _ = instance.partition("@")
+    if not (user and at):
+        raise RemoteError(f"Not an identity: {instance}")
+    uri = Uri.parse(f"sip:{instance}")
+    if not uri.host or uri.user is None:
+        raise RemoteError(f"Not an identity: {instance}")
+    texts = [arg if isinstance(arg, str) else "" for arg in args[:4]] + [""] * 4
+    auth_user, password, display, rate = texts[:4]
+    return Login(uri, auth_user or uri.user, password, display, rate == "narrowband")
+
+
+def _key(uri: Uri) -> tuple[str, str, int | None]:
+    return uri.user or "", uri.host.lower(), uri.port
