@@ -1,0 +1,118 @@
+"""What AMF0 can say, and the ways to say it that no writer chooses but every reader must take.
+
+Own design, over the grammar of AMF0 §2.
+"""
+
+from struct import pack
+from typing import cast
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import (
+    UNDEFINED,
+    UNSUPPORTED,
+    Date,
+    EcmaArray,
+    TypedObject,
+    Value,
+    Xml,
+)
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
+
+
+def scalars() -> SearchStrategy[Value]:
+    """Values that hold no others, of every kind: AMF0 §2.2 to §2.8, and AMF0 §2.13 to §2.17."""
+    return cast(
+        SearchStrategy[Value],
+        st.one_of(
+            st.none(),
+            st.booleans(),
+            st.floats(),
+            _TEXT,
+            st.builds(Date, st.floats(allow_nan=False), _INT16),
+            st.builds(Xml, _TEXT),
+            st.sampled_from([UNDEFINED, UNSUPPORTED]),
+        ),
+    )
+
+
+def _containers(inner: SearchStrategy[Value]) -> SearchStrategy[Value]:
+    members = st.dictionaries(_TEXT, inner, max_size=4)
+    return cast(
+        SearchStrategy[Value],
+        st.one_of(
+            st.lists(inner, max_size=4),
+            members,
+            members.map(EcmaArray),
+            st.builds(TypedObject, _TEXT, members),
+        ),
+    )
+
+
+def values(max_leaves: int = 12) -> SearchStrategy[Value]:
+    """Any value, up to a few levels deep: AMF0 §2.1."""
+    return st.recursive(scalars(), _containers, max_leaves=max_leaves)
+
+
+def encoded() -> SearchStrategy[bytes]:
+    """Some values as our own writer puts them: AMF0 §2.1."""
+    return st.lists(values(), min_size=1, max_size=4).map(lambda some: amf0.encode(*some))
+
+
+def unusual() -> SearchStrategy[tuple[bytes, Value]]:
+    """One value and an encoding of it that is legal, or accepted, but not the usual one.
+
+    AMF0 §2.14 for a short text, §2.3 for other truths than 1, FLV 10.1 §E.4.4.4 for a count that
+    is only approximate, AMF0 §2.9 for references, and names that are empty (AMF0 §2.5).
+    """
+    counts = st.integers(0, 0xFFFFFFFF)
+    return st.one_of(
+        _TEXT.map(lambda text: (_long(text), cast(Value, text))),
+        st.integers(1, 255).map(lambda byte: (bytes((1, byte)), cast(Value, True))),
+        st.tuples(counts, st.dictionaries(_TEXT, values(3), max_size=3)).map(_miscounted),
+        values(4).map(_repeated),
+        scalars().map(_nameless),
+    )
+
+
+def _long(text: str) -> bytes:
+    raw = text.encode()
+    return b"\x0c" + pack(">I", len(raw)) + raw
+
+
+def _miscounted(given: tuple[int, dict[str, Value]]) -> tuple[bytes, Value]:
+    count, members = given
+    return b"\x08" + pack(">I", count) + amf0.encode(members)[1:], EcmaArray(members)
+
+
+def _repeated(value: Value) -> tuple[bytes, Value]:
+    """An object, then a reference to it: the array around both has index 0."""
+    inner: Value = {"x": value}
+    return b"\x0a" + pack(">I", 2) + amf0.encode(inner) + b"\x07\x00\x01", [inner, inner]
+
+
+def _nameless(value: Value) -> tuple[bytes, Value]:
+    return b"\x03\x00\x00" + amf0.encode(value) + b"\x00\x00\x09", {"": value}
+
+
+def alike(one: Value, other: Value) -> bool:
+    """Tell whether two values are the same down to their types and the bits of their numbers.
+
+    Own design: `==` takes False for 0.0, an array with names for an object, and no NaN for itself.
+    """
+    if type(one) is not type(other):
+        return False
+    match one, other:
+        case float(a), float(b):
+            return pack(">d", a) == pack(">d", b)
+        case list(a), list(b):
+            return len(a) == len(b) and all(map(alike, a, b))
+        case dict(a), dict(b):
+            named = getattr(a, "class_name", None) == getattr(b, "class_name", None)
+            return named and list(a) == list(b) and all(map(alike, a.values(), b.values()))
+        case _:
+            return one == other

@@ -1,0 +1,61 @@
+"""FLV bodies, tags and files.
+
+Own design, over the tables of FLV 10.1 §E.2 to §E.4.
+"""
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from rtmplite.flv import file
+from rtmplite.flv.audio import AudioTag, SoundFormat
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.flv.video import CodecId, FrameType, VideoTag
+from rtmplite.strategies import amf
+
+_DATA = st.binary(max_size=64)
+_BIT = st.integers(0, 1)
+_CLASSIC = [each for each in SoundFormat if each not in (SoundFormat.EXTENDED, SoundFormat.AAC)]
+
+
+def audio_tags() -> SearchStrategy[AudioTag]:
+    """Audio in every format that has an AudioTagHeader: FLV 10.1 §E.4.2.1."""
+    rate = st.integers(0, 3)
+    aac = st.builds(
+        AudioTag, st.just(SoundFormat.AAC), rate, _BIT, _BIT, st.integers(0, 255), _DATA
+    )
+    other = st.builds(AudioTag, st.sampled_from(_CLASSIC), rate, _BIT, _BIT, st.none(), _DATA)
+    return aac | other
+
+
+def video_tags() -> SearchStrategy[VideoTag]:
+    """Video in every codec that has a VideoTagHeader: FLV 10.1 §E.4.3.1."""
+    times = st.integers(-(1 << 23), (1 << 23) - 1)
+    pictures = st.sampled_from([each for each in FrameType if each != FrameType.INFO_OR_COMMAND])
+    others = st.sampled_from([each for each in CodecId if each != CodecId.AVC])
+    avc = st.builds(VideoTag, pictures, st.just(CodecId.AVC), st.integers(0, 255), times, _DATA)
+    other = st.builds(VideoTag, pictures, others, st.none(), st.just(0), _DATA)
+    info = st.builds(
+        VideoTag,
+        st.just(FrameType.INFO_OR_COMMAND),
+        st.sampled_from(CodecId),
+        st.none(),
+        st.just(0),
+        st.binary(min_size=1, max_size=1),
+    )
+    return avc | other | info
+
+
+def tags() -> SearchStrategy[Tag]:
+    """Tags of the three types, with proper bodies and any time: FLV 10.1 §E.4.1."""
+    times = st.integers(-(1 << 31), (1 << 31) - 1)
+    return (
+        st.builds(Tag, st.just(TagType.AUDIO), times, audio_tags().map(bytes))
+        | st.builds(Tag, st.just(TagType.VIDEO), times, video_tags().map(bytes))
+        | st.builds(Tag, st.just(TagType.SCRIPT), times, amf.encoded())
+        | st.builds(Tag, st.integers(0, 31), times, _DATA, st.integers(0, 0xFFFFFF), st.booleans())
+    )
+
+
+def files() -> SearchStrategy[bytes]:
+    """Whole files: FLV 10.1 §E.3."""
+    return st.lists(tags(), max_size=5).map(file.write)

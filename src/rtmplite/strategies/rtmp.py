@@ -1,0 +1,179 @@
+"""Messages, commands and chunks, the latter by every freedom that the chunk stream gives a sender.
+
+Own design, over RTMP 1.0 §5.3 and §5.4.  `chunk_streams` shares no code with `ChunkWriter`: it
+interleaves messages, takes longer headers than needed, changes the chunk size in between and
+abandons messages half way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from struct import pack
+from typing import TypeAlias, cast
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from rtmplite.rtmp import control
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.strategies import amf
+
+_U32 = st.integers(0, 0xFFFFFFFF)
+_PLAIN_TYPES = st.integers(3, 255)  # 1 and 2 mean something to the reader itself
+_STREAM_IDS = st.sampled_from([0, 1, 0xFFFFFF, 0x01020304])
+_LENGTHS = st.sampled_from([0, 1, 60, 127, 128, 129, 256, 300])
+_IDS = st.sampled_from([2, 3, 63, 64, 319, 320, 65599])
+_EXTENDED = 0xFFFFFF
+
+
+def timestamps() -> SearchStrategy[int]:
+    """Times in ms, with a liking for the edges of RTMP 1.0 §5.3.1.3 and of the 32 bits."""
+    edges = st.sampled_from([0, _EXTENDED - 1, _EXTENDED, _EXTENDED + 1, 0x7FFFFFFF, 0xFFFFFFFF])
+    return st.integers(0, 5000) | edges | _U32
+
+
+def messages() -> SearchStrategy[Message]:
+    """Messages that chunks carry without looking into them: RTMP 1.0 §6.1.1."""
+    payloads = st.binary(max_size=20) | _LENGTHS.map(lambda length: bytes(range(256)) * 2)
+    return st.builds(
+        lambda kind, time, stream, payload, length: Message(kind, time, stream, payload[:length]),
+        _PLAIN_TYPES,
+        timestamps(),
+        _STREAM_IDS,
+        payloads,
+        _LENGTHS,
+    )
+
+
+def commands() -> SearchStrategy[Command]:
+    """Commands with any arguments: RTMP 1.0 §7.1.1."""
+    names = st.sampled_from(["connect", "play", "_result", "onStatus"]) | st.text("aé", max_size=9)
+    arguments = st.lists(amf.values(4), max_size=3).map(tuple)
+    numbers = st.floats(0, 1e9) | st.integers(0, 99).map(float)
+    return st.builds(Command, names, numbers, amf.values(6), arguments)
+
+
+def controls() -> SearchStrategy[control.Control]:
+    """Protocol control and user control of every kind: RTMP 1.0 §5.4 and §7.1.7."""
+    limits = st.sampled_from(control.LimitType)
+    unknown = st.sampled_from([5, *range(8, 40), 0xFFFF])
+    return cast(
+        SearchStrategy[control.Control],
+        st.one_of(
+            st.builds(control.SetChunkSize, st.integers(1, 0x7FFFFFFF)),
+            st.builds(control.Abort, _U32),
+            st.builds(control.Acknowledgement, _U32),
+            st.builds(control.WindowAcknowledgementSize, _U32),
+            st.builds(control.SetPeerBandwidth, _U32, limits),
+            st.builds(control.StreamBegin, _U32),
+            st.builds(control.StreamEof, _U32),
+            st.builds(control.StreamDry, _U32),
+            st.builds(control.SetBufferLength, _U32, _U32),
+            st.builds(control.StreamIsRecorded, _U32),
+            st.builds(control.PingRequest, _U32),
+            st.builds(control.PingResponse, _U32),
+            st.builds(control.OtherEvent, unknown, st.binary(max_size=12)),
+        ),
+    )
+
+
+_Known: TypeAlias = tuple[int, int, int, int, int]  # time, field, length, type, stream of the last
+
+
+@dataclass(slots=True)
+class _Sender:
+    """A sender that takes any way RTMP 1.0 §5.3 leaves open."""
+
+    choose: Callable[[SearchStrategy[int]], int]
+    size: int = 128
+    out: bytearray = field(default_factory=bytearray)
+    complete: list[Message] = field(default_factory=list)
+    known: dict[int, _Known] = field(default_factory=dict)
+    half: dict[int, tuple[Message, int]] = field(default_factory=dict)  # message, bytes sent
+
+    def basic(self, fmt: int, number: int) -> bytes:
+        rest = number - 64
+        forms = []
+        if number < 64:
+            forms.append(bytes((fmt << 6 | number,)))
+        if 0 <= rest < 256:
+            forms.append(bytes((fmt << 6, rest)))
+        if rest >= 0:
+            forms.append(bytes((fmt << 6 | 1, rest & 255, rest >> 8)))
+        return forms[self.choose(st.integers(0, len(forms) - 1))]
+
+    def header(self, number: int, message: Message, fmt: int, delta: int) -> None:
+        value = message.timestamp if fmt == 0 else delta
+        known = message.timestamp, value, len(message.payload), message.type_id, message.stream_id
+        self.known[number] = known
+        time = min(value, _EXTENDED).to_bytes(3, "big")
+        shape = len(message.payload).to_bytes(3, "big") + bytes((message.type_id,))
+        parts = (time, shape, message.stream_id.to_bytes(4, "little"))
+        self.out += self.basic(fmt, number) + b"".join(parts[: 3 - fmt])
+        if value >= _EXTENDED:
+            self.out += pack(">I", value)
+
+    def begin(self, number: int, message: Message) -> None:
+        """Open a message with one of the header types that can say it."""
+        possible, delta = [0], 0
+        if number in self.known:
+            time, last, length, kind, stream = self.known[number]
+            delta = (message.timestamp - time) & 0xFFFFFFFF
+            if stream == message.stream_id:
+                possible.append(1)
+                if (length, kind) == (len(message.payload), message.type_id):
+                    possible += [2, 3] if delta == last else [2]
+        self.header(
+            number, message, possible[self.choose(st.integers(0, len(possible) - 1))], delta
+        )
+        self.data(number, message, 0)
+
+    def go_on(self, number: int) -> None:
+        message, sent = self.half.pop(number)
+        value = self.known[number][1]
+        self.out += self.basic(3, number) + (pack(">I", value) if value >= _EXTENDED else b"")
+        self.data(number, message, sent)
+
+    def data(self, number: int, message: Message, sent: int) -> None:
+        piece = message.payload[sent : sent + self.size]
+        self.out += piece
+        if sent + len(piece) == len(message.payload):
+            self.complete.append(message)
+        else:
+            self.half[number] = message, sent + len(piece)
+
+    def control(self, message: Message) -> None:
+        self.header(2, message, 0, 0)
+        self.data(2, message, 0)
+        while 2 in self.half:
+            self.go_on(2)
+
+
+@st.composite
+def chunk_streams(draw: DrawFn) -> tuple[bytes, list[Message]]:
+    """Bytes that a sender may send, and the messages that they complete, in that order.
+
+    Every choice that RTMP 1.0 §5.3 leaves to the sender is drawn.
+    """
+    sender = _Sender(draw)
+    waiting = draw(st.lists(st.tuples(_IDS, messages()), max_size=8))
+    while waiting or sender.half:
+        step = draw(st.sampled_from("mmmmmsa"))
+        if step == "s" and 2 not in sender.half:
+            size = draw(st.sampled_from([1, 64, 128, 200, 4096, 0x7FFFFFFF]))
+            sender.control(Message(MessageType.SET_CHUNK_SIZE, 0, 0, pack(">I", size)))
+            sender.size = size
+        elif step == "a" and sender.half and 2 not in sender.half:
+            number = draw(st.sampled_from(sorted(sender.half)))
+            sender.control(Message(MessageType.ABORT, 0, 0, pack(">I", number)))
+            del sender.half[number]
+        else:
+            ready = {number: False for number in sender.half}
+            ready |= {number: True for number, _ in waiting[:3] if number not in sender.half}
+            number = draw(st.sampled_from(sorted(ready)))
+            if ready[number]:
+                at = next(i for i, (each, _) in enumerate(waiting) if each == number)
+                sender.begin(number, waiting.pop(at)[1])
+            else:
+                sender.go_on(number)
+    return bytes(sender.out), sender.complete
