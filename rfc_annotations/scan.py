@@ -19,6 +19,7 @@ from rfc_annotations.grammar import IMPLEMENTS, OWN_DESIGN, Citation, Grammar, M
 Kind = Literal["code", "test", "tool", "doc"]
 FENCED: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 LITERALS: Final = ("STRING", "FSTRING_MIDDLE", "NUMBER")
+BETWEEN: Final = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,16 +255,17 @@ def _literals(
 ) -> Iterator[Prose]:
     """Yield the strings and numbers of each logical line as one piece of text."""
     words: list[str] = []
-    first = last = 0
+    start = 0  # of the logical line; a comment right above it still counts as on it
     for token in tokens:
-        if tokenize.tok_name[token.type] in LITERALS and token.start[0] not in docstrings:
-            first = first or token.start[0]
-            last = token.end[0]
-            words.append(_value(token.string))
-        elif token.type == tokenize.NEWLINE and words:
-            cites = not sources.isdisjoint(range(first - 1, last + 1))
-            yield Prose(first, " ".join(words), literal=True, cites=cites)
-            words, first = [], 0
+        if token.type == tokenize.NEWLINE:
+            if words:
+                cites = not sources.isdisjoint(range(start - 1, token.end[0] + 1))
+                yield Prose(start, " ".join(words), literal=True, cites=cites)
+            words, start = [], 0
+        elif token.type not in BETWEEN:
+            start = start or token.start[0]
+            if tokenize.tok_name[token.type] in LITERALS and token.start[0] not in docstrings:
+                words.append(_value(token.string))
 
 
 def _value(literal: str) -> str:

@@ -1,0 +1,225 @@
+"""Each rule, broken once and kept once."""
+
+import pytest
+
+from rfc_annotations.evidence import Evidence, Run, digest, save
+from rfc_annotations.fingerprint import fingerprint
+
+CODE, TEST, README = "src/tea/pot.py", "tests/test_pot.py", "README.md"
+CATALOGUE = "rfc_annotations/requirements/rfc7001.toml"
+CLAIM = (CODE, 10)
+
+
+def test_a_sound_repository_has_no_problems(repo):
+    assert repo.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("RFC 7001 §two", "README.md:3: rule 1: cannot read the section in '§two'"),
+        ("RFC 7001 § 2", "README.md:3: rule 1: cannot read the section in '§ 2'"),
+        ("RFC 7002 §2", "README.md:3: rule 1: unknown spec 'RFC 7002'"),
+        ("RTMP §2", "README.md:3: rule 1: unknown spec 'RTMP'"),
+        ("as §2 says", "README.md:3: rule 1: §2 without a spec"),
+        ("Not done: RFC 7001 §2 [waits]", "rule 1: 'Not done' gives no reason after a colon"),
+    ],
+)
+def test_rule_1_wants_citations_that_parse(repo, text, message):
+    repo.write(README, f"# Tea\n\n{text}\n")
+    (problem,) = repo.problems(1)
+    assert message in problem
+
+
+def test_rule_1_leaves_code_fences_and_a_mere_sign_alone(repo):
+    repo.write(README, "# Tea\n\nThe sign § is called section.\n\n```\nRFC 1 §x\n```\n")
+    assert repo.problems(1) == []
+
+
+def test_rule_1_wants_a_catalogue_that_can_be_read(repo):
+    repo.replace(CATALOGUE, '"MUST"', '"OUGHT"')
+    (problem,) = repo.problems(1)
+    assert problem.startswith(f"{CATALOGUE}:3: rule 1:") and "'OUGHT'" in problem
+    repo.write(CATALOGUE, "spec = ")
+    assert len(repo.problems(1)) == 1
+
+
+def test_rule_2_wants_sections_that_exist(repo):
+    repo.write(README, '# Tea\n\nRFC 7001 §1.1, RFC 7001 §1.2, Field §"Old kettles"\n')
+    assert repo.problems(2) == ["README.md:3: rule 2: there is no RFC 7001 §1.2"]
+
+
+def test_rule_2_needs_no_copy_but_an_index(repo):
+    repo.replace(CODE, "(§2)", "(§3)")
+    assert repo.problems(2, specs=False) == [f"{CODE}:7: rule 2: there is no RFC 7001 §3"]
+    (repo.root / "rfc_annotations/index/rfc7001.txt").unlink()
+    assert "has no index" in repo.problems(2)[0]
+
+
+def test_rule_3_wants_slugs_that_are_catalogued(repo):
+    repo.replace(CODE, "(§2)", "(§1 [waits])")
+    assert repo.problems(3) == [f"{CODE}:7: rule 3: RFC 7001 §1 [waits] is not catalogued"]
+
+
+def test_rule_4_wants_code_and_test(repo):
+    repo.replace(CODE, " [waits]", "")
+    assert repo.problems(4) == [f"{CATALOGUE}:3: rule 4: RFC 7001 §2 [waits]: no code"]
+    repo.replace(TEST, " [waits]", "")
+    assert repo.problems(4) == [f"{CATALOGUE}:3: rule 4: RFC 7001 §2 [waits]: open"]
+
+
+@pytest.mark.parametrize("verb", ["Departs from", "Not done:"])
+def test_rule_4_accepts_a_refusal_that_says_why(repo, verb):
+    repo.replace(CODE, "# §2 [waits]", f"# {verb} RFC 7001 §2 [waits]: the guests are thirsty")
+    repo.replace(TEST, " [waits]", "")
+    assert repo.problems(4) == [] and repo.problems(1) == []
+
+
+def test_rule_4_accepts_an_excuse_and_asks_nothing_of_a_may(repo):
+    repo.replace(TEST, " [waits]", "")
+    repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]\nwhy = "Nobody has a clock."')
+    assert repo.problems(4) == []
+    repo.replace(CODE, " [waits]", "")
+    assert len(repo.problems(4)) == 1
+    repo.replace(CATALOGUE, '"MUST"', '"MAY"')
+    assert repo.problems(4) == []
+
+
+def evidence(repo, outcome="passed", reached=(CLAIM,)):
+    path = repo.root / "evidence.json"
+    digests = {file: digest(repo.root / file) for file in (CODE, TEST)}
+    save(path, Evidence({f"{TEST}::test_brew": Run(outcome, frozenset(reached))}, digests))
+    return path
+
+
+def test_rules_4_and_11_are_content_with_a_test_that_passed_through_the_claim(repo):
+    assert repo.problems(evidence=evidence(repo)) == []
+
+
+@pytest.mark.parametrize("outcome", ["failed", "skipped"])
+def test_rule_4_wants_the_test_to_pass(repo, outcome):
+    (problem,) = repo.problems(4, evidence(repo, outcome))
+    assert problem.endswith(f"RFC 7001 §2 [waits]: no test of it passed ({outcome})")
+
+
+def test_rule_4_notices_a_test_that_never_ran(repo):
+    path = evidence(repo)
+    repo.replace(TEST, "def test_brew", "def test_brewing")
+    assert "(not run)" in repo.problems(4, path)[0]
+
+
+def test_rule_5_forbids_claims_on_what_was_replaced(repo):
+    new = '[[requirement]]\nsection = "1"\nslug = "warm"\nlevel = "MAY"\nsummary = "Warm it."\n'
+    mark = fingerprint("The host MUST warm the pot before any")
+    text = (repo.root / CATALOGUE).read_text() + 'replaced-by = "RFC 7001 §1 [warm]"\n'
+    repo.write(CATALOGUE, text)
+    assert "is not catalogued" in repo.problems(5)[0]
+    repo.write(CATALOGUE, f'{text}\n{new}mark = "{mark}"\n')
+    assert [p.split(": ")[0] for p in repo.problems(5)] == [f"{CODE}:10", f"{TEST}:7"]
+    repo.replace(CODE, " [waits]", "")
+    repo.replace(TEST, " [waits]", "")
+    assert repo.problems(5) == [] and repo.problems(4) == []
+
+
+def test_rule_6_looks_for_the_sentence_in_its_section(repo):
+    repo.replace(CATALOGUE, 'section = "2"', 'section = "1"')
+    (problem,) = repo.problems(6)
+    assert problem.startswith(f"{CATALOGUE}:3: rule 6: RFC 7001 §1 [waits]: no sentence")
+
+
+def test_rule_6_reads_across_a_page_break(repo):
+    sentence = "water of a rolling boil is poured on the leaves that were measured out"
+    other = f'who = "host"\nalso = ["{fingerprint(sentence)}"]'
+    repo.replace(CATALOGUE, 'section = "2"', 'section = "1"')
+    repo.replace(CATALOGUE, 'who = "host"', other)
+    assert len(repo.problems(6)) == 1  # the first mark; the other one is found
+
+
+def test_without_copies_marks_are_unverified_and_nothing_fails(without_specs):
+    assert without_specs.problems(specs=False) == []
+
+
+def test_rule_7_wants_public_names_to_cite(repo):
+    extra = '\n\nclass Cup:\n    """A cup."""\n\n    def drink(self):\n        """Drink."""\n'
+    repo.write(CODE, (repo.root / CODE).read_text() + extra)
+    assert [p.split(" ")[3] for p in repo.problems(7)] == ["Cup", "Cup.drink"]
+    repo.replace(CODE, '"""A cup."""', '"""A cup.  Own design: no spec says how to drink."""')
+    repo.replace(CODE, "Drink.", "Drink after §2.")
+    assert repo.problems(7) == []
+
+
+def test_rule_7_asks_nothing_of_private_names_and_other_folders(repo):
+    repo.write("src/tea/spoon.py", "def _stir():\n    pass\n")
+    repo.write("src/kitchen.py", "def cook():\n    pass\n")
+    assert repo.problems(7) == []
+
+
+QUOTE = "the pot before any water of a rolling boil is poured on the leaves"
+
+
+def test_rule_8_forbids_twelve_words_in_prose(repo):
+    repo.write(README, f"# Tea\n\nWell:\nwarm {QUOTE.replace(' of ', chr(10) + 'of ')}\n")
+    assert repo.problems(8) == [
+        "README.md:4: rule 8: repeats 15 words of a spec in a row; say it in your own"
+    ]
+    repo.write(README, "# Tea\n\nThe pot before any water of a rolling boil is full.\n")
+    assert repo.problems(8) == []
+
+
+def test_rule_8_reads_docstrings_and_comments_over_line_breaks(repo):
+    first, second = QUOTE[:30], QUOTE[30:]
+    repo.write("tests/test_a.py", f'"""A test.\n\n{first}\n    {second}\n"""\n')
+    repo.write("src/b.py", f"x = 1\n# {first}\n# {second}\n")
+    assert [p.split(": ")[0] for p in repo.problems(8)] == ["src/b.py:2", "tests/test_a.py:3"]
+
+
+def test_rule_8_lets_a_literal_quote_on_a_line_that_cites(repo):
+    repo.write("src/b.py", f'QUOTE = "{QUOTE}"\n')
+    assert len(repo.problems(8)) == 1
+    repo.write("src/b.py", f'# Source: RFC 7001 §1\nQUOTE = "{QUOTE}"\n')
+    assert repo.problems(8) == []
+    long = " ".join(["leaf", *(f"w{n}" for n in range(60))])
+    repo.write("specs/rfc7001.txt", f"1 Pouring\n\n   {long}\n")
+    repo.write("src/b.py", f'QUOTE = "{long}"  # RFC 7001 §1\n')
+    assert "repeats 61 words" in repo.problems(8)[0]
+
+
+def test_rule_9_wants_a_fresh_snapshot(repo):
+    repo.replace(TEST, " [waits]", "")
+    (problem,) = repo.problems(9)
+    assert problem.startswith("rfc_annotations/coverage.txt:1: rule 9: stale")
+    repo.update()
+    assert repo.problems(9) == []
+
+
+def test_rule_9_does_not_mind_where_a_claim_stands(repo):
+    repo.replace(CODE, "\n\n\n", "\n\n# A remark.\n\n\n")
+    assert repo.problems(9) == []
+
+
+def test_rule_11_wants_excuses_to_say_why(repo):
+    repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]')
+    assert repo.problems(11)[0].endswith("RFC 7001 §2 [waits] is excused without a why")
+    repo.replace(CATALOGUE, 'excused = ["test"]', 'excused = ["test"]\nwhy = "No clock."')
+    assert repo.problems(11) == []
+
+
+def test_rule_11_wants_a_covering_test_to_run_what_it_covers(repo):
+    problems = repo.problems(11, evidence(repo, reached=()))
+    assert problems == [
+        f"{CODE}:10: rule 11: no passing test that covers RFC 7001 §2 [waits] runs this",
+        f"{TEST}:7: rule 11: passed without running the code of RFC 7001 §2 [waits]",
+    ]
+
+
+def test_rule_11_wants_every_place_that_claims_to_be_run(repo):
+    repo.replace(CODE, 'return "water"', 'return "water"  # §2 [waits]')
+    assert [p.split(": ")[0] for p in repo.problems(11, evidence(repo))] == [f"{CODE}:9"]
+
+
+def test_rule_11_does_not_take_evidence_about_another_text(repo):
+    path = evidence(repo)
+    repo.replace(CODE, '"water"', '"brew"')
+    assert repo.problems(11, path) == [
+        f"{CODE}:1: rule 11: changed since the evidence was taken; run the tests again"
+    ]
