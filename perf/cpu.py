@@ -1,0 +1,122 @@
+"""What a process takes: its own CPU clock in nanoseconds, as a share and as MHz.
+
+`MHz = share of one core x that core's clock` lets figures of different machines be compared
+roughly, and figures of one machine well. /proc's ticks of 10 ms are too coarse for a call.
+"""
+
+import os
+import platform
+import resource
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def cpu_clock(pid: int) -> int:
+    """The clock of all threads of a process, for time.clock_gettime; its children have their own.
+
+    What the C library's clock_getcpuclockid computes on Linux; Python does not wrap it.
+    """
+    return ~pid << 3 | 2
+
+
+def clock_mhz(core: int = 0) -> float:
+    """The present clock of `core` in MHz, by /proc/cpuinfo."""
+    found = [line.split(":")[1] for line in CPUINFO.read_text().splitlines() if "cpu MHz" in line]
+    if not found:
+        raise RuntimeError("/proc/cpuinfo names no clock on this machine")
+    return float(found[min(core, len(found) - 1)])
+
+
+def two_cores() -> tuple[int, int]:
+    """A core for the server and one for the load; the same one twice where there is only one."""
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[0], cores[-1]
+
+
+def raise_file_limit() -> None:
+    """As many open sockets as the system lets us have; children inherit it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process took during one window."""
+
+    seconds: float  # wall clock
+    cpu: float  # seconds on the CPU
+    mhz: float  # the core's clock
+
+    @property
+    def share(self) -> float:
+        """The part of one core, 0 to 1."""
+        return self.cpu / self.seconds
+
+    @property
+    def taken(self) -> float:
+        """MHz taken."""
+        return self.share * self.mhz
+
+
+class Meter:
+    """The CPU clock of a process that is not ours to change: all its threads, user and system."""
+
+    def __init__(self, pid: int, core: int = 0) -> None:
+        """`core` is where the process is pinned, for its clock rate."""
+        self._clock, self._core = cpu_clock(pid), core
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new window now."""
+        self._wall, self._cpu = time.monotonic(), time.clock_gettime(self._clock)
+
+    def read(self) -> Usage:
+        """The window so far."""
+        cpu = time.clock_gettime(self._clock) - self._cpu
+        return Usage(time.monotonic() - self._wall, cpu, clock_mhz(self._core))
+
+
+class Server:
+    """A server under measurement: pinned to a core, ready when its first line says so."""
+
+    def __init__(self, argv: list[str], core: int, ready: str = "ready ") -> None:
+        """Start `argv` and read lines until one begins with `ready`; that line is kept."""
+        self.core = core
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), *argv], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.line = next((line for line in self.process.stdout if line.startswith(ready)), "")
+        if not self.line:
+            raise RuntimeError(f"{argv[0]} ended with {self.process.wait()} before it was ready")
+
+    def meter(self) -> Meter:
+        """A new window on its CPU clock."""
+        return Meter(self.process.pid, self.core)
+
+    def __enter__(self) -> Self:
+        """It runs since it was made."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def machine() -> dict[str, str | float | int]:
+    """What a reader of a result has to know about where it was measured."""
+    text = CPUINFO.read_text()
+    models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
+    return {
+        "cpu": models[0] if models else platform.processor(),
+        "mhz": clock_mhz(),
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }

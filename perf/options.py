@@ -1,0 +1,17 @@
+"""What every measurement is told: how long, how often, how many, and on which cores."""
+
+from dataclasses import dataclass
+
+from load import Arrivals
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of bench.py."""
+
+    seconds: float  # of the window
+    runs: int  # of which the median counts
+    calls: tuple[int, ...]
+    players: tuple[int, ...]
+    arrivals: tuple[Arrivals, ...]
+    server_core: int

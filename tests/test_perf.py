@@ -1,0 +1,101 @@
+"""The measuring tools measure: a known load, the real relay, and rows that void themselves."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PERF = Path(__file__).resolve().parent.parent / "perf"
+
+
+@pytest.fixture(autouse=True)
+def perf_on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(PERF))
+
+
+def test_the_meter_sees_a_busy_and_an_idle_process():
+    import cpu
+
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    idle = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        meters = [cpu.Meter(child.pid) for child in (busy, idle)]
+        own, end = cpu.Meter(os.getpid()), time.monotonic() + 0.5
+        while time.monotonic() < end:
+            sum(range(1000))
+        worked, slept = (meter.read() for meter in meters)
+        assert worked.cpu > 0.05 > slept.cpu or worked.cpu > 5 * slept.cpu
+        assert 0 < own.read().share <= 1.05
+    finally:
+        for child in (busy, idle):
+            child.kill()
+            child.wait()
+
+
+def test_stamped_frames_are_whole_speex_frames():
+    """The load is what it claims to be, by the gateway's own reading of the bit stream."""
+    import load
+
+    from p2psip.rtp.payload import speex
+
+    for frame, wideband in ((load.SPEEX_8K, False), (load.SPEEX_16K, True)):
+        stamped = load.stamped(frame)
+        assert len(stamped) == len(frame)
+        assert len(speex.split(stamped, wideband)) == 1
+        (stamp,) = load.STAMP.unpack_from(stamped)
+        assert abs(time.monotonic_ns() - stamp) < 1e9
+
+
+def test_the_relay_loses_nothing(monkeypatch):
+    import shutil
+
+    import bench_relay
+    import cpu
+    import load
+    from options import Options
+    from results import Row
+
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler: apt-get install gcc libc6-dev, or make peers")
+    monkeypatch.setattr(load, "WARM_UP", 0.1)
+    server_core, _ = cpu.two_cores()
+    options = Options(0.5, 1, (4,), (), ("spread",), server_core)
+    usage, tally = bench_relay.measure(4, load.SPEEX_16K, "spread", options)
+    assert tally.sent >= 4 * 2 * 20 and tally.lost == 0 and usage.cpu > 0
+    row = Row.of("relay", "speex 16 kHz", 4, "spread", [(usage, tally)])
+    assert row.mhz_each == pytest.approx(usage.cpu / usage.seconds * usage.mhz / 4)
+
+
+def test_rows_void_themselves_and_survive_json(tmp_path, monkeypatch):
+    import results
+    from cpu import Usage
+    from load import Tally
+
+    def row(received, late_ms):
+        tally = Tally(100, received, [int(late_ms * 1e6)] * received)
+        return results.Row.of("x", "y", 2, "spread", [(Usage(1.0, 0.1, 2000.0), tally)])
+
+    assert not row(100, 9).void and row(99, 9).void and row(100, 11).void
+    assert row(100, 9).mhz_each == pytest.approx(100.0)
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    path = results.save("x", [row(100, 9)])
+    assert results.read(path) == [row(100, 9)]
+
+
+def test_nginx_runs_pinned():
+    import cpu
+    import nginx
+
+    try:
+        reference = nginx.Nginx(cpu.two_cores()[0])
+    except RuntimeError as absent:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(absent))
+    with reference:
+        assert os.sched_getaffinity(reference.process.pid) == {reference.core}
+        assert reference.meter().read().cpu < 0.1
+        assert reference.url("a") == f"rtmp://127.0.0.1:{reference.port}/live/a"
