@@ -1,0 +1,131 @@
+"""The plugin sees what tests did, and the checker believes nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+POT = '''\
+"""Tea.  Implements RFC 7001 §2."""
+
+TABLE = {"tea": 4}  # §2 [waits]
+
+
+def brew(minutes):
+    """Brew."""
+    match minutes:
+        case 0:  # §2 [waits]
+            return "water"
+        case _:
+            return "tea"
+
+
+class Kettle:
+    """A kettle, §2 [waits]."""
+
+    def boil(self):
+        return [brew(0)]
+'''
+TESTS = '''\
+import threading
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from tea.pot import Kettle, brew
+
+
+def test_all():
+    """Covers RFC 7001 §2 [waits]."""
+    assert Kettle().boil() == ["water"]
+
+
+@pytest.mark.parametrize("minutes", [0, 4])
+def test_some(minutes):
+    """Covers RFC 7001 §2 [waits]."""
+    assert brew(minutes)
+
+
+def test_nothing():
+    """Covers RFC 7001 §2 [waits]."""
+
+
+def test_silent():
+    assert brew(0)
+
+
+def test_thread():
+    """Covers RFC 7001 §2 [waits]."""
+    thread = threading.Thread(target=brew, args=(0,))
+    thread.start()
+    thread.join()
+
+
+@pytest.fixture
+def broken():
+    raise RuntimeError
+
+
+def test_broken(broken):
+    """Covers RFC 7001 §2 [waits]."""
+
+
+def test_skipped():
+    """Covers RFC 7001 §2 [waits]."""
+    pytest.skip("no water")
+
+
+class Machine(RuleBasedStateMachine):
+    @rule()
+    def step(self):
+        """Covers RFC 7001 §2 [waits]."""
+        assert brew(4)
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(max_examples=1, stateful_step_count=1)
+'''
+
+
+@pytest.fixture
+def session(repo):
+    repo.write("src/tea/pot.py", POT)
+    repo.write("tests/test_pot.py", TESTS)
+    repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    repo.update()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-p", "rfc_annotations.pytest_plugin", "--annotations", "evidence.json"]
+    paths = os.pathsep.join([str(TOP), str(TOP / "src")])
+    subprocess.run(
+        command, cwd=repo.root, env={**os.environ, "PYTHONPATH": paths}, check=False, timeout=60
+    )
+    return repo
+
+
+def test_outcomes_and_lines_are_taken_down_test_by_test(session):
+    document = json.loads((session.root / "evidence.json").read_text())
+    tests = {
+        name.partition("::")[2]: (entry["outcome"], [place[-2:] for place in entry["reached"]])
+        for name, entry in document["tests"].items()
+    }
+    table, case, kettle = ":3", ":9", "16"
+    assert tests == {
+        "test_all": ("passed", [table, case, kettle]),
+        "test_some[0]": ("passed", [table, case]),
+        "test_some[4]": ("passed", [table]),  # it passed by the case, and did not take it
+        "test_nothing": ("passed", []),
+        "test_silent": ("passed", []),  # makes no claim, so nobody looks
+        "test_thread": ("passed", [table, case]),
+        "test_broken": ("failed", []),
+        "test_skipped": ("skipped", []),
+        "TestMachine::runTest": ("passed", [table]),
+    }
+    problems = session.problems(evidence=session.root / "evidence.json")
+    assert problems == [
+        "tests/test_pot.py:22: rule 11: passed without running the code of RFC 7001 §2 [waits]"
+    ]
