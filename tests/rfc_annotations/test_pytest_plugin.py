@@ -28,6 +28,7 @@ class Kettle:
     """A kettle, §2 [waits]."""
 
     def boil(self):
+        """Boil, as §2 says."""
         return [brew(0)]
 '''
 TESTS = '''\
