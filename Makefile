@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+EVIDENCE := .annotations.json
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -23,7 +24,7 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 	$(BIN)/python -m siprtmp demo $(ARGS)
 
 test: .venv/.test  ## run the whole test suite
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -p rfc_annotations.pytest_plugin --annotations $(EVIDENCE) $(ARGS)
 
 lint: .venv/.test  ## style and format
 	$(BIN)/ruff check .
@@ -32,8 +33,8 @@ lint: .venv/.test  ## style and format
 types: .venv/.test  ## static types
 	$(BIN)/mypy
 
-check: .venv/.test  ## citations against catalogue, specs (when present) and the last test run
-	$(BIN)/python -m rfc_annotations check --specs $(SPECS) $(ARGS)
+check: .venv/.test  ## citations against catalogue, specs (when present) and the last make test
+	$(BIN)/python -m rfc_annotations check $(addprefix --evidence ,$(wildcard $(EVIDENCE))) $(ARGS)
 
 docs: .venv/.docs  ## the documentation, as docs/_build/index.html
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build $(ARGS)
@@ -50,7 +51,7 @@ specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
 
 clean:  ## remove .venv and everything that was generated
-	rm -rf .venv build docs/_build .annotations.json .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build docs/_build $(EVIDENCE) .coverage* .pytest_cache .mypy_cache .ruff_cache
 
 # A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the
 # sources where they are.
