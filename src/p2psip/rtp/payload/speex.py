@@ -26,6 +26,8 @@ FRAME_SECONDS: Final = 0.02  # Source: §3.3, every frame is 20 ms whatever its 
 NARROWBAND_BITS: Final = {0: 5, 1: 43, 2: 119, 3: 160, 4: 220, 5: 300, 6: 364, 7: 492, 8: 79}
 LAYER_BITS: Final = {0: 4, 1: 36, 2: 112, 3: 192, 4: 352}
 
+MAX_FRAMES: Final = 50  # a second in one payload, Own design: the shortest frame is 5 bits
+MAX_OCTETS: Final = 8192  # of one payload, Own design: 50 of the longest frames and some more
 MAX_LAYERS: Final = 2  # wideband, and ultra-wideband on top of it
 TERMINATOR: Final = 15  # a mode that means: no frame follows
 REQUEST: Final = 14  # an in-band message to the decoder, standing before a frame
@@ -45,7 +47,8 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
 
     Each is padded to whole octets as a packet of its own must be.  Unless `wideband` is
     true the layers above narrowband are left out, for a receiver at 8 kHz.  A payload
-    that holds just one frame comes back as it is.  RemoteError if the bits make no sense.
+    that holds just one frame comes back as it is.  RemoteError if the bits make no sense, or
+    make more than `MAX_FRAMES`.
     """
     bits = _Bits(data)
     frames = bits.frames()
@@ -112,6 +115,8 @@ class _Bits:
     __slots__ = ("_number", "_size")
 
     def __init__(self, data: bytes | memoryview) -> None:
+        if len(data) > MAX_OCTETS:
+            raise RemoteError("Speex payload of more than a second")
         self._number, self._size = int.from_bytes(data, "big"), 8 * len(data)
 
     def read(self, at: int, width: int) -> int:
@@ -136,6 +141,8 @@ class _Bits:
             start = self._skip_requests(at)
             if start is None:
                 break
+            if len(found) == MAX_FRAMES:
+                raise RemoteError("Speex payload of more than a second")
             narrow_end = start + NARROWBAND_BITS.get(self.read(start, 5), self._size + 1)
             end = self._skip_layers(narrow_end)
             found.append((at, narrow_end, end))

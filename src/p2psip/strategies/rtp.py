@@ -1,0 +1,192 @@
+"""Strategies for RTP, RTCP and payloads: what may be on the wire, for any implementation.
+
+Own design: the oracle's grammar of RFC 3550 and its payload formats.  Values are made with
+the readable codecs, so `.map(bytes)` gives datagrams.
+"""
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from p2psip.rtp.packet import Extension, RtpPacket
+from p2psip.rtp.payload import speex
+from p2psip.rtp.payload.dtmf import TelephoneEvent
+from p2psip.rtp.rtcp import (
+    App,
+    Bye,
+    Fir,
+    Nack,
+    OtherFeedback,
+    Pli,
+    ReceiverReport,
+    ReportBlock,
+    RtcpPacket,
+    SdesChunk,
+    SenderReport,
+    SourceDescription,
+    UnknownPacket,
+)
+
+sequences: SearchStrategy[int] = st.integers(0, 0xFFFF)
+words: SearchStrategy[int] = st.integers(0, 0xFFFFFFFF)
+octets: SearchStrategy[int] = st.integers(0, 0xFF)
+
+
+def whole_words(max_words: int) -> SearchStrategy[bytes]:
+    """Octets in multiples of four: RFC 3550 §5.3.1."""
+    return st.integers(0, max_words).flatmap(lambda n: st.binary(min_size=4 * n, max_size=4 * n))
+
+
+def rtp_packets() -> SearchStrategy[RtpPacket]:
+    """Any packet that RFC 3550 §5.1 allows, mostly without the rarer fields."""
+    return st.builds(
+        RtpPacket,
+        st.integers(0, 0x7F),
+        sequences,
+        words,
+        words,
+        st.binary(max_size=64),
+        marker=st.booleans(),
+        csrcs=st.lists(words, max_size=15).map(tuple) | st.just(()),
+        extension=st.none() | st.builds(Extension, sequences, whole_words(4)),
+        padding=st.just(0) | octets,
+    )
+
+
+def report_blocks() -> SearchStrategy[ReportBlock]:
+    """One report block: RFC 3550 §6.4.1."""
+    lost = st.integers(-0x800000, 0x7FFFFF)
+    return st.builds(ReportBlock, words, octets, lost, words, words, words, words)
+
+
+def sender_reports() -> SearchStrategy[SenderReport]:
+    """A sender report with up to 31 blocks: RFC 3550 §6.4.1."""
+    ntp = st.integers(0, (1 << 64) - 1)
+    return st.builds(SenderReport, words, ntp, words, words, words, _blocks(), whole_words(2))
+
+
+def receiver_reports() -> SearchStrategy[ReceiverReport]:
+    """A receiver report with up to 31 blocks: RFC 3550 §6.4.2."""
+    return st.builds(ReceiverReport, words, _blocks(), whole_words(2))
+
+
+def _blocks() -> SearchStrategy[tuple[ReportBlock, ...]]:
+    return st.lists(report_blocks(), max_size=3).map(tuple) | st.lists(
+        report_blocks(), min_size=31, max_size=31
+    ).map(tuple)
+
+
+def source_descriptions() -> SearchStrategy[SourceDescription]:
+    """Chunks with items of known and unknown types: RFC 3550 §6.5."""
+    text = st.text(max_size=20).map(str.encode) | st.binary(max_size=255)
+    items = st.lists(st.tuples(st.integers(1, 255), text), max_size=4).map(tuple)
+    chunks = st.lists(st.builds(SdesChunk, words, items), max_size=4).map(tuple)
+    return st.builds(SourceDescription, chunks)
+
+
+def byes() -> SearchStrategy[Bye]:
+    """Any number of sources leaving, with a reason or not: RFC 3550 §6.6."""
+    return st.builds(Bye, st.lists(words, max_size=31).map(tuple), st.binary(max_size=255))
+
+
+def feedbacks() -> SearchStrategy[Nack | Pli | Fir | OtherFeedback]:
+    """Requests of picture receivers: RFC 4585 §6.1 and RFC 5104 §4.3.1."""
+    fci = whole_words(4)
+    requests = st.lists(st.tuples(words, octets), min_size=1, max_size=4).map(tuple)
+    others = st.builds(OtherFeedback, st.just(206), st.just(15), words, words, fci) | st.builds(
+        OtherFeedback, st.just(205), st.integers(2, 31), words, words, fci
+    )
+    return (
+        st.builds(Nack, words, words, fci.filter(bool))
+        | st.builds(Pli, words, words)
+        | st.builds(Fir, words, requests)
+        | others
+    )
+
+
+def rtcp_packets() -> SearchStrategy[RtcpPacket]:
+    """Any packet of a compound: RFC 3550 §6.1."""
+    name = st.binary(min_size=4, max_size=4)
+    return st.one_of(
+        sender_reports(),
+        receiver_reports(),
+        source_descriptions(),
+        byes(),
+        st.builds(App, st.integers(0, 31), words, name, whole_words(4)),
+        feedbacks(),
+        st.builds(UnknownPacket, st.integers(207, 223), st.integers(0, 31), whole_words(4)),
+    )
+
+
+def compounds() -> SearchStrategy[list[RtcpPacket]]:
+    """What one datagram may hold, a report first: RFC 3550 §6.1."""
+    first = sender_reports() | receiver_reports()
+    return st.builds(_prepend, first, st.lists(rtcp_packets(), max_size=4))
+
+
+def _prepend(first: RtcpPacket, rest: list[RtcpPacket]) -> list[RtcpPacket]:
+    return [first, *rest]
+
+
+def telephone_events() -> SearchStrategy[TelephoneEvent]:
+    """One event report, of a key or of anything else: RFC 4733 §2.3."""
+    event = st.integers(0, 15) | octets
+    return st.builds(TelephoneEvent, event, sequences, st.booleans(), st.integers(0, 63))
+
+
+@dataclass(frozen=True, slots=True)
+class SpeexPayload:
+    """A payload, and what splitting it must give: RFC 5574 §3.3.
+
+    `frames` are its frames, each as a payload of its own; `narrow` the same without what
+    is above narrowband.
+    """
+
+    payload: bytes
+    frames: list[bytes]
+    narrow: list[bytes]
+
+
+@st.composite
+def speex_payloads(draw: DrawFn, max_frames: int = 4) -> SpeexPayload:
+    """One to `max_frames` frames with any modes, in-band requests and padding: RFC 5574 §3.3."""
+    whole, narrow = [], []
+    for _ in range(draw(st.integers(1, max_frames))):
+        cut = "".join(draw(st.lists(_speex_requests(), max_size=2))) + draw(_speex_narrowband())
+        narrow.append(cut)
+        whole.append(cut + "".join(draw(st.lists(_speex_layers(), max_size=speex.MAX_LAYERS))))
+    padded = [_pad(bits) for bits in whole]
+    return SpeexPayload(_pad("".join(whole)), padded, [_pad(bits) for bits in narrow])
+
+
+def _bits(count: int) -> SearchStrategy[str]:
+    """Write `count` random bits, as text."""
+    return st.integers(0, (1 << count) - 1).map(lambda n: f"{n:0{count}b}" if count else "")
+
+
+def _speex_narrowband() -> SearchStrategy[str]:
+    return st.sampled_from(list(speex.NARROWBAND_BITS.items())).flatmap(
+        lambda part: _bits(part[1] - 5).map(lambda bits: f"0{part[0]:04b}{bits}")
+    )
+
+
+def _speex_layers() -> SearchStrategy[str]:
+    return st.sampled_from(list(speex.LAYER_BITS.items())).flatmap(
+        lambda part: _bits(part[1] - 4).map(lambda bits: f"1{part[0]:03b}{bits}")
+    )
+
+
+def _speex_requests() -> SearchStrategy[str]:
+    """A message to the decoder: a code, and as many bits as the code says."""
+    sizes = [1, 1, *[4] * 6, 8, 8, 16, 16, 32, 32, 64, 64]
+    return st.integers(0, 15).flatmap(
+        lambda code: _bits(sizes[code]).map(lambda bits: f"01110{code:04b}{bits}")
+    )
+
+
+def _pad(bits: str) -> bytes:
+    """Fill the last octet with a 0 and then ones: RFC 5574 §3.3."""
+    missing = -len(bits) % 8
+    bits += "01111111"[:missing]
+    return int(bits, 2).to_bytes(len(bits) // 8, "big")
