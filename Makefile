@@ -45,7 +45,7 @@ bench: .venv/.core  ## measure; perf/README.md tells how to read it
 
 peers:  ## install the real programs that interop tests talk to (Debian)
 	@command -v apt-get >/dev/null || { echo "make peers knows Debian only; install: $(PEERS)" >&2; exit 1; }
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PEERS)
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-upgrade --no-install-recommends $(PEERS)
 
 specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
