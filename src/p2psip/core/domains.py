@@ -1,0 +1,47 @@
+"""Which addresses-of-record are ours: the domains this element answers for.
+
+Implements RFC 3261 §16.5: a proxy or registrar is responsible for some domains.
+
+Own design: without a configured name, every name of this machine is one domain, so that
+bob@localhost and bob@127.0.0.1 are one user.  A port in a URI that is not ours makes it
+somebody else's: another server on the same host.
+"""
+
+from collections.abc import Callable, Sequence
+
+from p2psip.sip.uri import Uri
+
+
+class Domains:
+    """The names served.  Own design: see the module.
+
+    `distinct` tells that each name is a domain of its own; `is_own_address(host, port)`
+    knows the listeners, which belong to the first domain.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        is_own_address: Callable[[str, int | None], bool],
+        *,
+        distinct: bool,
+    ) -> None:
+        self.names = tuple(name.lower() for name in names)
+        self._is_own_address, self._distinct = is_own_address, distinct
+
+    def of(self, uri: Uri) -> str | None:
+        """The domain a URI belongs to, in its canonical form; None if none of ours.
+
+        RFC 3261 §16.5.
+        """
+        if uri.scheme not in ("sip", "sips"):
+            return None
+        host = uri.host.lower()
+        if host in self.names and (uri.port is None or self._is_own_address(host, uri.port)):
+            return host if self._distinct else self.names[0]
+        return self.names[0] if self._is_own_address(host, uri.port) else None
+
+    def address_of_record(self, uri: Uri) -> tuple[str, str] | None:
+        """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
+        domain = self.of(uri)
+        return None if domain is None else (uri.user or "", domain)

@@ -1,0 +1,203 @@
+"""A user agent's registration: made, kept alive, taken back.
+
+Implements RFC 3261 §10.2.
+
+A sans-I/O machine.  The owner hears of the first answer and of every change for the worse;
+what is refreshed in time it need not know.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, Protocol
+
+from p2psip.core.authentication import Authenticator, Login
+from p2psip.core.exchange import Exchange
+from p2psip.core.stack import Stack
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri, equivalent
+from p2psip.sip.views import seconds
+
+DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
+REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
+RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time
+RETRY_MAX: Final = 300.0
+MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
+
+
+class State(StrEnum):
+    """How the registrar sees us.  Own design: §10.2 draws no figure."""
+
+    TRYING = "trying"
+    REGISTERED = "registered"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class RegistrationOwner(Protocol):
+    """Who wants to be reachable.  Own design."""
+
+    def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
+        """The registrar took us, for `expires` seconds; told once, and after a failure.
+
+        §10.2.4.
+        """
+
+    def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
+        """The registrar refused or was silent: §10.2.7.
+
+        The first time that is the end of it; a failed refresh is tried again.
+        """
+
+
+class Registration:
+    """Keeps `aor` registered at `registrar` with one Contact: §10.2.
+
+    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        aor: Address,
+        contact: Uri,
+        registrar: Uri,
+        owner: RegistrationOwner,
+        random: Callable[[int], bytes],
+        *,
+        login: Login | None = None,
+        expires: int = DEFAULT_EXPIRES,
+    ) -> None:
+        self.state = State.TRYING
+        self.deadline: float | None = None
+        self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
+        self._owner, self._expires = owner, expires
+        self._authenticator = Authenticator(login, random) if login else None
+        self._call_id, self._tag = random(12).hex(), random(6).hex()
+        self._cseq = 0
+        self._exchange: Exchange | None = None
+        self._was_registered = False
+        self._retry = RETRY_MIN
+
+    def start(self, now: float) -> None:
+        """Send the first REGISTER: §10.2."""
+        self._register(self._expires, now)
+
+    def close(self, now: float) -> None:
+        """Take the binding back, and hear no more: §10.2.2."""
+        was_open = self.state is not State.CLOSED
+        self.state, self.deadline = State.CLOSED, None
+        if was_open and self._was_registered:
+            self._register(0, now)
+
+    def tick(self, now: float) -> None:
+        """Refresh, or try again: §10.2.4."""
+        if self.deadline is not None and self.deadline <= now:
+            self.deadline = None
+            self._register(self._expires, now)
+
+    def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
+        """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
+        if exchange is not self._exchange or response.status < 200:
+            return
+        if self.state is State.CLOSED:
+            return
+        if response.status < 300:
+            self._granted(response, now)
+        elif response.status == 423 and self._may_ask_longer(response):
+            self._register(self._expires, now)
+        else:
+            self._refused(response, now)
+
+    def _granted(self, response: Response, now: float) -> None:
+        granted = self._lifetime(response)
+        self._was_registered, self._retry = True, RETRY_MIN
+        self.deadline = now + max(1.0, granted * REFRESH_AT)
+        if self.state is not State.REGISTERED:
+            self.state = State.REGISTERED
+            self._owner.on_registered(self, granted, now)
+
+    def _refused(self, response: Response, now: float) -> None:
+        if self._was_registered:
+            self.deadline = now + self._retry
+            self._retry = min(self._retry * 2, RETRY_MAX)
+        if self.state is not State.FAILED:
+            self.state = State.FAILED
+            self._owner.on_failed(self, response.status, response.reason, now)
+
+    def _lifetime(self, response: Response) -> int:
+        """What was granted to our own Contact: §10.2.4."""
+        try:
+            for contact in response.contacts:
+                if not contact.is_star and equivalent(contact.uri, self._contact):
+                    text = contact.param("expires")
+                    if text is not None:
+                        return seconds(text)
+            general = response.expires
+        except RemoteError:
+            return self._expires
+        return self._expires if general is None else general
+
+    def _may_ask_longer(self, response: Response) -> bool:
+        """Learn the registrar's minimum from a 423: §10.2.8."""
+        wanted = seconds(response.headers.get("Min-Expires", "0"))
+        if not self._expires < wanted <= MAX_EXPIRES:
+            return False
+        self._expires = wanted
+        return True
+
+    def _register(self, expires: int, now: float) -> None:
+        request = Request(
+            "REGISTER",
+            self._registrar,
+            Headers(
+                [
+                    ("Max-Forwards", MAX_FORWARDS),
+                    ("From", self._aor.with_tag(self._tag)),
+                    ("To", self._aor),
+                    ("Call-ID", self._call_id),  # one for all of a boot: §10.2
+                    ("CSeq", f"{self._next_cseq()} REGISTER"),
+                    ("Contact", Address(self._contact)),
+                    ("Expires", expires),
+                ]
+            ),
+        )
+        self._exchange = Exchange(self._stack, self, self._next_cseq, self._authenticator)
+        self._exchange.send(request, now)
+
+    def _next_cseq(self) -> int:
+        self._cseq += 1
+        return self._cseq
+
+
+class Registrations:
+    """Many registrations as one machine with one deadline.  Own design."""
+
+    def __init__(self) -> None:
+        self._members: set[Registration] = set()
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return len(self._members)
+
+    def add(self, registration: Registration) -> None:
+        """Drive this one too.  Own design."""
+        self._members.add(registration)
+
+    def discard(self, registration: Registration) -> None:
+        """Drive it no longer, once it is closed.  Own design."""
+        self._members.discard(registration)
+
+    @property
+    def deadline(self) -> float | None:
+        """The earliest of all.  Own design."""
+        times = (member.deadline for member in self._members)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Tick each that is due: §10.2.4."""
+        for member in list(self._members):
+            member.tick(now)

@@ -1,0 +1,188 @@
+"""What gives a SIP stack its sockets and its clock.
+
+Implements RFC 3261 §18 at the edge: one UDP and one TCP socket on the same port.
+
+Own design: everything happens in the hub, by watchers; after each event the machines'
+orders are carried out and one timer is set to the earliest of their deadlines.
+"""
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import gevent
+from gevent import get_hub
+
+from p2psip.core.stack import Flow, Listener, Locate, Send, Stack
+from p2psip.net.clock import monotonic
+from p2psip.net.tcp import TcpListener
+from p2psip.net.udp import UdpListener, plain_socket
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import HostPort
+
+BIND_TRIES: Final = 32
+log: Final = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """Anything with a deadline.  Own design: the house's machines all are."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, in `monotonic` seconds; None for never."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+
+class SipPorts:
+    """A UDP and a TCP socket bound to one port: RFC 3261 §18.2.1.
+
+    `port` 0 takes a free one.  Raises OSError as `bind` does.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.udp, self.tcp = _bind_both(host, port)
+        self.address: HostPort = self.udp.getsockname()[:2]
+
+    @property
+    def listeners(self) -> tuple[Listener, Listener]:
+        """What to tell the stack: UDP first, as phones expect."""
+        host, port = self.address
+        return Listener("UDP", host, port), Listener("TCP", host, port)
+
+
+class SipDriver:
+    """Runs one stack on one pair of sockets.
+
+    `machines` are those besides the stack that have deadlines; add to it at will.
+    `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        ports: SipPorts,
+        *,
+        locate: Callable[[Uri], Sequence[Flow]] = lambda uri: (),
+    ) -> None:
+        self.stack, self._locate = stack, locate
+        self.machines: list[Machine] = [stack]
+        self.address = ports.address
+        self._udp = UdpListener(ports.udp, self._on_message)
+        self._tcp = TcpListener(ports.tcp, self._on_message, self._on_failure)
+        self._timer: Any = get_hub().loop.timer(0.0)
+        self._armed: float | None = None
+        self._busy = self._closed = False
+
+    @property
+    def connections(self) -> int:
+        """How many TCP connections are open.  Own design: for the status page."""
+        return len(self._tcp.connections)
+
+    def run(self, act: Callable[..., Any], *args: Any) -> Any:
+        """Call a machine, then carry out what it ordered; returns what it returned.
+
+        Own design: the one way in for everything that is not a message or a timer.
+        """
+        result = act(*args)
+        self.wake()
+        return result
+
+    def wake(self) -> None:
+        """Carry out orders and set the timer anew; needless calls cost little.  Own design."""
+        if self._busy or self._closed:
+            return  # whoever is at it will see these orders too
+        self._busy = True
+        try:
+            while orders := self.stack.take_orders():
+                for order in orders:
+                    self._carry_out(order)
+            self._set_timer()
+        finally:
+            self._busy = False
+
+    def close(self) -> None:
+        """Close the sockets.  Own design."""
+        if not self._closed:
+            self._closed = True
+            self._timer.stop()
+            self._timer.close()
+            self._udp.close()
+            self._tcp.close()
+
+    def _carry_out(self, order: Send | Locate) -> None:
+        if isinstance(order, Locate):
+            gevent.spawn(self._look_up, order)
+            return
+        listener = self._udp if order.flow.transport == "UDP" else self._tcp
+        if order.flow.transport not in ("UDP", "TCP") or not listener.send(order.data, order.flow):
+            self.stack.flow_failed(order.flow, monotonic())
+
+    def _look_up(self, order: Locate) -> None:
+        try:
+            flows = list(self._locate(order.uri))
+        except Exception:
+            log.exception("locating %s", order.uri.host)
+            flows = []
+        self.run(self.stack.located, order.token, flows, monotonic())
+
+    def _on_message(self, data: bytes, flow: Flow) -> None:
+        try:
+            self.run(self.stack.receive, data, flow, monotonic())
+        except Exception:
+            log.exception("message from %s:%d", *flow.remote)
+            self._set_timer()
+
+    def _on_failure(self, flow: Flow) -> None:
+        self.run(self.stack.flow_failed, flow, monotonic())
+
+    def _set_timer(self) -> None:
+        times = [at for machine in self.machines if (at := machine.deadline) is not None]
+        due = min(times, default=None)
+        if due == self._armed:
+            return
+        self._timer.stop()
+        self._armed = due
+        if due is not None and not self._closed:
+            self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
+            self._timer.start(self._tick)
+
+    def _tick(self) -> None:
+        self._armed = None
+        now = monotonic()
+        for machine in list(self.machines):
+            deadline = machine.deadline
+            if deadline is not None and deadline <= now:
+                try:
+                    machine.tick(now)
+                except Exception:
+                    log.exception("tick of %s", type(machine).__name__)
+        self.wake()
+
+
+def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:
+    for attempt in range(BIND_TRIES):
+        udp = _bound(socket.SOCK_DGRAM, host, port)
+        try:
+            return udp, _bound(socket.SOCK_STREAM, host, udp.getsockname()[1])
+        except OSError:
+            udp.close()
+            if port or attempt == BIND_TRIES - 1:
+                raise
+    raise OSError("no port is free for both UDP and TCP")
+
+
+def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = plain_socket(family, kind)
+    try:
+        opened.setblocking(False)
+        if kind is socket.SOCK_STREAM:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+    except OSError:
+        opened.close()
+        raise
+    return opened

@@ -1,0 +1,199 @@
+"""The TCP side of a SIP listener: connections in and out, cut into messages.
+
+Implements RFC 3261 §18 for TCP, framing by §18.3, keep-alives by RFC 5626 §3.5.1.
+
+Own design: connections are found by their far end, so a response or a request for a phone
+behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).
+"""
+
+import errno
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from gevent import get_hub
+
+from p2psip.net.clock import monotonic
+from p2psip.net.udp import READ, plain_socket
+from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
+from p2psip.transaction.flow import Flow, HostPort
+
+WRITE: Final = 2  # libev's number for an io watcher that waits for room
+CHUNK: Final = 65_536
+MAX_CONNECTIONS: Final = 2000
+MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
+IDLE_SECONDS: Final = 900.0  # RFC 3261 §18 leaves it to us; phones ping every two minutes
+SWEEP_SECONDS: Final = 30.0
+CONNECT_SECONDS: Final = 20.0
+
+
+class TcpListener:
+    """A listening socket and all its connections.
+
+    RFC 3261 §18.2.1.  `on_message(data, flow)` and `on_failure(flow)` are called in the hub
+    and must not wait.
+    """
+
+    def __init__(
+        self,
+        bound: socket.socket,
+        on_message: Callable[[bytes, Flow], None],
+        on_failure: Callable[[Flow], None],
+    ) -> None:
+        self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
+        self.address: HostPort = bound.getsockname()[:2]
+        self.connections: dict[HostPort, Connection] = {}
+        bound.listen(256)
+        loop = get_hub().loop
+        self._watcher = loop.io(bound.fileno(), READ)
+        self._watcher.start(self._accept)
+        self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
+        self._sweeper.start(self._sweep)
+
+    def send(self, data: bytes, flow: Flow) -> bool:
+        """Send on the connection to `flow.remote`, opening it if need be: RFC 3261 §18.1.1.
+
+        False when there can be none; a failure later on is told by `on_failure`.
+        """
+        connection = self.connections.get(flow.remote) or self._open(flow.remote)
+        return connection is not None and connection.send(data)
+
+    def close(self) -> None:
+        """Stop listening and drop every connection.  Own design."""
+        for watcher in (self._watcher, self._sweeper):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+        for connection in list(self.connections.values()):
+            connection.close()
+
+    def _accept(self) -> None:
+        try:
+            opened, source = self._socket.accept()
+        except OSError:
+            return
+        if len(self.connections) >= MAX_CONNECTIONS:
+            opened.close()
+            return
+        Connection(self, opened, source[:2], connected=True)
+
+    def _open(self, remote: HostPort) -> "Connection | None":
+        if len(self.connections) >= MAX_CONNECTIONS:
+            return None
+        family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
+        opened = plain_socket(family, socket.SOCK_STREAM)
+        opened.setblocking(False)
+        try:
+            failed = opened.connect_ex(remote)
+        except (OSError, OverflowError):
+            failed = errno.EHOSTUNREACH
+        if failed not in (0, errno.EINPROGRESS):
+            opened.close()
+            return None
+        return Connection(self, opened, remote, connected=failed == 0)
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        for connection in list(self.connections.values()):
+            limit = IDLE_SECONDS if connection.connected else CONNECT_SECONDS
+            if now - connection.heard > limit:
+                connection.fail()
+
+
+class Connection:
+    """One TCP connection: its framer, what waits to be written, its watchers.
+
+    RFC 3261 §18.3.
+    """
+
+    def __init__(
+        self, owner: TcpListener, opened: socket.socket, remote: HostPort, *, connected: bool
+    ) -> None:
+        self._owner, self._socket, self.connected = owner, opened, connected
+        self.flow = Flow("TCP", remote, owner.address)
+        self.heard = monotonic()
+        self._framer = StreamFramer()
+        self._queued = bytearray()
+        self._closed = False
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        owner.connections[remote] = self
+        loop = get_hub().loop
+        self._reader = loop.io(opened.fileno(), READ)
+        self._writer = loop.io(opened.fileno(), WRITE)
+        if connected:
+            self._reader.start(self._receive)
+        else:
+            self._writer.start(self._flush)
+
+    def send(self, data: bytes) -> bool:
+        """Write, or queue what the socket does not take; False if it is lost.  Own design."""
+        if self._closed:
+            return False
+        if len(self._queued) + len(data) > MAX_QUEUED:
+            self.fail()
+            return False
+        self._queued += data
+        if self.connected:
+            self._flush()
+        return not self._closed
+
+    def fail(self) -> None:
+        """The connection is lost: tell the stack, RFC 3261 §18.4."""
+        if not self._closed:
+            self.close()
+            self._owner.on_failure(self.flow)
+
+    def close(self) -> None:
+        """Forget the connection.  Own design."""
+        if self._closed:
+            return
+        self._closed = True
+        for watcher in (self._reader, self._writer):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+        if self._owner.connections.get(self.flow.remote) is self:
+            del self._owner.connections[self.flow.remote]
+
+    def _flush(self) -> None:
+        if not self.connected:
+            if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                self.fail()
+                return
+            self.connected = True
+            self._reader.start(self._receive)
+        try:
+            while self._queued:
+                sent = self._socket.send(self._queued)
+                del self._queued[:sent]
+        except BlockingIOError:
+            self._writer.start(self._flush)
+            return
+        except OSError:
+            self.fail()
+            return
+        self._writer.stop()
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.fail()
+            return
+        self.heard = monotonic()
+        for item in self._framer.feed(data):
+            if isinstance(item, KeepAlive):
+                if item is KeepAlive.PING:
+                    self.send(b"\r\n")  # RFC 5626 §4.4.1
+            else:
+                raw = item.data if isinstance(item, Malformed) else bytes(item)
+                self._owner.on_message(raw, self.flow)
+            if self._closed:
+                return
+        if self._framer.broken:
+            self.fail()

@@ -1,0 +1,61 @@
+"""The UDP side of a SIP listener: a datagram is a message.
+
+Implements RFC 3261 §18.1.1 and §18.2.1 for UDP.
+
+Own design: one watcher, no greenlet; a burst is read until the socket is empty or the loop
+should see to others.
+"""
+
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from gevent import get_hub
+from gevent.monkey import get_original
+
+from p2psip.transaction.flow import Flow, HostPort
+
+READ: Final = 1  # libev's number for an io watcher that waits for input
+BURST: Final = 32  # datagrams read per wake-up
+MAX_DATAGRAM: Final = 65_535
+
+plain_socket: Final[type[socket.socket]] = get_original("socket", "socket")
+
+
+class UdpListener:
+    """One bound socket; `on_message(data, flow)` is called in the hub and must not wait.
+
+    RFC 3261 §18.2.1.
+    """
+
+    def __init__(self, bound: socket.socket, on_message: Callable[[bytes, Flow], None]) -> None:
+        self._socket, self._on_message = bound, on_message
+        self.address: HostPort = bound.getsockname()[:2]
+        self._watcher = get_hub().loop.io(bound.fileno(), READ)
+        self._watcher.start(self._receive)
+
+    def send(self, data: bytes, flow: Flow) -> bool:
+        """Send one datagram; False when the system refuses it: RFC 3261 §18.4."""
+        try:
+            self._socket.sendto(data, flow.remote)
+        except BlockingIOError:
+            return True  # lost on the way, as UDP may; the transaction repeats it
+        except (OSError, OverflowError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Stop listening.  Own design."""
+        self._watcher.stop()
+        self._watcher.close()
+        self._socket.close()
+
+    def _receive(self) -> None:
+        for _ in range(BURST):
+            try:
+                data, source = self._socket.recvfrom(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error about an earlier datagram; its transaction times out
+            self._on_message(data, Flow("UDP", source[:2], self.address))
