@@ -30,7 +30,7 @@ from rtmplite.amf.values import (
 )
 from rtmplite.errors import LocalError, RemoteError
 
-# Source: §2.1 [markers]
+# Source: §2.1
 NUMBER: Final = 0x00
 BOOLEAN: Final = 0x01
 STRING: Final = 0x02
@@ -51,13 +51,13 @@ TYPED_OBJECT: Final = 0x10
 AVMPLUS: Final = 0x11
 
 MAX_DEPTH: Final = 64  # Own design: far deeper than any command, far from Python's own limit
-MAX_COMPLEX: Final = 0x10000  # what 16 bits can index: §2.9 [reference-u16]
+MAX_COMPLEX: Final = 0x10000  # what 16 bits can index: §2.9
 
 _DOUBLE: Final = Struct(">d")
 _DATE: Final = Struct(">dh")
 _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
-_END: Final = b"\x00\x00\x09"  # §2.11 [object-end]
+_END: Final = b"\x00\x00\x09"  # §2.11
 
 
 def decode(data: bytes | memoryview) -> list[Value]:
@@ -102,8 +102,10 @@ class _Reader:
 
     def value(self) -> Value:
         marker = self.u8()
-        read = _READERS.get(marker)
+        read = _READERS.get(marker)  # §2.1 [markers]
         if read is None:
+            # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there],
+            # §3.1
             raise RemoteError(_COMPLAINTS.get(marker, f"AMF0 has no marker {marker:#04x}"))
         return read(self)
 
@@ -123,12 +125,21 @@ class _Reader:
         return int.from_bytes(self.take(4), "big")
 
     def number(self) -> float:
-        """§2.2 [number-is-double]."""
+        """§2.2 [number-is-double]"""
         value: float = _DOUBLE.unpack(self.take(8))[0]
         return value
 
     def boolean(self) -> bool:
         return self.u8() != 0  # §2.3 [boolean-nonzero]
+
+    def null(self) -> None:
+        return None  # §2.7 [null-is-a-marker]
+
+    def undefined(self) -> Undefined:
+        return UNDEFINED  # §2.8 [undefined-is-a-marker]
+
+    def unsupported(self) -> Unsupported:
+        return UNSUPPORTED  # §2.15 [unsupported-is-a-marker]
 
     def text(self, length: int) -> str:
         """Bad UTF-8 becomes U+FFFD: a title in Latin-1 should not end anybody's call."""
@@ -166,10 +177,10 @@ class _Reader:
         self.enter(into)
         while True:
             name = self.string()
-            if not name and self.data[self.at : self.at + 1] == _END[2:]:  # §2.11 [object-end]
+            if not name and self.data[self.at : self.at + 1] == _END[2:]:
                 break
             into[name] = self.value()
-        self.at += 1
+        self.at += 1  # over the marker that ends it: §2.11 [object-end]
         self.depth -= 1
         return into
 
@@ -199,23 +210,23 @@ _READERS: Final[Mapping[int, Callable[[_Reader], Value]]] = {
     BOOLEAN: _Reader.boolean,
     STRING: _Reader.string,
     OBJECT: _Reader.object,
-    NULL: lambda _: None,  # §2.7 [null-is-a-marker]
-    UNDEFINED_MARKER: lambda _: UNDEFINED,  # §2.8 [undefined-is-a-marker]
+    NULL: _Reader.null,
+    UNDEFINED_MARKER: _Reader.undefined,
     REFERENCE: _Reader.reference,
     ECMA_ARRAY: _Reader.ecma_array,
     STRICT_ARRAY: _Reader.strict_array,
     DATE: _Reader.date,
     LONG_STRING: _Reader.long_string,
-    UNSUPPORTED_MARKER: lambda _: UNSUPPORTED,  # §2.15 [unsupported-is-a-marker]
+    UNSUPPORTED_MARKER: _Reader.unsupported,
     XML_DOCUMENT: _Reader.xml,
     TYPED_OBJECT: _Reader.typed_object,
 }
 
 _COMPLAINTS: Final[Mapping[int, str]] = {
-    MOVIECLIP: "AMF0 movie clips cannot be sent",  # §2.6 [movieclip-reserved]
-    RECORDSET: "AMF0 record sets cannot be sent",  # §2.16 [recordset-reserved]
-    OBJECT_END: "an AMF0 object ends that never began",  # §2.11 [object-end-only-there]
-    AVMPLUS: "AMF3 values are not spoken here; offer objectEncoding 0",  # §3.1 [avmplus-refused]
+    MOVIECLIP: "AMF0 movie clips cannot be sent",  # §2.6
+    RECORDSET: "AMF0 record sets cannot be sent",  # §2.16
+    OBJECT_END: "an AMF0 object ends that never began",  # §2.11
+    AVMPLUS: "AMF3 values are not spoken here; offer objectEncoding 0",  # §3.1
 }
 
 
@@ -239,7 +250,7 @@ class _Writer:
             case dict() | list():
                 self.container(value, depth)
             case Date():
-                self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)
+                self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)  # §2.13 [date-layout]
             case Xml():
                 raw = value.text.encode("utf-8", "replace")
                 self.parts += b"\x0f", _U32.pack(len(raw)), raw
@@ -252,7 +263,8 @@ class _Writer:
 
     def string(self, text: str) -> None:
         raw = text.encode("utf-8", "replace")
-        if len(raw) > 0xFFFF:  # §2.4 [long-when-over-64k]
+        if len(raw) > 0xFFFF:
+            # §2.4 [long-when-over-64k]
             self.parts += b"\x0c", _U32.pack(len(raw)), raw
         else:
             self.parts += b"\x02", _U16.pack(len(raw)), raw

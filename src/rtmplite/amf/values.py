@@ -74,8 +74,8 @@ class TypedObject(dict[str, "Value"]):
 class Date:
     """A moment: §2.13.
 
-    `ms` counts milliseconds from 1970 in UTC; `timezone` is what Flash writes into the reserved
-    field (minutes), kept as found because that section tells readers not to use it.
+    `ms` counts milliseconds from 1970 in UTC.  `timezone` is what Flash writes into the reserved
+    field (minutes), kept as found, and 0 unless given: §2.13 [date-zone-empty].
     """
 
     ms: float

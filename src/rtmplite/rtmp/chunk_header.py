@@ -8,12 +8,12 @@ from typing import Final
 
 from rtmplite.errors import LocalError
 
-DEFAULT_CHUNK_SIZE: Final = 128  # bytes, until a Set Chunk Size: §5.4.1 [default-128]
-MAX_CHUNK_SIZE: Final = 0x7FFFFFFF  # §5.4.1 [size-31-bits]
-CONTROL_CHUNK_STREAM: Final = 2  # §5.4 [control-on-2]
-MAX_CHUNK_STREAM: Final = 65599  # §5.3.1.1 [id-range]
-EXTENDED: Final = 0xFFFFFF  # in a 24-bit time: the real one follows: §5.3.1.3 [extended-when-full]
-MESSAGE_HEADER_LENGTHS: Final = (11, 7, 3, 0)  # bytes by fmt: §5.3.1 [header-lengths]
+DEFAULT_CHUNK_SIZE: Final = 128  # bytes, until a Set Chunk Size: §5.4.1
+MAX_CHUNK_SIZE: Final = 0x7FFFFFFF  # §5.4.1
+CONTROL_CHUNK_STREAM: Final = 2  # §5.4
+MAX_CHUNK_STREAM: Final = 65599  # §5.3.1.1
+EXTENDED: Final = 0xFFFFFF  # in a 24-bit time: the real one follows: §5.3.1.3
+MESSAGE_HEADER_LENGTHS: Final = (11, 7, 3, 0)  # bytes by fmt: §5.3.1
 
 
 @lru_cache(maxsize=1024)
@@ -22,7 +22,7 @@ def basic_header(fmt: int, chunk_stream_id: int) -> bytes:
 
     Raises LocalError unless 2 <= `chunk_stream_id` <= 65599.
     """
-    if not 2 <= chunk_stream_id <= MAX_CHUNK_STREAM:
+    if not 2 <= chunk_stream_id <= MAX_CHUNK_STREAM:  # §5.3.1.1 [id-range]
         raise LocalError(f"no chunk stream has the number {chunk_stream_id}")
     if chunk_stream_id < 64:
         return bytes((fmt << 6 | chunk_stream_id,))

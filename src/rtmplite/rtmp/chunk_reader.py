@@ -60,7 +60,7 @@ class ChunkReader:
     """
 
     def __init__(self, max_message: int = MAX_PAYLOAD, max_streams: int = MAX_STREAMS) -> None:
-        self.chunk_size = DEFAULT_CHUNK_SIZE
+        self.chunk_size = DEFAULT_CHUNK_SIZE  # §5.4.1 [default-128]
         self.bytes_received = 0
         self._max_message, self._max_streams = max_message, max_streams
         self._streams: dict[int, _Incoming] = {}
@@ -125,17 +125,19 @@ class ChunkReader:
         self, stream: _Incoming | None, fmt: int, chunk_stream_id: int, data: bytes, at: int
     ) -> int:
         """Read a header of type 0, 1 or 2, whose fields begin at `at`: §5.3.1.2."""
-        after = at + MESSAGE_HEADER_LENGTHS[fmt]
+        after = at + MESSAGE_HEADER_LENGTHS[fmt]  # §5.3.1 [header-lengths]
         if after > len(data):
             return -1
         time = _WORD(data, at - 1)[0] & 0xFFFFFF
-        extended = time == EXTENDED  # §5.3.1.3 [extended-when-full]
+        extended = time == EXTENDED
         if extended:
             if after + 4 > len(data):
                 return -1
-            time = _WORD(data, after)[0]
+            time = _WORD(data, after)[0]  # §5.3.1.3 [extended-when-full]
         if stream is None:
             stream = self._open(chunk_stream_id, fmt)
+        # What a shorter header leaves out stays: §5.3.1.2.2 [type-1-same-stream],
+        # §5.3.1.2.3 [type-2-same-length]
         before = stream.length, stream.type_id
         if fmt < 2:  # §5.3.1.2.5 [length-is-of-message]
             _, rest = _TWO_WORDS(data, at - 1)
@@ -148,9 +150,10 @@ class ChunkReader:
             self._drop(stream)
             stream.delta = time
             if fmt == 0:
-                stream.timestamp = time  # §5.3.1.2.1 [type-0-absolute]
-                stream.stream_id = _STREAM_ID(data, at + 7)[0]
+                stream.timestamp = time  # §5.3.1.2.1 [type-0-is-absolute]
+                stream.stream_id = _STREAM_ID(data, at + 7)[0]  # §5.3.1.2.5 [stream-id-is-little]
             else:
+                # §5.3.1.2.5 [delta-is-difference]
                 stream.timestamp = (stream.timestamp + time) & TIMESTAMP_MASK
         self._begin_chunk(stream)
         return after + 4 if extended else after
@@ -159,14 +162,14 @@ class ChunkReader:
         """Read what may follow the basic header of a type 3, at `at`: §5.3.1.2.4, §5.3.1.3.
 
         The extended time must be there again (RTMP Errata §5.1), but some peers leave it out.
-        Four bytes that are neither the time nor the delta are payload: Field §"Type 3 without
-        extended timestamp".
+        Four bytes that are neither time nor delta are payload: Field §"Absent extended time".
         """
         timestamp = stream.timestamp
-        if not stream.partial:  # a new message: §5.3.1.2.4 [type-3-repeats-delta]
+        if not stream.partial:
+            # A new message: §5.3.1.2.4 [type-3-takes-all] [type-3-after-type-0]
             timestamp = (timestamp + stream.delta) & TIMESTAMP_MASK
-        if stream.extended:  # §5.3.1.3 [extended-on-type-3]
-            found = data[at : at + 4]
+        if stream.extended:
+            found = data[at : at + 4]  # §5.3.1.3 [extended-on-type-3]
             wanted = stream.delta.to_bytes(4, "big"), timestamp.to_bytes(4, "big")
             if found in wanted:
                 at += 4
@@ -180,7 +183,7 @@ class ChunkReader:
         """Meet a chunk stream; its first header should be of type 0: §5.3.1.2.1.
 
         Type 1 is taken for message stream 0, because librtmp begins chunk stream 2 with it:
-        Field §"Chunk stream begun with type 1".
+        Field §"Type 1 first".
         """
         if fmt == 2:
             raise RemoteError(f"chunk stream {chunk_stream_id} begins with type 2")
@@ -190,7 +193,7 @@ class ChunkReader:
         return stream
 
     def _begin_chunk(self, stream: _Incoming) -> None:
-        self._stream = stream
+        self._stream = stream  # messages grow apart: §5.3 [by-chunk-stream]
         self._left = min(stream.length - len(stream.partial), self.chunk_size)
 
     def _collect(self, stream: _Incoming, piece: bytes) -> bytes:
@@ -212,9 +215,10 @@ class ChunkReader:
     def _obey(self, message: Message) -> None:
         """Do what a message of type 1 or 2 says: §5.4.1, §5.4.2."""
         if message.type_id == MessageType.SET_CHUNK_SIZE:
-            size = SetChunkSize.parse(message.payload).size
-            self.chunk_size = size  # §5.4.1 [size-until-further-notice]
+            # §5.4.1 [size-until-further-notice], §5.3 [size-per-direction]
+            self.chunk_size = SetChunkSize.parse(message.payload).size
         elif message.type_id == MessageType.ABORT:
+            # §5.4.2 [abort-names-chunk-stream]
             aborted = self._streams.get(Abort.parse(message.payload).chunk_stream_id)
             if aborted is not None:
                 self._drop(aborted)  # §5.4.2 [abort-discards]

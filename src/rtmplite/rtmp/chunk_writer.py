@@ -61,7 +61,7 @@ def encode_absolute(
         header = _TYPE_0(
             chunk_stream_id << 24 | time,
             length << 8 | type_id,
-            stream_id.to_bytes(4, "little"),  # §5.3.1.2.5 [stream-id-little-endian]
+            stream_id.to_bytes(4, "little"),  # §5.3.1.2.5 [stream-id-is-little]
         )
         return header + payload
     if length > MAX_PAYLOAD:
@@ -74,7 +74,7 @@ class ChunkWriter:
     """One direction of a connection, as its sender sees it: §5.3."""
 
     def __init__(self, chunk_size: int = DEFAULT_CHUNK_SIZE) -> None:
-        self.chunk_size = chunk_size
+        self.chunk_size = chunk_size  # §5.3 [size-per-direction], §5.4.1 [default-128]
         self._sent: dict[int, _Sent] = {}
 
     def write(self, message: Message, chunk_stream_id: int) -> bytes:
@@ -89,7 +89,7 @@ class ChunkWriter:
         self._sent[chunk_stream_id] = _Sent(time, delta, length, message.type_id, message.stream_id)
         value = time if delta is None else delta
         header = _TYPE_0(
-            min(value, EXTENDED),  # §5.3.1.3 [extended-when-full]
+            min(value, EXTENDED),  # §5.3.1.2.1 [type-0-extended], §5.3.1.2.5 [delta-extended]
             length << 8 | message.type_id,
             message.stream_id.to_bytes(4, "little"),
         )[1 : (12, 8, 4, 1)[fmt]]
@@ -121,13 +121,18 @@ class ChunkWriter:
             return 0, None  # §5.3.1.2.1 [type-0-backward]
         if (last.length, last.type_id) != (len(message.payload), message.type_id):
             return 1, delta  # §5.3.1.2.2 [type-1-variable]
-        return (3, delta) if delta == last.delta else (2, delta)  # §5.3.1.2.3 [type-2-constant]
+        if delta != last.delta:
+            return 2, delta  # §5.3.1.2.3 [type-2-constant]
+        return 3, delta  # §5.3.1.2.4 [type-3-repeats]
 
 
 def _chunks(
     fmt: int, chunk_stream_id: int, header: bytes, value: int, payload: bytes, size: int
 ) -> bytes:
-    """Cut a payload; an extended time is repeated before every piece: RTMP Errata §5.1."""
+    """Cut a payload; an extended time is repeated before every piece: RTMP Errata §5.1.
+
+    The result is one run of bytes, so nothing can come between: §5.3 [chunk-whole].
+    """
     extended = _WORD(value) if value >= EXTENDED else b""
     parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]
     if len(payload) <= size:

@@ -76,7 +76,7 @@ class SetChunkSize(_Payload):
     def parse(cls, payload: bytes | memoryview) -> Self:
         """Read §5.4.1; RemoteError for a size of 0 or with its first bit set."""
         (size,) = _fields(_U32, payload)
-        if not 1 <= size <= MAX_CHUNK_SIZE:  # §5.4.1 [size-at-least-1] [size-31-bits]
+        if not 1 <= size <= MAX_CHUNK_SIZE:  # §5.4.1 [size-at-least-1] [size-top-bit-zero]
             raise RemoteError(f"a chunk size of {size}")
         return cls(size)
 
@@ -134,7 +134,11 @@ class WindowAcknowledgementSize(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class SetPeerBandwidth(_Payload):
-    """How many unacknowledged bytes the peer may have on the way: §5.4.5."""
+    """How many unacknowledged bytes the peer may have on the way: §5.4.5.
+
+    Not done: §5.4.5 [hard-limit] [soft-limit]: no server in use counts them; TCP's own window is
+    what slows a sender down.
+    """
 
     type_id = MessageType.SET_PEER_BANDWIDTH
     size: int

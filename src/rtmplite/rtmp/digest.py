@@ -11,7 +11,7 @@ from hmac import compare_digest
 from hmac import digest as hmac
 from typing import Final, NamedTuple
 
-PACKET_SIZE: Final = 1536  # bytes: RTMP 1.0 §5.2.3 [packet-1536]
+PACKET_SIZE: Final = 1536  # bytes: RTMP 1.0 §5.2.3
 DIGEST_SIZE: Final = 32  # bytes, HMAC-SHA256: Field §"Digest handshake"
 
 _SALT: Final = bytes.fromhex("f0eec24a8068bee82e00d0d1029e7e576eec5d2d29806fab93b8e636cfeb31ae")

@@ -3,10 +3,11 @@
 Implements RTMP 1.0 §5.2.  Both machines are fed bytes as they come and give bytes to send:
 
     >>> server, client = ServerHandshake(bytes, 0.0), ClientHandshake(bytes, 0.0)
-    >>> client.receive(server.receive(client.start(0.0), 0.1), 0.2) == bytes(1536)
-    True
-    >>> client.done, server.done, client.scheme
-    (True, False, 'simple')
+    >>> c2 = client.receive(server.receive(client.start(0.0), 0.1), 0.2)
+    >>> client.done, server.done
+    (True, False)
+    >>> server.receive(c2, 0.3), server.done, server.scheme
+    (b'', True, 'simple')
 
 Peers that sign their packets (Field §"Digest handshake") are answered in kind.  An echo that is
 not one is no reason to hang up: RTMP Errata §3.
@@ -21,9 +22,9 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp import digest
 from rtmplite.rtmp.digest import PACKET_SIZE, PLAYER_KEY, PLAYER_TEXT, SERVER_KEY, SERVER_TEXT
 
-VERSION: Final = 3  # §5.2.2 [version-3]
+VERSION: Final = 3  # §5.2.2
 ENCRYPTED_VERSIONS: Final = (6, 8)  # RTMPE: Field §"RTMPE version byte"
-FIRST_TEXT: Final = 32  # a version from here on is some text protocol: §5.2.2 [not-text]
+FIRST_TEXT: Final = 32  # a version from here on is some text protocol: §5.2.2
 TIME_LIMIT: Final = 10.0  # s.  Own design: a peer that only opens a socket should not keep it
 
 # What a signing peer calls itself, in the bytes that §5.2.3 wants to be zero; a player checks
@@ -84,7 +85,8 @@ class _Handshake:
         return _TIME.pack(int((now - self._epoch) * 1000) & 0xFFFFFFFF)
 
     def _packet_1(self, now: float, version: bytes = bytes(4)) -> bytes:
-        return self._time(now) + version + self._random(PACKET_SIZE - 8)  # §5.2.3 [zero-field]
+        # §5.2.3 [zero-field] [random-data]
+        return self._time(now) + version + self._random(PACKET_SIZE - 8)
 
     def _echo(self, packet: bytes, now: float) -> bytes:
         """Make C2 of S1 or S2 of C1: §5.2.4 [echo-time] [echo-time2] [echo-random]."""
@@ -123,8 +125,9 @@ class ServerHandshake(_Handshake):
 
     @staticmethod
     def _check_version(version: int) -> None:
-        """Let any version pass that 3 is an answer to: §5.2.2 [answer-3]."""
+        """Let any version pass that 3 is an answer to: §5.2.2."""
         if version >= FIRST_TEXT:
+            # §5.2.2 [not-text]
             raise RemoteError(f"{version:#04x} does not begin an RTMP connection")
         if version in ENCRYPTED_VERSIONS:
             raise RemoteError("RTMPE is not spoken here; use rtmp or rtmps")
@@ -139,7 +142,7 @@ class ServerHandshake(_Handshake):
             self.scheme = scheme.name
             s1 = digest.sign(self._packet_1(now, SERVER_VERSION), scheme, SERVER_TEXT)
             s2 = digest.answer(self._filler(), their_digest, SERVER_KEY)
-        return bytes((VERSION,)) + s1 + s2
+        return bytes((VERSION,)) + s1 + s2  # §5.2.2 [version-3] [answer-3]
 
 
 class ClientHandshake(_Handshake):
@@ -164,7 +167,7 @@ class ClientHandshake(_Handshake):
             c1 = digest.sign(self._packet_1(now, PLAYER_VERSION), digest.SCHEMES[0], PLAYER_TEXT)
         else:
             c1 = self._packet_1(now)
-        return bytes((VERSION,)) + c1
+        return bytes((VERSION,)) + c1  # §5.2.2 [version-3], §5.2.3 [packet-1536]
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
         """Take bytes from the server, give what to send: §5.2.1.
@@ -177,6 +180,7 @@ class ClientHandshake(_Handshake):
         self._input += bytes(data)
         send = b""
         if self._input[:1] != bytes((VERSION,)) and self.state is State.VERSION_SENT:
+            # §5.2.2 [client-abandons]
             raise RemoteError("the server answers with another version of RTMP")
         if self.state is State.VERSION_SENT and (s0_s1 := self._take(1 + PACKET_SIZE)):
             send = self._acknowledge(s0_s1[1:], now)  # §5.2.1 [c2-after-s1]
