@@ -1,0 +1,94 @@
+"""One question of a user agent, however often it has to be put.
+
+Implements RFC 3261 §8.1.3.5 and §22.2: a request that is challenged is sent again with
+credentials and the next CSeq number, and whoever asked hears of the last answer only.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from p2psip.core.clients import ClientHandle
+from p2psip.core.keyring import Keyring
+from p2psip.core.stack import Stack
+from p2psip.sip.build import REASONS, response_to
+from p2psip.sip.message import Request, Response
+
+MAX_ROUNDS: Final = 4  # challenges to one question: as many proxies, or stale nonces
+
+
+class ExchangeUser(Protocol):
+    """Who put the question (RFC 3261 §8.1.3)."""
+
+    def on_response(self, exchange: "Exchange", response: Response, now: float) -> None:
+        """Take a provisional or final response (§8.1.3).
+
+        Silence arrives as a 408, and a missing route as a 503, of our own making (§8.1.3.1).
+        """
+
+
+class Exchange:
+    """A request and its answer, challenges met on the way (§8.1.3.5).
+
+    `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` once
+    there is a final answer.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        user: ExchangeUser,
+        next_cseq: Callable[[], int],
+        keyring: Keyring | None = None,
+    ) -> None:
+        self.done = False
+        self.request: Request
+        self._stack, self._user, self._next_cseq = stack, user, next_cseq
+        self._keyring = keyring
+        self._handle: ClientHandle | None = None
+        self._cancelled = False
+        self._answered: set[tuple[str, str]] = set()
+        self._rounds = 0
+
+    def send(self, request: Request, now: float) -> None:
+        """Put the question (§8.1.2); the user is never called before this returns."""
+        if self._keyring is not None:
+            request = self._keyring.sign(request)
+        self.request = request
+        self._handle = self._stack.request(request, self, now)
+
+    def cancel(self, now: float) -> None:
+        """Give up an INVITE (§9.1); its final answer still comes."""
+        self._cancelled = True
+        if self._handle is not None:
+            self._handle.cancel(now)
+
+    def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
+        if handle is not self._handle:
+            return  # a challenged request's own late news
+        if response.status in (401, 407) and self._try_again(response, now):
+            return
+        self.done = self.done or response.status >= 200
+        self._user.on_response(self, response, now)
+
+    def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
+        """Take the end without an answer as the answer that it stands for (§8.1.3.1)."""
+        if handle is self._handle:
+            self.done = True
+            response = response_to(self.request, status, REASONS[status])
+            self._user.on_response(self, response, now)
+
+    def _try_again(self, response: Response, now: float) -> bool:
+        """Send the request again with credentials; False when that would not help (§22.2)."""
+        if self._keyring is None or self._cancelled or self._rounds == MAX_ROUNDS:
+            return False
+        asked = self._keyring.learn(response)
+        fresh = {key for key, challenge in asked.items() if challenge.stale}
+        fresh |= asked.keys() - self._answered
+        if not fresh:
+            return False  # these credentials were refused already
+        self._rounds += 1
+        self._answered |= asked.keys()
+        cseq = f"{self._next_cseq()} {self.request.method}"
+        self.send(self.request.replace(headers=self.request.headers.with_("CSeq", cseq)), now)
+        return True

@@ -1,0 +1,46 @@
+"""What a user agent asks of any request before it looks at its meaning.
+
+Implements RFC 3261 §8.2.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.message import Request, Response
+
+SDP: Final = "application/sdp"
+ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+
+
+class RefusalError(RemoteError):
+    """A refusal that explains itself by headers (§8.2)."""
+
+    def __init__(self, status: int, reason: str, headers: Sequence[tuple[str, object]]) -> None:
+        super().__init__(reason, status)
+        self.headers = headers
+
+
+def refuse_extensions(request: Request) -> None:
+    """Refuse a request that needs an extension, since we have none (§8.2.2.3).
+
+    Raises RefusalError with 420.
+    """
+    required = request.headers.all("Require")
+    if required:
+        raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
+
+
+def session(message: Request | Response) -> bytes | None:
+    """The session description in a message, None when there is none (§13.2.1)."""
+    return message.body if message.body and message.content_type == SDP else None
+
+
+def offer_of(request: Request) -> bytes | None:
+    """The offer in an INVITE or UPDATE, None when it leaves the offer to us (§13.2.1).
+
+    Raises RefusalError with 415 for a body that is no session description (§8.2.3).
+    """
+    if request.body and request.content_type != SDP:
+        raise RefusalError(415, "Unsupported Media Type", [("Accept", SDP)])
+    return session(request)

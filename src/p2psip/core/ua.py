@@ -1,0 +1,183 @@
+"""The user agent core: all calls of one element, whoever they are for.
+
+Implements RFC 3261 §8, §12 and §13.
+
+It finds the call that a request belongs to, begins new ones, and keeps the time for all.  Each
+identity served brings its own contact, owner and credentials.
+"""
+
+from collections.abc import Callable, Sequence
+
+from p2psip.core.call import Call, CallState
+from p2psip.core.keyring import Keyring, Login
+from p2psip.core.owner import CallOwner
+from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.core.stack import Flow, ServerHandle, Stack
+from p2psip.core.uac import OutgoingCall
+from p2psip.core.uas import IncomingCall
+from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.transaction.table import Agenda
+
+__all__ = ["Call", "CallOwner", "CallState", "IncomingCall", "Login", "OutgoingCall", "UserAgent"]
+
+
+class UserAgent:
+    """The user agents of one stack (§8).
+
+    `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.
+    """
+
+    def __init__(
+        self, stack: Stack, *, random: Callable[[int], bytes], answer_timeout: float = 60.0
+    ) -> None:
+        self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
+        self._agenda = Agenda[Call]()
+        self._dialogs: dict[DialogId, tuple[Call, Dialog]] = {}
+        self._calls: dict[Call, None] = {}
+        # INVITEs not answered yet, by what a copy on another path has in common: §8.2.2.2.
+        self._ringing: dict[tuple[str, int, str], IncomingCall] = {}
+
+    @property
+    def dialogs(self) -> int:
+        """How many dialogs are not forgotten yet (own design: for `/status`)."""
+        return len(self._dialogs)
+
+    @property
+    def calls(self) -> int:
+        """How many calls are not forgotten yet (own design: for `/status`)."""
+        return len(self._calls)
+
+    def invite(
+        self,
+        to: Address,
+        from_: Address,
+        contact: Uri,
+        sdp: bytes,
+        owner: CallOwner,
+        now: float,
+        *,
+        credentials: Login | None = None,
+        route: Sequence[Uri] = (),
+        headers: Sequence[tuple[str, object]] = (),
+        call_id: str | None = None,
+    ) -> Call:
+        """Call somebody (§13.2.1): `sdp` is the offer, `route` the proxies to pass (§8.1.2).
+
+        `owner` is never called before this returns.
+        """
+        fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
+        fields += [
+            ("Max-Forwards", MAX_FORWARDS),
+            ("From", from_.with_tag(self.random(6).hex())),
+            ("To", to.replace(params=())),
+            ("Call-ID", call_id or self.random(12).hex()),
+            ("CSeq", "1 INVITE"),
+            ("Contact", Address(contact)),
+            ("Allow", ALLOW),
+            ("Content-Type", SDP),
+            *headers,
+        ]
+        # A URI in a header may carry what a Request-URI must not (§19.1.1).
+        target = to.uri.replace(headers=()).without_params("method")
+        request = self.signed(Request("INVITE", target, Headers(fields), sdp))
+        keyring = Keyring(credentials, self.random) if credentials else None
+        call = OutgoingCall(self, owner, contact, request, keyring)
+        self._calls[call] = None
+        call.start(now)
+        return call
+
+    def incoming(
+        self,
+        server: ServerHandle,
+        contact: Uri,
+        owner: CallOwner,
+        now: float,
+        *,
+        credentials: Login | None = None,
+    ) -> IncomingCall:
+        """Take an INVITE that is for a user of ours (§13.3.1).
+
+        Raises RemoteError when it cannot be a call; the stack answers it if nobody else has.
+        """
+        request = server.request
+        keyring = Keyring(credentials, self.random) if credentials else None
+        try:
+            refuse_extensions(request)
+            call = IncomingCall(self, owner, contact, server, keyring)
+        except RefusalError as refusal:
+            server.reply(refusal.status, now, refusal.reason, refusal.headers)
+            raise
+        self._calls[call] = None
+        if call.dialog is not None:
+            self.remember(call, call.dialog)
+        self._ringing[_origin(request)] = call
+        call.start(now)
+        return call
+
+    def matches(self, request: Request) -> bool:
+        """Is this for a call of ours: within its dialog, or its INVITE on another path?"""
+        if DialogId.at_server(request) in self._dialogs:
+            return True
+        return request.to.tag is None and _origin(request) in self._ringing
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a request within a dialog (§12.2.2)."""
+        found = self._dialogs.get(DialogId.at_server(request))
+        if found is not None:
+            call, dialog = found
+            call.on_request(server, request, dialog, now)
+        elif request.to.tag is None and _origin(request) in self._ringing:
+            server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
+        else:
+            server.reply(481, now)
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        """Take the ACK of a 2xx (§13.3.1.4); one that nobody waits for is dropped."""
+        found = self._dialogs.get(DialogId.at_server(request))
+        if found is not None:
+            found[0].on_ack(request, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick` (own design)."""
+        return self._agenda.deadline
+
+    def tick(self, now: float) -> None:
+        """Do what is due in any call (own design)."""
+        for call in self._agenda.due(now):
+            call.tick(now)
+
+    # For the calls
+
+    def signed(self, request: Request) -> Request:
+        """The request with the name of our software (§20.41)."""
+        return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
+
+    def remember(self, call: Call, dialog: Dialog) -> None:
+        """Let requests within `dialog` reach its call (§12.2.2)."""
+        self._dialogs[dialog.id] = call, dialog
+
+    def release(self, dialog: Dialog) -> None:
+        """Forget a dialog (§12.3)."""
+        self._dialogs.pop(dialog.id, None)
+
+    def schedule(self, call: Call, at: float | None) -> None:
+        """Say when a call is due (own design)."""
+        self._agenda.set(call, at if call in self._calls else None)
+
+    def forget(self, call: Call) -> None:
+        """Drop a call that has ended (§12.3)."""
+        self._calls.pop(call, None)
+        self._ringing.pop(_origin(call.invite), None)
+        if call.dialog is not None:
+            self.release(call.dialog)
+
+
+def _origin(request: Request) -> tuple[str, int, str]:
+    """What copies of one request have in common, whichever way they came (§8.2.2.2)."""
+    return request.call_id, request.cseq.number, request.from_.tag or ""
