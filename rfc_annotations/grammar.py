@@ -11,7 +11,6 @@ from typing import Final
 
 SECTION: Final = r"""(?:(?:[A-Z]|\d+)(?:\.\d+)*(?!\w)|"[^"]{1,120}")"""
 SLUGS: Final = re.compile(r"\[([a-z0-9-]+)\]")
-IMPLEMENTS: Final = "Implements"
 DEPARTS: Final = "Departs from"
 NOT_DONE: Final = "Not done:"
 VERB: Final = re.compile(r"(Implements|Covers|Source:|Departs from|Not done:)\s+\Z")
@@ -19,7 +18,7 @@ REASON: Final = re.compile(r"\s*:\s*\w")
 OWN_DESIGN: Final = re.compile(r"\bOwn\s+design:\s+\S")
 # A § that means something: a word, a heading or, one space too far, a number follows.
 MEANT: Final = re.compile(r'§(?=[\w"]|\s+\d)')
-CHAIN: Final = re.compile(r"\s*(?:,|,?\s+(?:and|or|to))\s+")  # between two sections of one spec
+CHAIN: Final = re.compile(r"\s*(?:[,/]|,?\s+(?:and|or|to))?\s+")  # between sections of one spec
 # What stands before and wants to be a spec; only the closed list may be one.
 STRANGER: Final = re.compile(
     r"\b(?P<name>(?:RFC|RTMP|RTMFP|E-RTMP|AMF|FLV|ISO|ITU|IEEE)(?:[ -]?v?\d[\w.-]*)?)\s+\Z"
@@ -60,6 +59,7 @@ class Grammar:
             rf"(?:\b(?P<spec>{specs})\s+)?§(?P<section>{SECTION})"
             rf"(?P<slugs>(?:\s+\[[a-z0-9-]+\])*)"
         )
+        self._implements = re.compile(rf"\bImplements\s+(?P<spec>{specs})\b")
 
     def parse(self, text: str) -> Iterator[Citation | Mistake]:
         """Yield what `text` cites, in order, and what it fails to cite."""
@@ -73,6 +73,11 @@ class Grammar:
             done = match.end()
             last = (item.spec or chained) if isinstance(item, Citation) else None
         yield from _meant(text, done, len(text))
+
+    def default(self, text: str) -> str | None:
+        """Give the spec that `text` says it implements, whole or by section: the first one."""
+        match = self._implements.search(text)
+        return " ".join(match["spec"].split()) if match else None
 
 
 def _meant(text: str, start: int, end: int) -> Iterator[Mistake]:

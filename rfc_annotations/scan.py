@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, Anchors, Definition, Lines
-from rfc_annotations.grammar import IMPLEMENTS, OWN_DESIGN, Citation, Grammar, Mistake
+from rfc_annotations.grammar import OWN_DESIGN, Grammar, Mistake
 
 Kind = Literal["code", "test", "tool", "doc"]
 FENCED: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -86,7 +86,7 @@ class _Reader:
             if isinstance(item, Mistake):
                 self.result.mistakes.append((at, item.message))
                 continue
-            spec = item.spec or self.result.default or item.chained
+            spec = item.spec or item.chained or self.result.default
             if spec is None:
                 self.result.mistakes.append((at, f"§{item.section} without a spec"))
                 continue
@@ -95,23 +95,12 @@ class _Reader:
             self.result.cited.append(Cited(*where, item.slugs, item.verb, owner, anchor))
         return count
 
-    def find_default(self, text: str) -> None:
-        """Take the spec of the first `Implements` as that of every bare section."""
-        self.result.default = next(
-            (
-                item.spec
-                for item in self.grammar.parse(text)
-                if isinstance(item, Citation) and item.verb == IMPLEMENTS and item.spec
-            ),
-            None,
-        )
-
 
 class _Markdown(_Reader):
     def read(self, text: str) -> None:
         self.result.prose.append(Prose(1, text))
         blank = FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-        self.find_default(blank)
+        self.result.default = self.grammar.default(blank)
         self.cite(blank, 1)
 
 
@@ -134,7 +123,8 @@ class _Python(_Reader):
         self._sources: set[int] = set()  # lines of comments that cite
 
     def read(self) -> None:
-        self.find_default(ast.get_docstring(self._tree, clean=False) or "")
+        about = ast.get_docstring(self._tree, clean=False) or ""
+        self.result.default = self.grammar.default(about)
         strings = self._docstrings()
         for comment in _comments(self._tokens):
             anchor = self._anchors.of_comment(comment.last)
@@ -142,7 +132,8 @@ class _Python(_Reader):
                 self._sources.update(range(comment.line, comment.last + 1))
             self.result.prose.append(Prose(comment.line, comment.text))
         self.result.prose += _literals(self._tokens, strings, self._sources)
-        self._judge(self._tree.body, "")
+        if not OWN_DESIGN.search(about):
+            self._judge(self._tree.body, "")
 
     def _docstrings(self) -> set[int]:
         """Read every docstring, and say on which lines they begin."""
@@ -165,18 +156,21 @@ class _Python(_Reader):
         return min(inner)[1] if inner else ""
 
     def _judge(self, body: list[ast.stmt], prefix: str) -> None:
-        """List the public names that say neither what they follow nor that they follow none."""
+        """List the public names that say neither what they follow nor that they follow none.
+
+        What is our own design is so with all that it contains.
+        """
         for node in body:
             if not isinstance(node, DEFINITIONS) or node.name.startswith("_"):
                 continue
             name = f"{prefix}{node.name}"
             if not _repeated(node) and not self._justified(node):
                 self.result.uncited.append((node.lineno, name))
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and not _own_design(node):
                 self._judge(node.body, f"{name}.")
 
     def _justified(self, node: Definition) -> bool:
-        if OWN_DESIGN.search(ast.get_docstring(node, clean=False) or ""):
+        if _own_design(node):
             return True
         within = set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.ClassDef):  # its methods speak for themselves
@@ -184,6 +178,10 @@ class _Python(_Reader):
                 if isinstance(method, DEFINITIONS):
                     within -= set(range(method.lineno, (method.end_lineno or 0) + 1))
         return any(cited.line in within for cited in self.result.cited)
+
+
+def _own_design(node: Definition) -> bool:
+    return OWN_DESIGN.search(ast.get_docstring(node, clean=False) or "") is not None
 
 
 def _repeated(node: Definition) -> bool:

@@ -31,6 +31,11 @@ def test_rule_1_wants_citations_that_parse(repo, text, message):
     assert message in problem
 
 
+def test_a_bare_section_is_the_default_unless_a_list_goes_on(repo):
+    repo.replace(CODE, "(§2)", '(§1.1, Field §"Old kettles", §2; but then §1.1)')
+    assert repo.problems(2) == [f"{CODE}:7: rule 2: there is no Field §2"]
+
+
 def test_rule_1_leaves_code_fences_and_a_mere_sign_alone(repo):
     repo.write(README, "# Tea\n\nThe sign § is called section.\n\n```\nRFC 1 §x\n```\n")
     assert repo.problems(1) == []
@@ -145,6 +150,14 @@ def test_rule_7_wants_public_names_to_cite(repo):
     assert [p.split(" ")[3] for p in repo.problems(7)] == ["Cup", "Cup.drink"]
     repo.replace(CODE, '"""A cup."""', '"""A cup.  Own design: no spec says how to drink."""')
     repo.replace(CODE, "Drink.", "Drink after §2.")
+    assert repo.problems(7) == []
+
+
+def test_rule_7_takes_an_own_design_with_all_that_it_contains(repo):
+    extra = '\n\nclass Cup:\n    """Own design: a cup."""\n\n    def drink(self):\n        pass\n'
+    repo.write(CODE, (repo.root / CODE).read_text() + extra)
+    assert repo.problems(7) == []
+    repo.write("src/tea/cups.py", '"""Own design: cups."""\n\n\ndef wash():\n    pass\n')
     assert repo.problems(7) == []
 
 

@@ -50,8 +50,14 @@ def test_declining_needs_a_reason(verb):
 
 
 def test_a_list_goes_on_with_its_spec_and_prose_does_not():
-    chained = [i.chained for i in GRAMMAR.parse("RFC 3261 §9, §15 and §18. Elsewhere §2")]
-    assert chained == [None, "RFC 3261", "RFC 3261", None]
+    chained = [i.chained for i in GRAMMAR.parse("RFC 3261 §9 [a], §15 and\n§18 §19. Elsewhere §2")]
+    assert chained == [None, "RFC 3261", "RFC 3261", "RFC 3261", None]
+
+
+@pytest.mark.parametrize("text", ["Tea.\n\nImplements RFC\n3261 §17", "Implements RFC 3261, all."])
+def test_the_default_is_what_a_module_implements(text):
+    assert GRAMMAR.default(text) == "RFC 3261"
+    assert GRAMMAR.default(text.replace("Implements", "Like")) is None
 
 
 @given(
