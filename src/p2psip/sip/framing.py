@@ -20,6 +20,7 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 
 LIMIT: Final = 65536  # octets of head and body; what a datagram can hold, and as much as we want
+SHORTEST: Final = 64  # octets; what is malformed and shorter is not even trying to be SIP
 
 
 class KeepAlive(StrEnum):
@@ -82,7 +83,7 @@ class StreamFramer:
             except RemoteError as error:
                 self.broken = True
                 head = self._buffer[: self._limit].partition(b"\r\n\r\n")
-                return Malformed(error, bytes(head[0] + head[1]), fatal=True)
+                return Malformed(error.with_traceback(None), bytes(head[0] + head[1]), fatal=True)
         if self._size is None or len(self._buffer) < self._size:
             return None
         data = bytes(self._buffer[: self._size])
@@ -91,7 +92,8 @@ class StreamFramer:
         try:
             return parse_message(data)
         except RemoteError as error:
-            return Malformed(error, data, fatal=False)
+            self.broken = len(data) < SHORTEST
+            return Malformed(error.with_traceback(None), data, self.broken)
 
     def _line_break(self) -> KeepAlive:
         del self._buffer[:2]

@@ -13,7 +13,7 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 
-MAX_VALUES: Final = 72  # of one header; Max-Forwards starts at 70: §8.1.1.6
+MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: §8.1.1.6
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in the field
@@ -66,29 +66,32 @@ def split(text: str, separator: str) -> list[str]:
     """Cut at each "," or ";" that is outside of quotes and angle brackets (§7.3.1).
 
     Pieces lose their outer white space and may be empty.  Raises RemoteError when a
-    quote or bracket never closes.
+    quote or bracket never closes, and for more than `MAX_VALUES` pieces.
     """
     if '"' not in text and "<" not in text:
+        if text.count(separator) >= MAX_VALUES:
+            raise RemoteError("Message Too Large", 513)
         return [piece.strip() for piece in text.split(separator)]
-    pieces, start = [], 0
+    pieces: list[str] = []
+    start = 0
     for found in _SKIP.finditer(text):
         if found[0] == separator:
             pieces.append(text[start : found.start()].strip())
             start = found.end()
         elif found[1] == "" or found[2] == "":
             raise RemoteError("Unbalanced Quotes")
+        if len(pieces) >= MAX_VALUES:
+            raise RemoteError("Message Too Large", 513)
     pieces.append(text[start:].strip())
     return pieces
 
 
 def split_list(text: str) -> list[str]:
-    """The values of a comma-separated header (§7.3.1), at most `MAX_VALUES`.
+    """The values of a comma-separated header (§7.3.1).
 
-    Raises RemoteError for an empty value, as RFC 4475 §3.1.2.1 wants.
+    Raises RemoteError where `split` does, and for an empty value: RFC 4475 §3.1.2.1.
     """
     values = split(text, ",")
-    if len(values) > MAX_VALUES:
-        raise RemoteError("Message Too Large", 513)
     if "" in values:
         raise RemoteError("Empty Header Value")
     return values

@@ -7,18 +7,21 @@ nothing is parsed before it is needed, and never twice.  A malformed value raise
 RemoteError (400) from its view alone.
 """
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.grammar import is_token, number, text_of
+from p2psip.sip.grammar import MAX_VALUES, is_token, number, text_of
 from p2psip.sip.headers import Headers
 from p2psip.sip.via import Via
 
 MAX_CSEQ: Final = 2**32 - 1  # what a receiver takes: §20.16
 MAX_EXPIRES: Final = 2**32 - 1  # s: §20.19
 DEFAULT_EXPIRES: Final = 3600  # s, what a malformed interval counts as: §10.2
+
+_T = TypeVar("_T")
 
 
 class CSeq(NamedTuple):
@@ -47,7 +50,7 @@ class Views:
     @cached_property
     def vias(self) -> tuple[Via, ...]:
         """All hops, the latest first (§20.42).  Raises RemoteError."""
-        return tuple(via for line in self.headers.values("Via") for via in Via.parse_list(line))
+        return tuple(self._parse_all("Via", Via.parse_list))
 
     @property
     def via(self) -> Via:
@@ -82,12 +85,12 @@ class Views:
     @cached_property
     def contacts(self) -> tuple[Address, ...]:
         """Where to reach the sender from now on (§20.10).  Raises RemoteError."""
-        return self._addresses("Contact")
+        return tuple(self._parse_all("Contact", Address.parse_list))
 
     @cached_property
     def routes(self) -> tuple[Address, ...]:
         """The proxies still to visit (§20.34).  Raises RemoteError."""
-        return self._addresses("Route")
+        return tuple(self._parse_all("Route", Address.parse_list))
 
     @cached_property
     def record_routes(self) -> tuple[Address, ...]:
@@ -95,7 +98,7 @@ class Views:
 
         Raises RemoteError.
         """
-        return self._addresses("Record-Route")
+        return tuple(self._parse_all("Record-Route", Address.parse_list))
 
     @cached_property
     def max_forwards(self) -> int | None:
@@ -124,9 +127,13 @@ class Views:
             raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
         return values[0]
 
-    def _addresses(self, name: str) -> tuple[Address, ...]:
-        lines = self.headers.values(name)
-        return tuple(address for line in lines for address in Address.parse_list(line))
+    def _parse_all(self, name: str, parse: Callable[[str], tuple[_T, ...]]) -> list[_T]:
+        values: list[_T] = []
+        for line in self.headers.values(name):
+            values += parse(line)
+            if len(values) > MAX_VALUES:
+                raise RemoteError("Message Too Large", 513)
+        return values
 
 
 def seconds(text: str) -> int:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import STAR, Address
@@ -73,17 +73,13 @@ def test_bad_addresses_are_refused(text):
         )
     )
 )
-def test_no_input_crashes_or_swells(data):
+def test_no_input_crashes(data):
     """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
 
-    def parse():
-        try:
-            return Address.parse_list(data)
-        except RemoteError as error:
-            return error
-
-    assert peak(parse) <= 32 * len(data) + 65536
-    people = parse()
-    event("accepted" if isinstance(people, tuple) else str(people))
-    if isinstance(people, tuple):
-        assert Address.parse_list(", ".join(map(str, people))) == people
+    try:
+        people = Address.parse_list(data)
+    except RemoteError as error:
+        event(str(error))
+        return
+    event("accepted")
+    assert Address.parse_list(", ".join(map(str, people))) == people

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import event, given
-from mutations import mutations, peak
+from mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.uri import Uri, equivalent
@@ -104,20 +104,16 @@ def test_equivalence_is_that_of_the_examples(a, b, same):
 
 
 @given(mutations(uris().map(bytes)))
-def test_no_input_crashes_or_swells(data):
+def test_no_input_crashes(data):
     """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
 
-    def parse():
-        try:
-            return Uri.parse(data)
-        except RemoteError as error:
-            return error
-
-    assert peak(parse) <= 32 * len(data) + 65536
-    uri = parse()
-    event("accepted" if isinstance(uri, Uri) else str(uri))
-    if isinstance(uri, Uri):
-        assert Uri.parse(bytes(uri)) == uri
+    try:
+        uri = Uri.parse(data)
+    except RemoteError as error:
+        event(str(error))
+        return
+    event("accepted")
+    assert Uri.parse(bytes(uri)) == uri
 
 
 @given(sip_uris())

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.via import Via
@@ -65,19 +65,15 @@ def test_bad_vias_are_refused(text):
 
 
 @given(mutations(vias().map(lambda via: str(via).encode("utf-8", "surrogateescape"))))
-def test_no_input_crashes_or_swells(data):
+def test_no_input_crashes(data):
     """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
 
-    def parse():
-        try:
-            return Via.parse_list(data)
-        except RemoteError as error:
-            return error
-
-    assert peak(parse) <= 32 * len(data) + 65536
-    hops = parse()
-    event("accepted" if isinstance(hops, tuple) else str(hops))
-    if isinstance(hops, tuple):
-        assert Via.parse_list(", ".join(map(str, hops))) == hops
-        for hop in hops:
-            _ = hop.branch, hop.received, hop.has_rport
+    try:
+        hops = Via.parse_list(data)
+    except RemoteError as error:
+        event(str(error))
+        return
+    event("accepted")
+    assert Via.parse_list(", ".join(map(str, hops))) == hops
+    for hop in hops:
+        _ = hop.branch, hop.received, hop.has_rport

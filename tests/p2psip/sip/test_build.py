@@ -1,0 +1,96 @@
+"""Responses, ACKs and CANCELs carry what the RFC copies into them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psip.errors import LocalError
+from p2psip.sip.build import REASONS, ack_for, cancel_for, response_to
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, check_request, check_response, parse_message
+from p2psip.sip.uri import Uri
+from p2psip.strategies.sip import requests, responses, tokens
+
+COPIED = ("Via", "From", "Call-ID", "CSeq")
+
+
+@given(requests(), st.sampled_from(sorted(REASONS)), tokens())
+def test_a_response_echoes_its_request(request, status, tag):
+    """Covers RFC 3261 §8.2.6.2 and §21."""
+    response = response_to(request, status, to_tag=tag)
+    check_response(response)
+    assert parse_message(bytes(response)) == response
+    assert response.reason == REASONS[status]
+    for name in COPIED:
+        assert response.headers.values(name) == request.headers.values(name)
+    assert response.to.uri == request.to.uri and response.to.tag == (request.to.tag or tag)
+    assert response_to(request, status).to == request.to
+
+
+def test_extras_follow_and_reasons_can_be_said():
+    """Covers RFC 3261 §8.2.6.2."""
+    request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
+    response = response_to(
+        request,
+        299,
+        "Fine",
+        to_tag="9",
+        headers=[("Allow", "ACK")],
+        body=b"v=0",
+        content_type="application/sdp",
+    )
+    assert bytes(response) == (
+        b"SIP/2.0 299 Fine\r\nTo: sip:a@b;tag=9\r\nContent-Type: application/sdp\r\n"
+        b"Allow: ACK\r\nContent-Length: 3\r\n\r\nv=0"
+    )
+    assert response_to(request, 299).reason == ""
+    assert response_to(request, 100).headers["Timestamp"] == "54"
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "copied"),
+    [
+        ("INVITE", 180, True),
+        ("INVITE", 200, True),
+        ("SUBSCRIBE", 202, True),
+        ("INVITE", 100, False),
+        ("INVITE", 486, False),
+        ("BYE", 200, False),
+    ],
+)
+def test_the_route_is_recorded_where_a_dialog_begins(method, status, copied):
+    """Covers RFC 3261 §12.1.1."""
+    request = Request(method, Uri(host="a"), Headers([("Record-Route", "<sip:p;lr>")] * 2))
+    values = response_to(request, status).headers.values("Record-Route")
+    assert values == (("<sip:p;lr>",) * 2 if copied else ())
+
+
+@given(requests(), responses())
+def test_the_ack_of_a_failure_stays_on_its_hop(request, response):
+    """Covers RFC 3261 §17.1.1.3."""
+    response = response.replace(status=486)
+    ack = ack_for(request, response)
+    check_request(ack)
+    assert (ack.method, ack.uri, ack.body) == ("ACK", request.uri, b"")
+    assert ack.vias == (request.via,) and ack.cseq == (request.cseq.number, "ACK")
+    assert ack.from_ == request.from_ and ack.to == response.to
+    assert ack.call_id == request.call_id and ack.routes == request.routes
+
+
+@given(requests())
+def test_a_2xx_is_for_the_dialog_to_acknowledge(request):
+    """Covers RFC 3261 §17.1.1.3."""
+    for status in (180, 200):
+        with pytest.raises(LocalError):
+            ack_for(request, response_to(request, status))
+
+
+@given(requests())
+def test_a_cancel_is_the_request_again_without_its_burden(request):
+    """Covers RFC 3261 §9.1."""
+    cancel = cancel_for(request.replace(headers=request.headers.append("Require", "100rel")))
+    check_request(cancel)
+    assert (cancel.method, cancel.uri, cancel.body) == ("CANCEL", request.uri, b"")
+    assert cancel.vias == (request.via,) and cancel.cseq == (request.cseq.number, "CANCEL")
+    assert (cancel.from_, cancel.to, cancel.call_id) == (request.from_, request.to, request.call_id)
+    assert cancel.routes == request.routes and "Require" not in cancel.headers

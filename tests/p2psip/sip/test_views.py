@@ -1,0 +1,103 @@
+"""Typed views are lazy, kept, and refuse only what they show."""
+
+import pytest
+
+from p2psip.errors import RemoteError
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.sip.views import CSeq, seconds
+
+GOOD = Headers(
+    [
+        ("Via", "SIP/2.0/UDP one;branch=z9hG4bK1, SIP/2.0/TCP two"),
+        ("Via", "SIP/2.0/TLS three"),
+        ("Route", "<sip:p1;lr>, <sip:p2;lr>"),
+        ("Record-Route", "<sip:r1;lr>"),
+        ("From", "A <sip:a@x>;tag=1"),
+        ("To", "sip:b@y"),
+        ("Call-ID", "abc@x"),
+        ("CSeq", "007  \t INVITE"),
+        ("Contact", "*"),
+        ("Max-Forwards", "070"),
+        ("Content-Type", "Application/SDP ; charset=utf-8"),
+        ("Expires", "60"),
+    ]
+)
+
+
+def request(**changes):
+    """The good request with other headers; None takes one out."""
+    headers = GOOD
+    for name, value in changes.items():
+        name = name.replace("_", "-")
+        values = value if isinstance(value, tuple) else () if value is None else (value,)
+        headers = headers.with_(name, *values)
+    return Request("INVITE", Uri(host="x"), headers)
+
+
+def test_every_view():
+    """Covers RFC 3261 §20."""
+    r = request()
+    assert [via.host for via in r.vias] == ["one", "two", "three"] and r.via is r.vias[0]
+    assert [route.uri.host for route in r.routes] == ["p1", "p2"]
+    assert r.record_routes[0].uri.host == "r1"
+    assert (r.from_.tag, r.to.tag, r.call_id) == ("1", None, "abc@x")
+    assert r.cseq == (7, "INVITE") and str(r.cseq) == "7 INVITE"
+    assert r.contacts[0].is_star and r.max_forwards == 70 and r.expires == 60
+    assert r.content_type == "application/sdp"
+    assert r.from_ is r.from_ and r.cseq is r.cseq  # parsed once
+
+
+def test_what_is_absent():
+    """Covers RFC 4475 §3.4.1."""
+    r = Request("INVITE", Uri(host="x"))
+    assert (r.vias, r.contacts, r.routes, r.record_routes) == ((), (), (), ())
+    assert (r.max_forwards, r.expires, r.content_type) == (None, None, "")
+    for view in ("via", "from_", "to", "call_id", "cseq"):
+        with pytest.raises(RemoteError, match="Missing"):
+            getattr(r, view)
+
+
+@pytest.mark.parametrize(
+    ("view", "changes"),
+    [
+        ("via", {"Via": "SIP/2.0/UDP a;;"}),
+        ("from_", {"From": ("<sip:a@b>", "<sip:a@b>")}),
+        ("to", {"To": '"open <sip:a@b>'}),
+        ("call_id", {"Call_ID": "a b"}),
+        ("call_id", {"Call_ID": ""}),
+        ("call_id", {"Call_ID": ("a", "b")}),
+        ("cseq", {"CSeq": "36893488147419103232 REGISTER"}),
+        ("cseq", {"CSeq": "5"}),
+        ("cseq", {"CSeq": ""}),
+        ("cseq", {"CSeq": "5 A B"}),
+        ("cseq", {"CSeq": "-5 A"}),
+        ("contacts", {"Contact": "<sip:a@b>,"}),
+        ("routes", {"Route": "sip:a@b?c=d"}),
+        ("max_forwards", {"Max_Forwards": "300"}),
+        ("max_forwards", {"Max_Forwards": ("70", "5")}),
+        ("max_forwards", {"Max_Forwards": "x"}),
+    ],
+)
+def test_a_malformed_value_harms_its_own_view_alone(view, changes):
+    """Covers RFC 4475 §3.1.2.4 and §3.3.8."""
+    r = request(**changes)
+    with pytest.raises(RemoteError) as error:
+        getattr(r, view)
+    assert error.value.status == 400
+    others = {"via", "from_", "to", "call_id", "cseq", "contacts", "routes", "max_forwards"}
+    for other in others - {view}:
+        getattr(r, other)
+
+
+def test_cseq_is_read_and_written():
+    """Covers RFC 3261 §20.16."""
+    assert CSeq.parse(b"4711 INVITE") == CSeq(4711, "INVITE")
+    assert CSeq.parse(memoryview(b"4294967295 RE%47IST%45R")).method == "RE%47IST%45R"
+
+
+def test_a_malformed_interval_counts_as_an_hour():
+    """Covers RFC 3261 §10.2 and RFC 4475 §3.1.2.4."""
+    assert seconds("1" + "0" * 100) == seconds("soon") == seconds("") == 3600
+    assert request(Expires="-1").expires == 3600 and seconds("0") == 0
