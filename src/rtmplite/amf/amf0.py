@@ -71,12 +71,15 @@ def decode(data: bytes | memoryview) -> list[Value]:
     return values
 
 
-def decode_one(data: bytes | memoryview, offset: int = 0) -> tuple[Value, int]:
+def decode_one(
+    data: bytes | memoryview, offset: int = 0, seen: list[Value] | None = None
+) -> tuple[Value, int]:
     """Read the value at `offset` and tell where the next one starts: §2.1.
 
+    `seen` is the table of references (§2.9), to be passed along where several values share one.
     Raises RemoteError as `decode` does.
     """
-    reader = _Reader(data, offset)
+    reader = _Reader(data, offset, seen)
     return reader.value(), reader.at
 
 
@@ -94,11 +97,13 @@ def encode(*values: Value) -> bytes:
 class _Reader:
     """One pass over `data`, with the table that references point into."""
 
-    def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
+    def __init__(
+        self, data: bytes | memoryview, at: int = 0, seen: list[Value] | None = None
+    ) -> None:
         self.data = bytes(data)
         self.at = at
         self.depth = 0
-        self.seen: list[Value] = []
+        self.seen = [] if seen is None else seen
 
     def value(self) -> Value:
         marker = self.u8()

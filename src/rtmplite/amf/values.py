@@ -64,6 +64,9 @@ class TypedObject(dict[str, "Value"]):
             and super().__eq__(other)
         )
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     __hash__ = None
 
     def __repr__(self) -> str:

@@ -1,0 +1,256 @@
+"""AMF0 means the same to us as to Flash, and no bytes can make it do anything else."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import (
+    UNDEFINED,
+    UNSUPPORTED,
+    Date,
+    EcmaArray,
+    TypedObject,
+    Xml,
+)
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.strategies import amf
+
+SAME = "same object as the first element"
+CORPUS = Path(os.environ.get("TEST_CORPUS") or Path(__file__).parents[4] / "shared/corpus")
+
+
+def amf3(line):
+    """Whether a line of the .sol manifest is of the other version, by the line or by the file."""
+    if "file" not in line:
+        return False
+    raw = (CORPUS / "amf/sol" / line["file"]).read_bytes()
+    return raw[18 + int.from_bytes(raw[16:18], "big") + 3] == 3
+
+
+def manifest(name, key):
+    """The lines of a manifest, or one line that the `corpus` fixture will explain."""
+    path = CORPUS / name
+    return json.loads(path.read_text())[key] if path.is_file() else [{}]
+
+
+@given(amf.values())
+def test_what_is_written_reads_back(value):
+    """Covers AMF0 §2.1 [markers], AMF0 §2.2 [number-is-double], AMF0 §2.5 [object-layout].
+
+    And AMF0 §2.10 [ecma-array-layout], §2.12 [strict-array-layout], §2.18 [typed-object-layout],
+    §2.11 [object-end].
+    """
+    (back,) = amf0.decode(amf0.encode(value))
+    assert amf.alike(back, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (1.0, "00 3ff0000000000000"),
+        (-4, "00 c010000000000000"),
+        (True, "01 01"),
+        (False, "01 00"),
+        ("å", "02 0002 c3a5"),
+        ({"a": None}, "03 0001 61 05 0000 09"),
+        (None, "05"),
+        (UNDEFINED, "06"),
+        (EcmaArray(a=None), "08 00000001 0001 61 05 0000 09"),
+        ([None, UNDEFINED], "0a 00000002 05 06"),
+        (Date(1.0, -60), "0b 3ff0000000000000 ffc4"),
+        ("a" * 65536, "0c 00010000" + "61" * 65536),
+        (UNSUPPORTED, "0d"),
+        (Xml("<a/>"), "0f 00000004 3c612f3e"),
+        (TypedObject("P", {"a": None}), "10 0001 50 0001 61 05 0000 09"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_every_type_looks_like_this(value, encoded):
+    """Covers AMF0 §2.1 [markers], AMF0 §1.3.1 [utf8], AMF0 §2.3 [boolean-nonzero].
+
+    And AMF0 §2.4 [string-u16] [long-when-over-64k], §2.7 [null-is-a-marker],
+    §2.8 [undefined-is-a-marker], §2.13 [date-layout], §2.14 [long-string-u32],
+    §2.15 [unsupported-is-a-marker], §2.17 [xml-is-long-string], and of the containers
+    §2.5 [object-layout], §2.10 [ecma-array-layout], §2.12 [strict-array-layout],
+    §2.18 [typed-object-layout], §2.11 [object-end].
+    """
+    raw = bytes.fromhex(encoded)
+    assert amf0.encode(value) == raw
+    back, end = amf0.decode_one(b"..." + raw + b"...", 3)
+    assert end == 3 + len(raw)
+    assert amf.alike(back, float(value) if type(value) is int else value)
+
+
+@given(amf.unusual())
+def test_another_way_to_say_it_means_the_same(pair):
+    """Covers AMF0 §2.14 [long-string-u32], AMF0 §2.3 [boolean-nonzero], AMF0 §2.9 [reference-u16].
+
+    And AMF0 §2.10 [ecma-array-layout], whose count is a hint (FLV 10.1 §E.4.4.4).
+    """
+    raw, value = pair
+    (back,) = amf0.decode(raw)
+    assert amf.alike(back, value)
+
+
+def test_the_same_thing_is_written_once():
+    """Covers AMF0 §2.9 [repeat-by-reference] [reference-u16] [reference-from-0]."""
+    inner = {"a": 1.0}
+    raw = amf0.encode([inner, inner])
+    assert raw.endswith(bytes.fromhex("07 0001"))
+    ((one, other),) = amf0.decode(raw)
+    assert one == inner and one is other
+    assert amf0.decode(amf0.encode(inner, inner)) == [inner, inner]
+
+
+def test_a_thing_may_contain_itself():
+    """Covers AMF0 §2.9 [repeat-by-reference] [reference-from-0]."""
+    loop = {"a": 1.0}
+    loop["self"] = loop
+    (back,) = amf0.decode(amf0.encode(loop))
+    assert back["self"] is back and back["a"] == 1.0
+
+
+@pytest.mark.parametrize("text", [b"caf\xe9", b"\xed\xa0\x80", b"\xff"])
+def test_bad_utf8_is_replaced(text):
+    """Covers AMF0 §1.3.1 [utf8]."""
+    (back,) = amf0.decode(b"\x02" + len(text).to_bytes(2, "big") + text)
+    assert "\ufffd" in back
+
+
+@pytest.mark.parametrize(
+    ("raw", "complaint"),
+    [
+        ("04", "movie clips"),
+        ("0e", "record sets"),
+        ("09", "never began"),
+        ("11 01", "AMF3"),
+        ("12", "no marker"),
+        ("ff", "no marker"),
+        ("00 3ff0", "bytes more"),
+        ("01", "bytes more"),
+        ("02 0005 61", "bytes more"),
+        ("0c ffffffff 61", "bytes more"),
+        ("03 0001 61", "bytes more"),
+        ("03 0001 61 05", "bytes more"),
+        ("03 0000", "bytes more"),
+        ("07 0000", "reference"),
+        ("0a ffffffff 05", "array of 4294967295"),
+        ("0a 00000001 07 0001", "reference"),
+        ("0a 00000001" * 65 + "05", "deep"),
+        ("0a 00010001" + "03 0000 09" * 65537, "objects"),
+    ],
+    ids=lambda text: text[:14],
+)
+def test_what_no_writer_may_send_is_refused(raw, complaint):
+    """Covers AMF0 §2.6 [movieclip-reserved], AMF0 §2.16 [recordset-reserved].
+
+    And AMF0 §2.11 [object-end-only-there], §3.1 [avmplus-refused], §2.9 [reference-u16].
+    """
+    with pytest.raises(RemoteError, match=complaint):
+        amf0.decode(bytes.fromhex(raw))
+
+
+@pytest.mark.parametrize("value", [b"bytes", {"a" * 65536: 1}, TypedObject("a" * 65536), object()])
+def test_what_amf0_cannot_say_is_our_bug(value):
+    """Covers AMF0 §2.1."""
+    with pytest.raises(LocalError):
+        amf0.encode(value)
+
+
+def test_depth_is_limited_on_the_way_out_too():
+    """Covers AMF0 §2.9."""
+    value = []
+    for _ in range(amf0.MAX_DEPTH - 1):
+        value = [value]
+    assert amf0.decode(amf0.encode(value)) == [value]
+    with pytest.raises(LocalError):
+        amf0.encode([value])
+
+
+@given(mutations(amf.encoded() | amf.unusual().map(lambda pair: pair[0])) | st.binary())
+def test_nothing_else_ever_happens(raw):
+    """Covers AMF0 §2."""
+    reached = 0
+    with suppress(RemoteError):
+        for _ in range(1000):
+            _, reached = amf0.decode_one(raw, reached)
+    event("passed the first value" if reached else "failed in the first value")
+    assert peak(lambda: _swallow(raw)) <= 32 * len(raw) + 65536
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["05", "06", "0000000000000000 00", "03 0000 09", "0a00000000", "03 0000 05 0000 09"],
+)
+def test_memory_follows_the_input(raw):
+    """Covers AMF0 §2."""
+    many = bytes.fromhex(raw) * 20000
+    assert peak(lambda: _swallow(many)) <= 32 * len(many) + 65536
+
+
+def _swallow(raw):
+    with suppress(RemoteError):
+        amf0.decode(raw)
+
+
+def neutral(value):
+    """What the corpus's neutral notation says, as our values."""
+    match value:
+        case list(items):
+            return [neutral(items[0] if item == {"@": SAME} else item) for item in items]
+        case {"@": "undefined"}:
+            return UNDEFINED
+        case {"@": "ecma"}:
+            return EcmaArray({k: neutral(v) for k, v in value.items() if k != "@"})
+        case {"@": "date"}:
+            return Date(value["ms"], value["tz"])
+        case {"@": "xml"}:
+            return Xml(value["text"])
+        case {"@": str(text)}:  # "long string, 65537 times the letter a"
+            count, _, letter = text.removeprefix("long string, ").partition(" times the letter ")
+            return int(count) * letter
+        case dict():
+            return {k: neutral(v) for k, v in value.items()}
+        case _:
+            return value
+
+
+@pytest.mark.parametrize(
+    "line", manifest("amf/vectors_amf0.json", "vectors"), ids=lambda line: line.get("hex", "")[:20]
+)
+def test_vectors(corpus, line):
+    """Covers AMF0 §2.1 [markers]."""
+    raw = bytes.fromhex(line["hex"])
+    (back,) = amf0.decode(raw)
+    assert amf.alike(back, neutral(line["value"]))
+    assert amf0.encode(back) == raw
+
+
+@pytest.mark.parametrize(
+    "line",
+    [each for each in manifest("amf/sol/manifest.json", "files") if not amf3(each)],
+    ids=lambda line: line.get("file", ""),
+)
+def test_stored_objects(corpus, line):
+    """Covers AMF0 §2.11 [object-end]."""
+    raw = (corpus / "amf/sol" / line["file"]).read_bytes()
+    at = 18 + int.from_bytes(raw[16:18], "big") + 4
+    found, seen = [], []
+    while at < len(raw):
+        length = int.from_bytes(raw[at : at + 2], "big")
+        name = raw[at + 2 : at + 2 + length].decode()
+        value, at = amf0.decode_one(raw, at + 2 + length, seen)
+        assert raw[at] == 0
+        at += 1
+        found.append(name)
+        assert amf.alike(amf0.decode(amf0.encode(value))[0], value)
+    if "decoded" in line:
+        decoded = json.loads((corpus / "amf/sol" / line["decoded"]).read_text())
+        assert found == [element["name"] for element in decoded["body"]]

@@ -1,0 +1,26 @@
+"""The values that Python has no word for keep apart what AMF keeps apart."""
+
+from rtmplite.amf.values import UNDEFINED, UNSUPPORTED, Date, EcmaArray, TypedObject, Xml
+
+
+def test_they_say_what_they_are():
+    assert repr([UNDEFINED, UNSUPPORTED]) == "[UNDEFINED, UNSUPPORTED]"
+    assert repr(EcmaArray(a=1)) == "EcmaArray({'a': 1})"
+    assert repr(TypedObject("Point", {"x": 1})) == "TypedObject('Point', {'x': 1})"
+
+
+def test_nothing_is_false():
+    assert not UNDEFINED and not UNSUPPORTED
+    assert UNDEFINED != UNSUPPORTED and UNDEFINED is not None
+
+
+def test_a_class_name_is_part_of_an_object():
+    point = TypedObject("Point", {"x": 1})
+    assert point == TypedObject("Point", {"x": 1})
+    assert point != TypedObject("Vector", {"x": 1}) and point != {"x": 1}
+
+
+def test_a_date_has_no_zone_unless_given():
+    """Covers AMF0 §2.13 [date-zone-empty]."""
+    assert Date(0.0) == Date(0.0, 0)
+    assert Xml("<a/>").text == "<a/>"
