@@ -85,7 +85,7 @@ class Tracer:
             self.stop()
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps its plugins in sets
 class Recorder:
     """Collects the evidence of one session and saves it at the end."""
 

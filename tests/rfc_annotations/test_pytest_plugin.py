@@ -98,6 +98,9 @@ def session(repo):
     repo.write("src/tea/pot.py", POT)
     repo.write("tests/test_pot.py", TESTS)
     repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    repo.write("tests/conftest.py", "")
+    repo.write("tests/more/conftest.py", "")
+    repo.write("tests/more/test_more.py", "def test_more():\n    pass\n")
     repo.update()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["-p", "rfc_annotations.pytest_plugin", "--annotations", "evidence.json"]
@@ -125,6 +128,7 @@ def test_outcomes_and_lines_are_taken_down_test_by_test(session):
         "test_broken": ("failed", []),
         "test_skipped": ("skipped", []),
         "TestMachine::runTest": ("passed", [table]),
+        "test_more": ("passed", []),
     }
     problems = session.problems(evidence=session.root / "evidence.json")
     assert problems == [
