@@ -12,9 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from p2psip.core.call import Call
+from p2psip.core.keyring import Login
+from p2psip.core.owner import CallOwner
 from p2psip.core.stack import ServerHandle
-from p2psip.core.ua import Call, CallOwner, UserAgent
-
+from p2psip.core.ua import UserAgent
+from p2psip.core.uas import IncomingCall
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import Session
 from p2psip.sip.address import Address
@@ -91,6 +94,7 @@ class AudioCall(CallOwner):
     def __init__(self, user: CallUser, facilities: CallFacilities) -> None:
         self.user, self._facilities = user, facilities
         self.call: Call | None = None
+        self._ringing: IncomingCall | None = None
         self.names: Sequence[str] = ()
         self._leg: Leg | None = None
         self._endpoint: Endpoint | None = None
@@ -111,7 +115,7 @@ class AudioCall(CallOwner):
         now: float,
         *,
         unnamed: bool = False,
-        credentials: object = None,
+        credentials: Login | None = None,
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
@@ -132,7 +136,7 @@ class AudioCall(CallOwner):
             bytes(self._offer),
             self,
             now,
-            credentials=credentials,  # type: ignore[arg-type]
+            credentials=credentials,
         )
         self._log("call-start", direction="out", caller=str(from_.uri), callee=str(to.uri))
 
@@ -144,7 +148,7 @@ class AudioCall(CallOwner):
         RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
         """
         request = server.request
-        self.call = self._facilities.agent.incoming(server, contact, self, now)
+        self.call = self._ringing = self._facilities.agent.incoming(server, contact, self, now)
         self._facilities.calls.add(self)
         self._log(
             "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
@@ -160,8 +164,8 @@ class AudioCall(CallOwner):
 
     def ring(self, now: float) -> None:
         """Send 180: RFC 3261 §13.3.1.1."""
-        if self.call is not None:
-            self.call.ring(now)
+        if self._ringing is not None:
+            self._ringing.ring(now)
 
     def answer(self, names: Sequence[str], now: float) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
@@ -169,7 +173,7 @@ class AudioCall(CallOwner):
         An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
         none is in common; the INVITE is then still to be refused.
         """
-        call, endpoint = self.call, self._endpoint
+        call, endpoint = self._ringing, self._endpoint
         if call is None or endpoint is None:
             return
         self.names = names
@@ -183,11 +187,16 @@ class AudioCall(CallOwner):
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user is not told: it knows."""
-        if self.call is not None and not self._over:
-            self.call.reject(status, reason, now)
+        if self._ringing is not None and not self._over:
+            self._ringing.reject(status, reason, now)
             self._end(now, f"{status} {reason}")
 
     # -- either way ---------------------------------------------------------------------
+
+    @property
+    def plan(self) -> AudioPlan | None:
+        """What the last answer settled: RFC 3264 §7."""
+        return self._leg.plan if self._leg is not None else None
 
     def hang_up(self, now: float, reason: str = "local") -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.

@@ -44,7 +44,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class Account:
     """What `connect` said: the identity, and how to prove it.
 
     Own design: `user` is the authentication user (the identity's own when not given);
@@ -64,7 +64,7 @@ class Login:
 
     def __repr__(self) -> str:
         """Own design: a password never reaches a log or a traceback."""
-        return f"Login({self.identity})"
+        return f"Account({self.identity})"
 
 
 class Line:
@@ -74,11 +74,15 @@ class Line:
     """
 
     def __init__(
-        self, connection: ServerConnection, login: Login, home: "SipApplication", remote: LiveStream
+        self,
+        connection: ServerConnection,
+        account: Account,
+        home: "SipApplication",
+        remote: LiveStream,
     ) -> None:
-        self.connection, self.login, self._home = connection, login, home
+        self.connection, self.account, self._home = connection, account, home
         self.log_id = connection.id
-        self.contact = home.contact_for(login.identity, connection.id)
+        self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
         self.remote = remote
         self.registration: Registration | None = None
@@ -93,8 +97,11 @@ class Line:
 
         RFC 3261 §10.2: nothing is answered before the registrar has.
         """
-        if not self.login.password:
-            self.connection.accept(now)
+        if not self.account.password:
+            if self._home.may_claim(self.connection, self.account.identity):
+                self.connection.accept(now)
+            else:
+                self.connection.reject("403 Forbidden: this identity needs a password", now)
             return
         self.registration = self._home.register(self, now)
 
@@ -112,7 +119,7 @@ class Line:
             self._call.hang_up(now, "client gone")
             self._call = None
         if self.registration is not None:
-            self.registration.close(now)
+            self._home.unregister(self.registration, now)
             self.registration = None
         self.remote.end(now)
 
@@ -136,19 +143,19 @@ class Line:
             return
         self._named, names = self._names(args[1:])
         if not self._named:
-            names = sdp_map.default_names(self.login.narrowband)
+            names = sdp_map.default_names(self.account.narrowband)
         call = AudioCall(self, self._home.facilities)
         self._call, self.state = call, State.INVITING
         try:
             to = self._destination(args[0] if args else None)
             call.dial(
                 to,
-                self.login.address,
+                self.account.address,
                 self.contact,
                 names,
                 now,
                 unnamed=not self._named,
-                credentials=self._home.credentials(self.login),
+                credentials=self._home.credentials(self.account),
             )
         except RemoteError as error:
             self.on_call_failed(error.status, error.reason, now)
@@ -160,7 +167,7 @@ class Line:
             return
         self._named, names = self._names(args)
         if not self._named:
-            names = sdp_map.speex_names(self.login.narrowband)
+            names = sdp_map.speex_names(self.account.narrowband)
         try:
             call.answer(names, now)
         except RemoteError as error:

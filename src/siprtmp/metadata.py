@@ -4,7 +4,7 @@ Implements FLV 10.1 §E.5: without onMetaData, players wait for a picture that n
 """
 
 from rtmplite.amf import amf0
-from rtmplite.amf.values import EcmaArray
+from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.streams import LiveStream
 from siprtmp.call import AudioCall
 from siprtmp.translate.codecs import AudioCodec
@@ -14,7 +14,7 @@ DATA: int = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 def on_metadata(codec: AudioCodec) -> bytes:
     """The body of an onMetaData message for audio alone: FLV 10.1 §E.5."""
-    values = {
+    values: dict[str, Value] = {
         "hasAudio": True,
         "hasVideo": False,
         "audiocodecid": float(codec.sound_format),

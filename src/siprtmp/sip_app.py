@@ -1,4 +1,4 @@
-"""The RTMP application `sip`: logins, lines, and which line an INVITE is for.
+"""The RTMP application `sip`: accounts, lines, and which line an INVITE is for.
 
 Own design: the original siprtmp's API, from `connect` on; `line` has the rest.
 """
@@ -6,7 +6,7 @@ Own design: the original siprtmp's API, from `connect` on; `line` has the rest.
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from p2psip.core.credentials import PasswordCredentials
+from p2psip.core.keyring import Login
 from p2psip.core.registration import Registration
 from p2psip.core.stack import ServerHandle
 from p2psip.errors import RemoteError
@@ -18,7 +18,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
 from siprtmp.call import AudioCall, CallFacilities
-from siprtmp.line import Line, Login
+from siprtmp.line import Account, Line
 from siprtmp.metadata import announce
 
 APP: Final = "sip"
@@ -34,16 +34,22 @@ class SipHome(Protocol):
         """A Contact that leads back here: RFC 3261 §8.1.1.8."""
 
     def register(
-        self, aor: Uri, contact: Uri, credentials: PasswordCredentials, owner: Line, now: float
+        self, aor: Uri, contact: Uri, credentials: Login, owner: Line, now: float
     ) -> Registration:
         """Start registering `aor`: RFC 3261 §10.2."""
+
+    def unregister(self, registration: Registration, now: float) -> None:
+        """Take a registration back: RFC 3261 §10.2.2."""
+
+    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+        """Whether a client without a password may be `identity`.  Own design."""
 
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
 
 class SipApplication:
-    """All lines of all rich clients.  Own design: `replace` says which of two logins stays."""
+    """All lines of all rich clients.  Own design: `replace` says which of two accounts stays."""
 
     def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
         self._home, self._keep_first = home, keep_first
@@ -61,7 +67,7 @@ class SipApplication:
     # -- Application --------------------------------------------------------------------
 
     def on_connect(self, connection: ServerConnection, now: float) -> None:
-        """Read the identity and the login; register when there is a password.
+        """Read the identity and the account; register when there is a password.
 
         RTMP 1.0 §7.2.1.1.  A stock tool whose URL was split before the identity has none
         yet, and is let in; it can only name one by publishing or playing.
@@ -70,11 +76,11 @@ class SipApplication:
             connection.accept(now)
             return
         try:
-            login = read_login(connection.instance, connection.connect_args)
+            account = read_account(connection.instance, connection.connect_args)
         except RemoteError as error:
             connection.reject(f"{error.status} {error.reason}", now)
             return
-        self._log_in(connection, login, now)
+        self._log_in(connection, account, now)
 
     def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
         """Hand a call to the line: RTMP 1.0 §7.2.1.2."""
@@ -108,8 +114,8 @@ class SipApplication:
         """The line dies with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
-            if self._lines.get(_key(line.login.identity)) is line:
-                del self._lines[_key(line.login.identity)]
+            if self._lines.get(_key(line.account.identity)) is line:
+                del self._lines[_key(line.account.identity)]
             line.close(now)
 
     # -- what lines ask -----------------------------------------------------------------
@@ -120,13 +126,21 @@ class SipApplication:
 
     def register(self, line: Line, now: float) -> Registration:
         """Register the line's identity: RFC 3261 §10.2."""
-        credentials = self.credentials(line.login)
+        credentials = self.credentials(line.account)
         assert credentials is not None
-        return self._home.register(line.login.identity, line.contact, credentials, line, now)
+        return self._home.register(line.account.identity, line.contact, credentials, line, now)
 
-    def credentials(self, login: Login) -> PasswordCredentials | None:
+    def credentials(self, account: Account) -> Login | None:
         """What a challenge is answered with: RFC 7616 §3.4; None without a password."""
-        return PasswordCredentials(login.user, login.password) if login.password else None
+        return Login(account.user, account.password) if account.password else None
+
+    def unregister(self, registration: Registration, now: float) -> None:
+        """Take a line's registration back: RFC 3261 §10.2.2."""
+        self._home.unregister(registration, now)
+
+    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+        """Whether a client without a password may be `identity`.  Own design."""
+        return self._home.may_claim(connection, identity)
 
     def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
         """Begin `remote` with its metadata: FLV 10.1 §E.5."""
@@ -153,21 +167,21 @@ class SipApplication:
         if exact is not None or not self._home.is_local_domain(uri):
             return exact
         for line in self._lines.values():  # another name of ours: localhost and 127.0.0.1
-            identity = line.login.identity
+            identity = line.account.identity
             if identity.user == uri.user and self._home.is_local_domain(identity):
                 return line
         return None
 
     # -- inside -------------------------------------------------------------------------
 
-    def _log_in(self, connection: ServerConnection, login: Login, now: float) -> Line | None:
-        key = _key(login.identity)
+    def _log_in(self, connection: ServerConnection, account: Account, now: float) -> Line | None:
+        key = _key(account.identity)
         first = self._lines.get(key)
         if first is not None and self._keep_first:
             connection.reject("Already logged in.", now)
             return None
         remote = connection.registry.open(APP, connection.id)
-        line = connection.data = Line(connection, login, self, remote)
+        line = connection.data = Line(connection, account, self, remote)
         self._lines[key] = line
         if first is not None:
             first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
@@ -183,14 +197,14 @@ class SipApplication:
             return connection.data
         identity, _, _ = stream.path.partition("/")
         try:
-            login = read_login(identity, connection.connect_args)
+            account = read_account(identity, connection.connect_args)
         except RemoteError:
             return None
-        return self._log_in(connection, login, now)
+        return self._log_in(connection, account, now)
 
 
-def read_login(instance: str, args: tuple[Value, ...]) -> Login:
-    """Read `USER@DOMAIN` and the optional arguments: login, password, display name, rate.
+def read_account(instance: str, args: tuple[Value, ...]) -> Account:
+    """Read `USER@DOMAIN` and the optional arguments: account, password, display name, rate.
 
     Own design: the original's order.  Raises RemoteError(400) for what is not an identity.
     """
@@ -202,7 +216,7 @@ def read_login(instance: str, args: tuple[Value, ...]) -> Login:
         raise RemoteError(f"Not an identity: {instance}")
     texts = [arg if isinstance(arg, str) else "" for arg in args[:4]] + [""] * 4
     auth_user, password, display, rate = texts[:4]
-    return Login(uri, auth_user or uri.user, password, display, rate == "narrowband")
+    return Account(uri, auth_user or uri.user, password, display, rate == "narrowband")
 
 
 def _key(uri: Uri) -> tuple[str, str, int | None]:

@@ -6,6 +6,7 @@ this process by the same machinery as everybody else (RFC 3261 §18).
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from p2psip.sip.uri import Uri
@@ -37,9 +38,11 @@ class Outbox:
     def __init__(self) -> None:
         self.orders: list[Order] = []
         self.local: deque[tuple[bytes, Flow]] = deque()
+        self.on_first: Callable[[], None] | None = None
 
     def send(self, data: bytes, flow: Flow) -> None:
         """Post one message, home or abroad (own design)."""
+        self._note()
         if flow.transport == LOCAL:
             self.local.append((data, flow))
         else:
@@ -47,9 +50,15 @@ class Outbox:
 
     def locate(self, token: int, uri: Uri) -> None:
         """Ask for the servers of `uri` (RFC 3263 §4)."""
+        self._note()
         self.orders.append(Locate(token, uri))
 
     def take(self) -> list[Order]:
         """Hand over the orders (own design)."""
         orders, self.orders = self.orders, []
         return orders
+
+    def _note(self) -> None:
+        """Tell the edge that it has something to do, once until it has done it."""
+        if self.on_first is not None and not self.orders and not self.local:
+            self.on_first()

@@ -153,6 +153,13 @@ class Stack:
         self._deliver_local(self._now)
         return self._outbox.take()
 
+    def notify(self, on_first: Callable[[], None]) -> None:
+        """Have `on_first` called when orders begin to wait, so that the edge need not ask.
+
+        Own design: calls are hung up for reasons that no message or timer of ours told.
+        """
+        self._outbox.on_first = on_first
+
     # From the layers above
 
     def request(

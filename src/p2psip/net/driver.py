@@ -75,6 +75,7 @@ class SipDriver:
         self._timer: Any = get_hub().loop.timer(0.0)
         self._armed: float | None = None
         self._busy = self._closed = False
+        stack.notify(self._schedule)
 
     @property
     def connections(self) -> int:
@@ -102,6 +103,11 @@ class SipDriver:
             self._set_timer()
         finally:
             self._busy = False
+
+    def _schedule(self) -> None:
+        """See to orders at the end of this turn of the loop, if nobody does before."""
+        if not self._busy:
+            get_hub().loop.run_callback(self.wake)
 
     def close(self) -> None:
         """Close the sockets.  Own design."""

@@ -36,7 +36,8 @@ class ServerStream:
 
     `name` is what the client called it, `path` the same seen from the application's name on:
     both ways to split a URL give the same `path` (see `ServerConnection.instance`); `query` is
-    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.
+    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  An application that
+    answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer.
     """
 
     def __init__(self, connection: "ServerConnection", stream_id: int) -> None:
@@ -46,6 +47,7 @@ class ServerStream:
         self._reset = True
         self._sink: Sink | None = None
         self._player: Player | None = None
+        self.on_withdrawn: Callable[[float], None] | None = None
 
     def on_media(self, message: Message, now: float) -> None:
         """Pass on what is published here; drop it in any other state: §7.2.2.6."""
@@ -130,11 +132,14 @@ class ServerStream:
     def stop(self, now: float) -> None:
         """Neither publish nor play any more; nothing is said: §7.2.2.3."""
         sink, player = self._sink, self._player
+        withdrawn = self.state is State.WANTS_TO_PUBLISH
         self.state, self._sink, self._player = State.IDLE, None, None
         if player is not None:
             player.leave(now)
         if sink is not None:
             sink.end(now)
+        if withdrawn and self.on_withdrawn is not None:
+            self.on_withdrawn(now)
 
     def unpublish(self, now: float) -> None:
         """Stop publishing and say so; librtmp sends FCUnpublish for it.  Own design."""

@@ -5,6 +5,7 @@ what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that i
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -21,6 +22,7 @@ from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.streams import Registry
 
 DEFAULT_LIMITS: Final = Limits()
+HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
 
 # What Flash Media Server 3.5 said.  Flash Player enables some features by version only, and
 # ffmpeg and rtmpdump print it.
@@ -68,6 +70,7 @@ class ServerConnection(Connection):
         self._application: Application | None = None
         self._connect_id = 1.0
         self._next_call = 2.0
+        self._patience: Limits | None = None  # the limits to go back to after `hold_on`
 
     @property
     def application(self) -> Application:
@@ -122,6 +125,18 @@ class ServerConnection(Connection):
         """Answer a call of the client that failed: RTMP 1.0 §7.2.1.2."""
         if transaction_id:
             self.send_command(error(transaction_id, reason))
+
+    def hold_on(self, now: float) -> None:
+        """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
+
+        Own design: librtmp and GStreamer give up a server that says nothing for some seconds.
+        """
+        self._patience = self._patience or self.limits
+        self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
+
+    def held_on(self, now: float) -> None:
+        """Undo `hold_on`.  Own design."""
+        self.limits, self._patience = self._patience or self.limits, None
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
         """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.

@@ -1,0 +1,120 @@
+"""`python -m siprtmp`: the command line.
+
+Own design: the first word chooses a command, and `serve` is meant when it is missing.  A
+mistake of the operator's is one line on standard error and exit code 2.
+"""
+
+import getpass
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent.event import Event
+
+from p2psip.sip.auth import ha1
+from siprtmp import __version__, config, logs
+from siprtmp.gateway import Gateway
+from siprtmp.numbers import format_host_port
+
+FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
+
+USAGE: Final = """\
+python -m siprtmp [serve] [OPTIONS]      join RTMP streams and SIP calls; see --help
+python -m siprtmp demo [OPTIONS]         place a call through a gateway, with a verdict
+python -m siprtmp check-config FILE      say whether a configuration file is good
+python -m siprtmp users USER REALM       ask for a password, print lines for the --users file
+python -m siprtmp --version
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit code.  Own design."""
+    if arguments and arguments[0] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        return 0
+    if arguments and arguments[0] == "--version":
+        print(f"siprtmp {__version__}")
+        return 0
+    name, rest = "serve", list(arguments)
+    if rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+    command = _COMMANDS.get(name)
+    if command is None:
+        print(f"siprtmp: no such command: {name}; try --help", file=sys.stderr)
+        return 2
+    try:
+        return command(rest)
+    except config.ConfigError as error:
+        print(f"siprtmp: {error}", file=sys.stderr)
+        return 2
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Run the gateway until SIGTERM or SIGINT.  Own design."""
+    settings = config.load(arguments)
+    logs.configure(settings.log_level, settings.log_format)
+    gateway = Gateway(settings)
+    done = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, done.set)
+    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.event("status", **gateway.status()))
+    gateway.start()
+    listening = " ".join(
+        f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
+    )
+    print(f"ready {listening}", flush=True)
+    done.wait()
+    gateway.stop_calls()
+    gevent.sleep(FAREWELL_SECONDS)
+    gateway.stop()
+    return 0
+
+
+def demo(arguments: Sequence[str]) -> int:
+    """Place a call through a gateway of its own, and judge it.  Own design."""
+    from siprtmp.demo import run
+
+    return run(arguments)
+
+
+def check_config(arguments: Sequence[str]) -> int:
+    """Read a configuration file as `serve` would.  Own design."""
+    if len(arguments) != 1:
+        raise config.ConfigError("check-config takes one FILE")
+    config.check(config.load_file(Path(arguments[0])))
+    print(f"{arguments[0]}: good")
+    return 0
+
+
+def users(arguments: Sequence[str]) -> int:
+    """Print the lines of a user for the --users file; RFC 7616 §3.4.2 makes the hashes.
+
+    The password is asked for, or read from standard input when that is no terminal.
+    """
+    if len(arguments) != 2 or any(":" in argument for argument in arguments):
+        raise config.ConfigError("users takes USER and REALM, neither with a colon")
+    user, realm = arguments
+    if sys.stdin.isatty():
+        password = getpass.getpass(f"Password of {user} in {realm}: ")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    if not password:
+        raise config.ConfigError("an empty password is no password")
+    for algorithm in ("SHA-256", "MD5"):
+        print(f"{user}:{realm}:{ha1(user, realm, password, algorithm)}")
+    return 0
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
+    "serve": serve,
+    "demo": demo,
+    "check-config": check_config,
+    "users": users,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""One timer for one machine, set anew as seldom as possible.
+
+Own design: a call's deadline moves with every packet.  The timer is only touched when the
+deadline comes nearer than it is set for; when it fires too early, it is simply set again.
+"""
+
+import logging
+from typing import Any, Final, Protocol
+
+from gevent import get_hub
+
+from p2psip.net.clock import monotonic
+
+log: Final = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """Anything with a deadline.  Own design: the house's machines all are."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, in `monotonic` seconds; None for never."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+
+class Alarm:
+    """Wakes one machine.  Own design: see the module."""
+
+    __slots__ = ("_at", "_cancelled", "_machine", "_timer")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._at: float | None = None
+        self._cancelled = False
+        self._timer: Any = get_hub().loop.timer(0.0)
+
+    def set(self) -> None:
+        """The machine's deadline may have come nearer.  Own design."""
+        due = self._machine.deadline
+        if due is None or self._cancelled or (self._at is not None and self._at <= due):
+            return
+        self._timer.stop()
+        self._at = due
+        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
+        self._timer.start(self._fire)
+
+    def cancel(self) -> None:
+        """The machine is gone.  Own design."""
+        self._cancelled = True
+        self._timer.stop()
+        self._timer.close()
+
+    def _fire(self) -> None:
+        self._at = None
+        try:
+            self._machine.tick(monotonic())
+        except Exception:
+            log.exception("tick of %s", type(self._machine).__name__)
+        self.set()

@@ -1,0 +1,332 @@
+"""The gateway process: both worlds on one event loop.
+
+Own design: sockets are opened first, so that machines know their addresses; then the SIP
+stack, the RTMP applications and the wires between them are built, and only then does
+anything listen.  Everything runs in the hub; no greenlet belongs to a call.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from p2psip.net.locator import Locations
+
+from p2psip.core.domains import Domains
+from p2psip.core.endpoint import Acceptor, Endpoint
+from p2psip.core.keyring import Login
+from p2psip.core.proxy import Proxy
+from p2psip.core.registrar import Registrar
+from p2psip.core.registration import Registration, RegistrationOwner, Registrations
+from p2psip.core.stack import Stack
+from p2psip.core.ua import UserAgent
+from p2psip.core.users import UserStore
+from p2psip.core.verifier import Verifier
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.media import MediaPort, PortPool
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import Registry
+from siprtmp import __version__
+from siprtmp.admission import Admission
+from siprtmp.alarm import Alarm
+from siprtmp.call import AudioCall, CallFacilities
+from siprtmp.call_app import CallApplication
+from siprtmp.config import ConfigError, Settings
+from siprtmp.leg import Leg
+from siprtmp.logs import Log
+from siprtmp.sip_app import LINE_PARAM, SipApplication
+from siprtmp.status import StatusServer
+
+USER_AGENT = f"siprtmp/{__version__}"
+
+
+class Gateway:
+    """Everything one process serves.  Own design.
+
+    `start` opens the listeners; `stop` ends calls and connections properly.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.log = settings, Log("siprtmp")
+        self.registry = Registry()
+        self.users = _load_users(settings)
+        self.admission = Admission(settings, self.users)
+        self._rtmp: RtmpServer | None = None
+        self._http: StatusServer | None = None
+        self._applications: dict[str, Application] = {"live": LiveApplication()}
+        self.sip: SipSide | None = None
+
+    def start(self) -> None:
+        """Open what the settings ask for.  Raises OSError for an address that can't be had.
+
+        Own design.
+        """
+        settings = self.settings
+        if settings.sip is not None:
+            with _naming("--sip", settings.sip):
+                self.sip = SipSide(settings, self.users, self.admission, self.log)
+            self._applications["sip"] = self.sip.lines
+            self._applications["call"] = self.sip.names
+        if settings.rtmp is not None:
+            self._rtmp = RtmpServer(*settings.rtmp, self._connection, merge_ms=settings.merge_ms)
+            with _naming("--rtmp", settings.rtmp):
+                self._rtmp.start()
+        if settings.http is not None:
+            with _naming("--http", settings.http):
+                self._http = StatusServer(settings.http, self.status)
+
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """What is listened on, by name, for the ready line.  Own design."""
+        out = {}
+        if self._rtmp is not None:
+            out["rtmp"] = self._rtmp.address
+        if self.sip is not None:
+            out["sip"] = self.sip.driver.address
+        if self._http is not None:
+            out["http"] = self._http.address
+        return out
+
+    def status(self) -> dict[str, object]:
+        """Figures that return to where they were when nothing goes on.  Own design."""
+        figures: dict[str, object] = {"version": __version__}
+        figures["rtmp_connections"] = len(self._rtmp.connections) if self._rtmp else 0
+        figures["streams"] = self.registry.streams
+        figures["players"] = sum(live.players for live in self.registry)
+        figures |= self.sip.status() if self.sip else {}
+        figures |= _process_figures()
+        return figures
+
+    def stop_calls(self) -> None:
+        """Hang up every call: RFC 3261 §15."""
+        if self.sip is not None:
+            self.sip.hang_up_all()
+
+    def stop(self) -> None:
+        """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
+        if self._rtmp is not None:
+            self._rtmp.stop()
+        if self.sip is not None:
+            self.sip.stop()
+        if self._http is not None:
+            self._http.stop()
+
+    def _connection(self, peer: tuple[str, int]) -> ServerConnection:
+        return ServerConnection(self._application, self.registry, os.urandom, monotonic())
+
+    def _application(self, name: str) -> Application | None:
+        return self._applications.get(name)
+
+
+class SipSide:
+    """The SIP half: stack, domain services, lines, and the ports of media.  Own design.
+
+    It is the `SipHome`, the `CallHome` and the `MediaEdge` of what it holds.
+    """
+
+    def __init__(
+        self, settings: Settings, users: UserStore | None, admission: Admission, log: Log
+    ) -> None:
+        assert settings.sip is not None
+        self._settings, self._admission = settings, admission
+        ports = SipPorts(*settings.sip)
+        self.media_host = settings.external_ip or ports.address[0]
+        self._bind_ip = ports.address[0]
+        self._ports = PortPool(*settings.rtp_ports)
+        self._wallclock = wallclock()
+        stack = Stack(
+            random=os.urandom,
+            t1=settings.sip_t1 / 1000,
+            listeners=ports.listeners,
+            advertised=settings.external_ip,
+            hosts=settings.domains,
+            user_agent=USER_AGENT,
+        )
+        self.stack = stack
+        self.agent = UserAgent(stack, random=os.urandom, answer_timeout=settings.answer_timeout)
+        self._domains = Domains(
+            settings.domains, stack.is_own_address, distinct=bool(settings.domain)
+        )
+        verifier = Verifier(users, os.urandom) if users is not None else None
+        self.registrar = Registrar(self._domains, verifier)
+        self.proxy = Proxy(stack, os.urandom)
+        self._registrations = Registrations()
+        self.facilities = CallFacilities(self.agent, self, os.urandom, log)
+        self.lines = SipApplication(self, keep_first=settings.keep_first_line)
+        self.names = CallApplication(self)
+        self.endpoint = Endpoint(
+            stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            nat=settings.nat,
+        )
+        self._alarms: dict[Leg, Alarm] = {}
+        locations = Locations(settings.outbound_proxy)
+        self.driver = SipDriver(stack, ports, locate=locations.flows)
+        self.driver.machines += [self.agent, self.proxy, self._registrations]
+
+    # -- SipHome and CallHome -----------------------------------------------------------
+
+    @property
+    def caller(self) -> Address:
+        """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
+        text = self._settings.call_from
+        return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here, marked with whose it is: RFC 3261 §8.1.1.8."""
+        return self.stack.contact(user or None).with_params(**{LINE_PARAM: _token(line)})
+
+    def register(
+        self, aor: Uri, contact: Uri, credentials: Login, owner: RegistrationOwner, now: float
+    ) -> Registration:
+        """Register at the domain of `aor`: RFC 3261 §10.2."""
+        registrar = aor.replace(user=None)
+        registration = Registration(
+            self.stack, Address(aor), contact, registrar, owner, os.urandom, login=credentials
+        )
+        self._registrations.add(registration)
+        registration.start(now)
+        return registration
+
+    def unregister(self, registration: Registration, now: float) -> None:
+        """Take a registration back, and drive it no longer: RFC 3261 §10.2.2."""
+        registration.close(now)
+        self._registrations.discard(registration)
+
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether we answer for the host of `uri`: RFC 3261 §16.5."""
+        return self._domains.of(uri) is not None
+
+    def may_use(self, connection: ServerConnection, query: str) -> bool:
+        """Whether a client may place calls.  Own design: see `admission`."""
+        return self._admission.admits(connection.peer_address[0], connection.tc_url, query)
+
+    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+        """Whether a client without a password may be `identity`.  Own design."""
+        aor = self._domains.address_of_record(identity)
+        if aor is not None and self._admission.has_user(*aor):
+            return False
+        return self._admission.admits(connection.peer_address[0], connection.tc_url, "")
+
+    # -- MediaEdge ----------------------------------------------------------------------
+
+    def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
+        """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
+        port = MediaPort(
+            self._bind_ip,
+            self._ports,
+            lambda data, source: leg.on_rtp(data, monotonic()),
+            lambda data, source: leg.on_rtcp(data, monotonic()),
+            latch=self._settings.nat,
+        )
+        alarm: Alarm
+        leg = Leg(
+            port,
+            listener,
+            os.urandom,
+            now,
+            cname=f"{os.urandom(6).hex()}@{self.media_host}",
+            media_timeout=self._settings.media_timeout,
+            wallclock=self._wallclock,
+            wake=lambda: alarm.set(),
+        )
+        alarm = self._alarms[leg] = Alarm(leg)
+        return leg, port.rtp_port
+
+    def close_leg(self, leg: Leg) -> None:
+        """Stop waking a leg that is closed.  Own design."""
+        alarm = self._alarms.pop(leg, None)
+        if alarm is not None:
+            alarm.cancel()
+
+    # -- the rest -----------------------------------------------------------------------
+
+    def status(self) -> dict[str, object]:
+        """Figures of the SIP side.  Own design."""
+        counters = self.stack.counters
+        return {
+            "calls": len(self.facilities.calls),
+            "transactions": self.stack.transactions,
+            "dialogs": self.agent.dialogs,
+            "proxied": len(self.proxy),
+            "registrations": self.registrar.count(monotonic()),
+            "lines": len(self.lines),
+            "names": len(self.names),
+            "media_legs": len(self._alarms),
+            "sip_connections": self.driver.connections,
+            "sip_malformed": counters.malformed,
+            "sip_repeated": counters.repeated,
+        }
+
+    def hang_up_all(self) -> None:
+        """BYE, CANCEL or refuse every call: RFC 3261 §15."""
+        now = monotonic()
+        for call in list(self.facilities.calls):
+            call.hang_up(now, "shutdown")
+        self.driver.wake()
+
+    def stop(self) -> None:
+        """Send what is left to send, and close.  Own design."""
+        self.driver.wake()
+        self.driver.close()
+
+    @property
+    def _domain_host(self) -> str:
+        return self._domains.names[0]
+
+    def _route(self, request: Request) -> Acceptor | None:
+        """First a client's line, then a stock tool's name: the inbound order of the house."""
+        return self.lines.find(request) or self.names.find(request)
+
+
+def _load_users(settings: Settings) -> UserStore | None:
+    if settings.users is None:
+        return None
+    try:
+        return UserStore.parse(settings.users.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, LocalError) as error:
+        raise ConfigError(f"--users {settings.users}: {error}") from None
+
+
+@contextmanager
+def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
+    """Say which listener it was that could not be opened."""
+    try:
+        yield
+    except (OSError, RemoteError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{option} {address[0]}:{address[1]}: {reason}") from None
+
+
+def _token(text: str) -> str:
+    """A line's id as a URI parameter: only what needs no escaping."""
+    return "".join(letter for letter in text if letter.isascii() and letter.isalnum())
+
+
+def _process_figures() -> dict[str, object]:
+    sockets = 0
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        try:
+            sockets += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+        except OSError:
+            continue  # closed while we looked
+    return {"sockets": sockets, "greenlets": _greenlets()}
+
+
+def _greenlets() -> int:
+    import gc
+
+    from greenlet import greenlet
+
+    return sum(isinstance(each, greenlet) and not each.dead for each in gc.get_objects())
