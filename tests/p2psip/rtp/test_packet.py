@@ -1,5 +1,7 @@
 """RTP packets survive the round trip, and nothing on the wire makes the reader fall over."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
@@ -139,7 +141,7 @@ def test_captured_streams(capture, name, port, types, step, sizes):
     for each in data:
         assert read_twice(each)
     if step:
-        gaps = [b.timestamp - a.timestamp for a, b in zip(packets, packets[1:], strict=False)]
+        gaps = [b.timestamp - a.timestamp for a, b in pairwise(packets)]
         assert max(set(gaps), key=gaps.count) == step
     if sizes:
         assert {len(packet.payload) for packet in packets} == sizes

@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from itertools import pairwise
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_samples_of_a_capture_are_speech(capture):
     data = b"".join(datagram.data[12:] for datagram in capture("rtp/alaw_40ms.pcap"))
 
     def roughness(samples):
-        steps = sum(abs(b - a) for a, b in zip(samples, samples[1:], strict=False))
+        steps = sum(abs(b - a) for a, b in pairwise(samples))
         return steps / max(sum(map(abs, samples)), 1)
 
     assert roughness(decode_alaw(data)) < roughness(decode_ulaw(data))
