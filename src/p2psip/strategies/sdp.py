@@ -15,8 +15,8 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from p2psip.sdp.attributes import DIRECTIONS, STATIC, Fmtp, RtpMap
-from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia
+from p2psip.sdp.attributes import DIRECTIONS, Fmtp, RtpMap
+from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia, make_offer
 from p2psip.sdp.session import (
     Attribute,
     Bandwidth,
@@ -31,6 +31,24 @@ TOKEN_CHARS: Final = (  # Source: RFC 8866 §9 (token-char)
     "!#$%&'*+-.^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 NAMES: Final = ("PCMU", "PCMA", "speex", "opus", "G722", "iLBC", "telephone-event", "H264", "x-flv")
+DTMF: Final = Codec("telephone-event", 8000, 1, 101, "0-15")
+AUDIO: Final = (
+    Codec("PCMU", 8000, 1, 0),
+    Codec("GSM", 8000, 1, 3),
+    Codec("PCMA", 8000, 1, 8),
+    Codec("G722", 8000, 1, 9),
+    Codec("speex", 16000, 1, 96),
+    Codec("speex", 8000, 1, 98),
+    Codec("iLBC", 8000, 1, 97),
+    Codec("opus", 48000, 2, 111),
+)
+VIDEO: Final = (
+    Codec("H264", 90000, 1, 99, "profile-level-id=42e01f;packetization-mode=1"),
+    Codec("H264", 90000, 1, 100, "profile-level-id=42e01f"),
+    Codec("x-flv", 90000, 1, 97),
+    Codec("H261", 90000, 1, 31),
+    Codec("VP8", 90000, 1, 102),
+)
 WOUNDS: Final = ("no v=", "v=1", "no o=", "two o=", "letter", "no equals", "nul", "port")
 RATES: Final = (8000, 16000, 48000, 90000)  # Hz
 
@@ -54,8 +72,8 @@ def ports() -> SearchStrategy[int]:
 def hosts() -> SearchStrategy[str]:
     """Unicast addresses and names: RFC 8866 §5.7."""
     return st.one_of(
-        st.ip_addresses(v=4).filter(lambda ip: not (ip.is_multicast or ip.is_unspecified)).map(str),
-        st.ip_addresses(v=6).filter(lambda ip: not (ip.is_multicast or ip.is_unspecified)).map(str),
+        st.ip_addresses(network="192.0.2.0/24").map(str),
+        st.ip_addresses(network="2001:db8::/32").map(str),
         st.sampled_from(["host.example.com", "a.example", "localhost"]),
     )
 
@@ -151,21 +169,17 @@ def sessions() -> SearchStrategy[Session]:
     )
 
 
-def codecs(kind: str = "audio") -> SearchStrategy[tuple[Codec, ...]]:
-    """What one end of a call might support, no codec twice: RFC 3264 §5.1."""
-    audio = [Codec(each.encoding, each.clock_rate, each.channels, each.payload_type)
-             for each in STATIC.values() if each.payload_type in (0, 3, 8, 9)]  # fmt: skip
-    audio += [
-        Codec("speex", 16000, 1, 96), Codec("speex", 8000, 1, 98), Codec("iLBC", 8000, 1, 97),
-        Codec("opus", 48000, 2, 111), Codec("telephone-event", 8000, 1, 101, "0-15"),
-    ]  # fmt: skip
-    video = [
-        Codec("H264", 90000, 1, 99, "profile-level-id=42e01f;packetization-mode=1"),
-        Codec("H264", 90000, 1, 100, "profile-level-id=42e01f"),
-        Codec("x-flv", 90000, 1, 97), Codec("H261", 90000, 1, 31), Codec("VP8", 90000, 1, 102),
-    ]  # fmt: skip
-    pool = audio if kind == "audio" else video
-    return st.lists(st.sampled_from(pool), min_size=1, max_size=6, unique=True).map(tuple)
+@st.composite
+def codecs(draw: DrawFn, kind: str = "audio") -> tuple[Codec, ...]:
+    """What one end of a call might support, no codec twice: RFC 3264 §5.1.
+
+    Telephone events come only beside something to hear.
+    """
+    pool = AUDIO if kind == "audio" else VIDEO
+    some = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=6, unique=True))
+    if kind == "audio" and draw(st.booleans()):
+        some.insert(draw(st.integers(0, len(some))), DTMF)
+    return tuple(some)
 
 
 @st.composite
@@ -179,6 +193,32 @@ def local_media(draw: DrawFn, kind: str = "audio") -> LocalMedia:
         ptime=draw(st.none() | st.sampled_from([10, 20, 30, 40, 60])),
         maxptime=draw(st.none() | st.sampled_from([10, 40, 150])),
     )
+
+
+def offers() -> SearchStrategy[Session]:
+    """Offers of a caller with audio, video or both, among lines of all kinds: RFC 3264 §5."""
+    return st.builds(
+        _offer,
+        st.sampled_from([(0,), (1,), (0, 1)]),
+        st.tuples(local_media("audio"), local_media("video")),
+        origins(),
+        hosts(),
+        st.lists(media(), max_size=2),
+        st.booleans(),
+    )
+
+
+def _offer(
+    wanted: tuple[int, ...],
+    ours: tuple[LocalMedia, LocalMedia],
+    origin: Origin,
+    host: str,
+    others: list[Media],
+    before: bool,
+) -> Session:
+    offer = make_offer([ours[index] for index in wanted], origin, host)
+    lines = [*others, *offer.media] if before else [*offer.media, *others]
+    return offer.replace_media(lines)
 
 
 def odd_sessions() -> SearchStrategy[bytes]:

@@ -69,7 +69,7 @@ def test_both_ends_agree(alice, bob, prefer):
         assert at_bob.received_codec(127) is None
 
 
-@given(sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
+@given(sdp.offers() | sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
 def test_any_offer_has_an_answer(offer, sound, picture):
     """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered."""
     answer, agreed = answer_to(offer, sound, picture)
@@ -85,7 +85,7 @@ def test_any_offer_has_an_answer(offer, sound, picture):
     ]
 
 
-@given(sdp.sessions(), sdp.sessions())
+@given(sdp.offers(), sdp.offers() | sdp.sessions())
 def test_any_answer_is_understood_or_refused(offer, answer):
     """Covers RFC 3264 §7: nothing but RemoteError(488) comes of a foreign answer."""
     try:
