@@ -190,14 +190,13 @@ def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
 def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator[Problem]:
     lines = {(c.file, c.line) for c in claims.code if c.anchor}
     traceable = bool(lines) and all(c.anchor for c in claims.code)
-    reached: set[tuple[str, int]] = set()
-    for test in claims.tests:
-        run = evidence.of(test)
-        reached |= run.reached if run.outcome == "passed" else set()
-        if traceable and run.outcome == "passed" and not lines & run.reached:
+    runs = [(test, evidence.of(test)) for test in claims.tests]
+    passed = [(test, run) for test, run in runs if run.outcome == "passed"]
+    for test, run in passed if traceable else ():
+        if lines.isdisjoint(run.reached):
             yield Problem(test.file, test.line, 11, f"passed without running the code of {item}")
-    if claims.tests:
-        for file, line in sorted(lines - reached):
+    if passed:  # otherwise rule 4 has said enough
+        for file, line in sorted(lines.difference(*(run.reached for _, run in passed))):
             yield Problem(file, line, 11, f"no passing test that covers {item} runs this")
 
 
