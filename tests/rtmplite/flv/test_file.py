@@ -1,0 +1,94 @@
+"""FLV files read and write back to the same bytes, those of the corpus included."""
+
+import re
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+from corpus_lines import readme_lines
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv import audio, file, metadata, video
+from rtmplite.flv.tag import TagType
+from rtmplite.strategies import flv
+
+
+@given(st.lists(flv.tags(), max_size=5))
+def test_what_is_written_reads_back(tags):
+    """Covers FLV 10.1 §E.2, FLV 10.1 §E.3."""
+    raw = file.write(tags)
+    header, back = file.read(raw)
+    assert back == tags and file.read(memoryview(raw)) == (header, back)
+    assert header.has_audio == any(tag.tag_type == TagType.AUDIO for tag in tags)
+    assert header.has_video == any(tag.tag_type == TagType.VIDEO for tag in tags)
+    assert file.Header.parse(bytes(header)) == header
+
+
+def test_a_longer_header_is_skipped():
+    """Covers FLV 10.1 §E.2."""
+    raw = file.write([])
+    assert file.read(raw[:5] + b"\x00\x00\x00\x0c???" + raw[9:])[1] == []
+
+
+@pytest.mark.parametrize("raw", ["", "464c56 01 00 000000", "464c58 01 00 00000009 00000000"])
+def test_what_is_no_file_is_refused(raw):
+    """Covers FLV 10.1 §E.2."""
+    with pytest.raises(RemoteError):
+        file.read(bytes.fromhex(raw))
+
+
+@given(mutations(flv.files()) | st.binary(max_size=40))
+def test_other_bytes_are_refused(raw):
+    """Covers FLV 10.1 §E.3."""
+
+    def read():
+        with suppress(RemoteError):
+            count = 0
+            for count, _ in enumerate(file.tags(raw), 1):
+                pass
+            event(f"read {min(count, 2)} tags or more")
+
+    assert peak(read) <= 32 * len(raw) + 65536
+
+
+def test_an_offset_into_the_header_is_refused():
+    """Covers FLV 10.1 §E.2."""
+    with pytest.raises(RemoteError):
+        file.read(b"FLV\x01\x05\x00\x00\x00\x08" + bytes(4))
+
+
+def content(tags):
+    """The tags by kind, as the corpus describes them."""
+    return Counter(TagType(tag.tag_type).name.lower() for tag in tags)
+
+
+@pytest.mark.parametrize("line", readme_lines("FLV"), ids=lambda line: line[0])
+def test_real_files(corpus, line):
+    """Covers FLV 10.1 §E.3, FLV 10.1 §E.4.1, FLV 10.1 §E.5."""
+    name, size, _, said, *_ = line
+    raw = (corpus / "flv" / name).read_bytes()
+    header, tags = file.read(raw)
+    assert len(raw) == int(size) and file.write(tags) == raw
+    wanted = {
+        kind: int(n) for kind, n in re.findall(r"(audio|video|script) [^,]*?(\d+)(?=,)", said)
+    }
+    assert content(tags) == wanted and header.has_video == ("video" in wanted)
+    assert max(tag.timestamp for tag in tags) == int(re.search(r"last ts (\d+)", said)[1])
+    assert metadata.read(tags[0].data)
+    bodies = {TagType.AUDIO: audio.AudioTag, TagType.VIDEO: video.VideoTag}
+    shifted = 0
+    for tag in tags:
+        if tag.tag_type == TagType.SCRIPT or not tag.data:
+            continue
+        if " ext " in said:
+            with pytest.raises(RemoteError):
+                bodies[tag.tag_type].parse(tag.data)
+            continue
+        body = bodies[tag.tag_type].parse(tag.data)
+        assert bytes(body) == tag.data
+        shifted += tag.tag_type == TagType.VIDEO and body.composition_time != 0
+    offsets = re.search(r"(\d+) with composition offset", said)
+    assert shifted == (int(offsets[1]) if offsets else 0)

@@ -1,0 +1,49 @@
+"""onMetaData is found however encoders write it, and written as players want it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutations import mutations
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import EcmaArray
+from rtmplite.errors import RemoteError
+from rtmplite.flv import metadata
+
+
+def test_it_is_written_as_an_array():
+    """Covers FLV 10.1 §E.5, FLV 10.1 §E.4.4.1."""
+    raw = metadata.build(width=320, height=240, video_codec_id=7, extra={"encoder": "x"})
+    name, members = amf0.decode(raw)
+    assert name == "onMetaData" and type(members) is EcmaArray
+    assert members == {"width": 320, "height": 240, "videocodecid": 7, "encoder": "x"}
+
+
+@pytest.mark.parametrize("wrapper", [[], ["@setDataFrame"]])
+@pytest.mark.parametrize("kind", [dict, EcmaArray])
+def test_it_is_found_in_every_form(wrapper, kind):
+    """Covers Field §"@setDataFrame"."""
+    raw = amf0.encode(*wrapper, "onMetaData", kind(duration=1.0), "more")
+    assert metadata.read(raw) == {"duration": 1.0}
+
+
+@pytest.mark.parametrize("values", [[], ["onTextData", {}], [{}], [1.0, {}], ["@setDataFrame"]])
+def test_other_data_is_something_else(values):
+    """Covers FLV 10.1 §E.5."""
+    assert metadata.read(amf0.encode(*values)) is None
+
+
+@given(mutations(st.just(metadata.build(duration=1.0, width=2.0, stereo=True))) | st.binary())
+def test_any_bytes_are_read_or_refused(raw):
+    """Covers FLV 10.1 §E.5."""
+    try:
+        found = metadata.read(raw)
+    except RemoteError:
+        return
+    assert found is None or isinstance(found, dict)
+
+
+def test_a_description_must_describe():
+    """Covers FLV 10.1 §E.5."""
+    with pytest.raises(RemoteError):
+        metadata.read(amf0.encode("onMetaData", "nothing"))

@@ -1,0 +1,43 @@
+"""FLV tags hold what they say, and nothing can be mistaken for one."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.tag import Tag, TagType, data_size
+from rtmplite.strategies import flv
+
+
+@given(flv.tags())
+def test_what_is_written_reads_back(tag):
+    """Covers FLV 10.1 §E.4.1."""
+    raw = bytes(tag)
+    assert Tag.parse(raw) == Tag.parse(memoryview(raw)) == tag
+    assert data_size(b"??" + raw, 2) == len(tag.data)
+
+
+def test_every_field_has_its_place():
+    """Covers FLV 10.1 §E.4.1."""
+    raw = bytes.fromhex("09 000002 345678 12 0a0b0c 2700")
+    assert Tag.parse(raw) == Tag(TagType.VIDEO, 0x12345678, b"\x27\x00", 0x0A0B0C)
+    assert Tag.parse(bytes.fromhex("32 000000 ffffff ff 000000")) == Tag(18, -1, b"", 0, True)
+
+
+@given(mutations(flv.tags().map(bytes)) | st.binary(max_size=40))
+def test_other_bytes_are_refused(raw):
+    """Covers FLV 10.1 §E.4.1."""
+    try:
+        tag = Tag.parse(raw)
+    except RemoteError:
+        event("refused")
+    else:
+        event("read")
+        assert len(bytes(tag)) == len(raw)
+
+
+def test_a_tag_too_long_is_our_bug():
+    """Covers FLV 10.1 §E.4.1."""
+    with pytest.raises(LocalError):
+        bytes(Tag(TagType.AUDIO, 0, bytes(1 << 24)))
