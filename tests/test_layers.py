@@ -28,6 +28,7 @@ MACHINES_AMONG_CODECS = {
     *("rtmplite.rtmfp.startup", "rtmplite.rtmfp.session", "rtmplite.rtmfp.congestion"),
     *("rtmplite.rtmfp.send_flow", "rtmplite.rtmfp.recv_flow", "rtmplite.rtmfp.redirector"),
 }
+SPLIT_OFF_THE_GATEWAY = {"siprtmp.alarm", "siprtmp.status"}  # its edge, in smaller files
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {
     *("gevent", "greenlet", "socket", "ssl", "select", "selectors", "asyncio", "threading"),
@@ -42,7 +43,7 @@ def level(module):
     parts = module.split(".")
     if PROGRAMS & set(parts) or module in FAMILIES:
         return PROGRAM
-    if "net" in parts:
+    if "net" in parts or module in SPLIT_OFF_THE_GATEWAY:
         return NET
     if parts[-1] == "errors":
         return ERRORS
