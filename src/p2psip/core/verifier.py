@@ -55,7 +55,10 @@ class Verifier:
                 if self._is_fresh(credentials, now):
                     return credentials.username
                 stale = True
-        return self._challenge(claimed, realm, now, stale=stale, proxy=proxy)
+        algorithms = self.users.algorithms(claimed, realm)
+        if "MD5" in algorithms and _chokes_on_choice(request):
+            algorithms = ("MD5",)
+        return self._challenge(algorithms, realm, now, stale=stale, proxy=proxy)
 
     def _proves(self, credentials: Credentials, request: Request) -> bool:
         user, realm = credentials.username, credentials.realm
@@ -86,16 +89,31 @@ class Verifier:
         return True
 
     def _challenge(
-        self, claimed: str, realm: str, now: float, *, stale: bool, proxy: bool
+        self,
+        algorithms: tuple[str, ...],
+        realm: str,
+        now: float,
+        *,
+        stale: bool,
+        proxy: bool,
     ) -> tuple[tuple[str, object], ...]:
         name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
         at, salt = f"{int(max(now, 0.0) * 1000):x}", self._random(6).hex()
         nonce = f"{at}.{salt}.{self._proof(at, salt).decode()}"
         return tuple(
             (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
-            for algorithm in self.users.algorithms(claimed, realm)
+            for algorithm in algorithms
         )
 
     def _proof(self, at: str, salt: str) -> bytes:
         text = f"{at}.{salt}".encode(errors="replace")
         return hmac.digest(self._secret, text, hashlib.sha256).hex()[:24].encode()
+
+
+def _chokes_on_choice(request: Request) -> bool:
+    """Whether the phone gives up when any challenge is not MD5, whatever stands beside it.
+
+    Field §"Digest choice in libre": baresip 0 and 1 do.
+    """
+    agent = request.headers.get("User-Agent") or ""
+    return agent.startswith(("baresip v0.", "baresip v1."))
