@@ -81,12 +81,14 @@ class _Reader:
     def cite(self, text: str, line: int, owner: str = "", anchor: Lines = frozenset()) -> int:
         """Note what `text`, which begins on `line`, cites; return how many citations it holds."""
         count = 0
+        named: str | None = None  # the spec last spelled out in this text
         for item in self.grammar.parse(text):
             at = line + text.count("\n", 0, item.start)
             if isinstance(item, Mistake):
                 self.result.mistakes.append((at, item.message))
                 continue
-            spec = item.spec or item.chained or self.result.default
+            named = item.spec or named
+            spec = item.spec or item.chained or self.result.default or named
             if spec is None:
                 self.result.mistakes.append((at, f"§{item.section} without a spec"))
                 continue

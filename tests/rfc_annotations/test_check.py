@@ -36,6 +36,12 @@ def test_a_bare_section_is_the_default_unless_a_list_goes_on(repo):
     assert repo.problems(2) == [f"{CODE}:7: rule 2: there is no Field §2"]
 
 
+def test_without_a_default_a_bare_section_goes_with_the_spec_before_it(repo):
+    repo.replace(TEST, "[waits].", '[waits].\n\n    Then §1.1, Field §"Old kettles"; so §3.\n    ')
+    assert repo.problems(1) == []
+    assert repo.problems(2) == [f"{TEST}:9: rule 2: there is no Field §3"]
+
+
 def test_rule_1_leaves_code_fences_and_a_mere_sign_alone(repo):
     repo.write(README, "# Tea\n\nThe sign § is called section.\n\n```\nRFC 1 §x\n```\n")
     assert repo.problems(1) == []
