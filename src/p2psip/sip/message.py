@@ -209,10 +209,10 @@ def _uri_or_stand_in(rest: str) -> Uri:
 
 def _request_line(line: str) -> tuple[str, Uri]:
     """Method and URI of §7.1, single spaces between: RFC 4475 §3.1.2.8 to §3.1.2.10."""
-    method, _, rest = line.partition(" ")
-    uri, _, version = rest.partition(" ")
-    if not is_token(method):
+    parts = line.split(" ", 3)
+    if len(parts) != 3 or not is_token(parts[0]):
         raise RemoteError("Bad Request Line")
+    method, uri, version = parts
     _check_version(version)
     return method, Uri.parse(uri)
 

@@ -43,7 +43,7 @@ class CSeq(NamedTuple):
 
 
 class Views:
-    """Typed headers for whoever has `headers`; each view is kept once it is parsed."""
+    """Typed headers for whoever has `headers` (§20); each view is kept once it is parsed."""
 
     headers: Headers
 

@@ -18,6 +18,7 @@ from p2psip.sip.auth import (
 )
 from p2psip.sip.headers import Headers
 
+# Source: RFC 8760 §2.7
 ALGORITHMS = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "SHA-512-256-sess"]
 algorithms = st.sampled_from(ALGORITHMS)
 qops = st.sampled_from([None, "auth", "auth-int", "auth,auth-int"])

@@ -78,6 +78,7 @@ SAME = [
     ),
     ("sip:a@[2001:db8::1]", "sip:a@[2001:0db8:0::1]"),
 ]
+# Source: the other examples of RFC 3261 §19.1.4
 DIFFERENT = [
     ("SIP:ALICE@AtLanTa.CoM;Transport=udp", "sip:alice@AtLanTa.CoM;Transport=UDP"),
     ("sip:bob@biloxi.com", "sip:bob@biloxi.com:5060"),

@@ -19,6 +19,7 @@ def test_parsing_undoes_writing(hops):
 
 def test_white_space_anywhere():
     """Covers RFC 3261 §20.42 and RFC 4475 §3.1.1.1."""
+    # Source: RFC 4475 §3.1.1.1
     first, second = Via.parse_list(
         "SIP  / 2.0  / tcp     Spindle.example.com : 99  ; branch  =   z9hG4bK9ikj8  ,"
         " SIP  /    2.0   / UDP\t192.168.255.111   ; branch= z9hG4bK30239;hidden"
@@ -30,6 +31,7 @@ def test_white_space_anywhere():
 
 def test_rport_asked_and_answered():
     """Covers RFC 3581 §3 and §4."""
+    # Source: RFC 3581 §5
     via = Via.parse("SIP/2.0/UDP 10.1.1.1:4540;rport;branch=z9hG4bKkjshdyff")
     assert via.has_rport and via.rport is None and via.received is None
     via = via.with_param("received", "192.0.2.1").with_param("rport", "9988")

@@ -1,0 +1,253 @@
+"""The SIP torture test messages, taken from the RFC's own archive, meet their reactions.
+
+Covers RFC 4475 §3, section by section; the messages come from its appendix A.
+"""
+
+import base64
+import io
+import re
+import tarfile
+from functools import cache
+
+import pytest
+
+from p2psip.errors import RemoteError
+from p2psip.sip.auth import Credentials
+from p2psip.sip.build import response_to
+from p2psip.sip.framing import Malformed, StreamFramer
+from p2psip.sip.message import Request, check_request, check_response, parse_message, salvage
+from p2psip.sip.uri import Uri, equivalent
+
+# What the codecs do with each message.  A number is the status that a request deserves; for
+# a response it only means that it is dropped.  None is a message that goes up to the core,
+# whose own verdict (401, 415, 420, 483 ...) is not a matter of syntax.
+# Source: RFC 4475 §3.1 to §3.4
+REACTIONS = {
+    "wsinv": None,
+    "intmeth": None,
+    "esc01": None,
+    "escnull": None,
+    "esc02": None,
+    "lwsdisp": None,
+    "longreq": None,
+    "dblreq": None,
+    "semiuri": None,
+    "transports": None,
+    "mpart01": None,
+    "unreason": None,
+    "noreason": None,
+    "badinv01": 400,
+    "clerr": 400,
+    "ncl": 400,
+    "scalar02": 400,
+    "scalarlg": 400,
+    "quotbal": 400,
+    "ltgtruri": 400,
+    "lwsruri": 400,
+    "lwsstart": 400,
+    "trws": 400,
+    "escruri": 400,
+    "baddate": None,  # RFC 4475 §3.1.2.12 advises against a refusal where Date plays no part
+    "regbadct": 400,
+    "badaspec": 400,
+    "baddn": 400,
+    "badvers": 505,
+    "mismatch01": 400,
+    "mismatch02": 501,
+    "bigcode": 400,
+    "badbranch": None,  # falls back to matching by RFC 2543
+    "insuf": 400,
+    "unkscm": 416,
+    "novelsc": 416,
+    "unksm2": None,
+    "bext01": None,
+    "invut": None,
+    "regaut01": None,
+    "multi01": 400,
+    "mcl01": 400,
+    "bcast": None,
+    "zeromf": None,
+    "cparam01": None,
+    "cparam02": None,
+    "regescrt": None,
+    "sdp01": None,
+    "inv2543": None,
+    "test": 400,  # in the archive, not in the text: a request line without a version
+}
+
+
+@cache
+def archive(specs):
+    """The messages by name, decoded as RFC 4475 §A.1 tells."""
+    text = (specs / "rfc4475.txt").read_text(errors="replace")
+    block = text.split("   -- BEGIN MESSAGE ARCHIVE --\n")[1].split("-- END MESSAGE ARCHIVE --")[0]
+    lines = [line.strip() for line in block.splitlines() if re.fullmatch(r"\s*\S+\s*", line)]
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(lines)))) as tar:
+        files = [member for member in tar.getmembers() if member.isfile()]
+        return {
+            file.name.rpartition("/")[2].removesuffix(".dat"): tar.extractfile(file).read()
+            for file in files
+        }
+
+
+@pytest.fixture
+def message(specs):
+    """A reader of one message of the archive, checked if it is a valid one."""
+
+    def read(name):
+        found = parse_message(archive(specs)[name])
+        if REACTIONS[name] is None:
+            (check_request if isinstance(found, Request) else check_response)(found)
+        return found
+
+    return read
+
+
+def test_the_table_and_the_archive_agree(specs):
+    """Covers RFC 4475 §A.1."""
+    assert set(archive(specs)) == set(REACTIONS)
+
+
+@pytest.mark.parametrize("name", REACTIONS)
+def test_reaction(specs, name):
+    """Covers RFC 4475 §3: accepted and written back, or refused with the status it deserves."""
+    data, status = archive(specs)[name], None
+    try:
+        found = parse_message(data)
+        assert parse_message(bytes(found)) == found
+        (check_request if isinstance(found, Request) else check_response)(found)
+    except RemoteError as error:
+        status = error.status
+    assert status == REACTIONS[name]
+
+
+@pytest.mark.parametrize("name", [name for name, status in REACTIONS.items() if status])
+def test_a_refused_request_can_be_answered(specs, name):
+    """Covers RFC 4475 §3.1.2, §3.3.1: 400 by Via, whatever is broken; responses are dropped."""
+    request = salvage(archive(specs)[name])
+    if name in ("scalarlg", "bigcode", "test"):
+        assert request is None  # two responses, and a request that has no Via
+        return
+    if name == "badinv01":
+        assert request is None  # its only Via is the broken part
+        return
+    response = response_to(request, REACTIONS[name], to_tag="t")
+    assert parse_message(bytes(response)).via == request.via
+
+
+def test_wsinv(message):
+    """Covers RFC 4475 §3.1.1.1."""
+    found = message("wsinv")
+    assert found.uri.param("unknownparam") == "" and found.max_forwards == 68
+    assert found.to.tag == "1918181833n" and found.from_.tag == "98asjd8"
+    assert found.from_.display == 'J Rosenberg \\"' and found.cseq == (9, "INVITE")
+    assert [via.host for via in found.vias] == [
+        "192.0.2.2", "spindle.example.com", "192.168.255.111",
+    ]  # fmt: skip
+    assert [via.branch for via in found.vias] == [
+        "390skdjuw", "z9hG4bK9ikj8", "z9hG4bK30239",
+    ]  # fmt: skip
+    assert found.headers["Subject"] == "" and len(found.body) == 150
+    assert found.headers["NewFangledHeader"] == "newfangled value continued newfangled value"
+    assert found.headers["UnknownHeaderWithUnusualValue"] == ";;,,;;,;"
+    (contact,), (route,) = found.contacts, found.routes
+    assert contact.display == 'Quoted string ""' and contact.param("q") == "0.33"
+    assert contact.param("newparam") == "newvalue" and contact.param("secondparam") == ""
+    assert route.uri.param("lr") == "" and route.uri.param("unknownwith") == "value"
+
+
+def test_intmeth(message):
+    """Covers RFC 4475 §3.1.1.2."""
+    found = message("intmeth")
+    assert found.method == found.cseq.method == "!interesting-Method0123456789_*+`.%indeed'~"
+    assert found.uri.user == "1_unusual.URI~(to-be!sure)&isn't+it$/crazy?,/;;*"
+    assert found.uri.password == "&it+has=1,weird!*pas$wo~d_too.(doesn't-it)"
+    assert found.to.display == "BEL:\x07 NUL:\x00 DEL:\x7f"
+    assert found.from_.display == "token1~` token2'+_ token3*%!.-"
+    assert found.from_.param("fromParam''~+*_!.-%") == "работающий"
+    assert found.call_id == "intmeth.word%ZK-!.*_+'@word`~)(><:\\/\"][?}{"
+    assert found.headers["extensionHeader-!.%*+_`'~"] == "\ufeff大停電"
+
+
+def test_escapes(message):
+    """Covers RFC 4475 §3.1.1.3, §3.1.1.4 and §3.1.1.5."""
+    found = message("esc01")
+    assert found.uri.user == "sips:user@example.com" and found.uri.host == "example.net"
+    assert found.to.uri.user == "user" and found.from_.uri.user == "I have spaces"
+    contact = found.contacts[0].uri
+    assert contact.user == "caller" and contact.params == (("lr", None), ("name", "value%41"))
+    assert not equivalent(contact, Uri.parse("sip:caller@host5.example.net;lr;name=valueA"))
+
+    found = message("escnull")
+    assert found.to.uri.user == "null-\0-null"
+    assert [contact.uri.user for contact in found.contacts] == ["\0", "\0\0"]
+
+    found = message("esc02")
+    assert found.method == "RE%47IST%45R" and found.to.display == "%Z%45"
+    assert [contact.uri.user for contact in found.contacts] == ["alias1", "alias3"]
+
+
+def test_valid_oddities(message):
+    """Covers RFC 4475 §3.1.1.6 to §3.1.1.11."""
+    assert message("lwsdisp").from_.display == "caller"
+    long = message("longreq")
+    assert len(long.vias) == 34 and long.vias[-1].received == "192.0.2.5"
+    assert len(long.from_.tag) == 2 + 50 * 3 + 3
+    first = message("dblreq")
+    assert first.method == "REGISTER" and first.body == b""
+    assert message("semiuri").uri.user == "user;par=u@example.net"
+    assert [via.transport for via in message("transports").vias] == [
+        "UDP", "SCTP", "TLS", "UNKNOWN", "TCP",
+    ]  # fmt: skip
+    binary = message("mpart01")
+    assert len(binary.body) == 553 and b"\x00" in binary.body
+    assert binary.content_type == "multipart/mixed" and binary.via.has_rport
+
+
+def test_reasons(message):
+    """Covers RFC 4475 §3.1.1.12 and §3.1.1.13."""
+    assert message("unreason").reason.startswith("= 2**3 * 5**2 но сто")
+    assert (message("noreason").status, message("noreason").reason) == (100, "")
+
+
+def test_extra_octets_are_the_next_message_on_a_stream(specs):
+    """Covers RFC 4475 §3.1.1.8: noise in a datagram, a second request on a stream."""
+    items = StreamFramer().feed(archive(specs)["dblreq"])
+    assert [item.method for item in items if isinstance(item, Request)] == ["REGISTER", "INVITE"]
+
+
+@pytest.mark.parametrize("name", ["ncl", "mcl01"])
+def test_a_bad_length_loses_the_stream(specs, name):
+    """Covers RFC 4475 §3.1.2.3 and §3.3.9."""
+    *_, last = StreamFramer().feed(archive(specs)[name])
+    assert isinstance(last, Malformed) and last.fatal and last.error.status == 400
+
+
+def test_a_long_length_waits_for_more(specs):
+    """Covers RFC 4475 §3.1.2.2."""
+    assert StreamFramer().feed(archive(specs)["clerr"]) == []
+
+
+def test_what_only_the_core_can_judge(message):
+    """Covers RFC 4475 §3.2.1, §3.3.4 to §3.3.7 and §3.3.10 to §3.3.14."""
+    assert message("badbranch").via.branch == "z9hG4bK"
+    aliens = message("unksm2")
+    assert (aliens.to.uri.scheme, aliens.from_.uri.scheme) == ("isbn", "http")
+    assert aliens.contacts[0].uri == Uri("name", opaque="John_Smith")
+    assert message("bext01").headers.all("Require") == (
+        "nothingSupportsThis",
+        "nothingSupportsThisEither",
+    )
+    assert message("invut").content_type == "application/unknownformat"
+    assert not Credentials.parse(message("regaut01").headers["Authorization"]).is_digest
+    assert len(message("bcast").vias) == 2 and message("zeromf").max_forwards == 0
+    assert message("cparam01").contacts[0].params == (("unknownparam", None),)
+    assert message("cparam02").contacts[0].uri.params == (("unknownparam", None),)
+    assert message("regescrt").contacts[0].uri.headers == (("Route", "<sip:sip.example.com>"),)
+
+
+def test_inv2543(message):
+    """Covers RFC 4475 §3.4.1."""
+    found = message("inv2543")
+    assert found.via.branch is None and found.from_.tag is None and found.max_forwards is None
+    assert found.body.startswith(b"v=0") and found.body.endswith(b"RTP/AVP 0\r\n")
