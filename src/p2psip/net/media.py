@@ -27,6 +27,7 @@ Receiver = Callable[[bytes, Address], None]
 
 DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; what is longer is cut
 KERNEL_TRIES: Final = 64  # until the kernel offers a port whose neighbour is free as well
+LOOPBACK: Final = ("127.0.0.1", "::1")
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
@@ -105,6 +106,7 @@ class MediaPort:
         self._on_rtp, self._on_rtcp = on_rtp, on_rtcp
         self._family = self._rtp.family
         self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
+        self._source: Any = None  # whom to hear: `remote`, or its other name (see `_is_alias`)
         self._remote_rtcp: Any = None
         self._searching = self._searching_rtcp = latch
         loop = get_hub().loop
@@ -126,7 +128,7 @@ class MediaPort:
 
     @remote.setter
     def remote(self, address: Address | None) -> None:
-        self._remote = self._normal(address)
+        self._remote = self._source = self._normal(address)
         self._searching = self._latch
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
 
@@ -169,7 +171,7 @@ class MediaPort:
     def _receive_rtp(self) -> None:
         try:
             data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
-            if (source == self._remote and not self._searching) or self._latched(data, source):
+            if (source == self._source and not self._searching) or self._latched(data, source):
                 self.received += 1
                 self._on_rtp(data, source)
             else:
@@ -180,7 +182,11 @@ class MediaPort:
     def _receive_rtcp(self) -> None:
         try:
             data, source = self._rtcp.recvfrom(DATAGRAM_OCTETS)
-            if source == self._remote_rtcp or self._latched_rtcp(data, source):
+            if (
+                source == self._remote_rtcp
+                or self._is_alias(source, self._remote_rtcp)
+                or self._latched_rtcp(data, source)
+            ):
                 self._on_rtcp(data, source)
             else:
                 self.strangers += 1
@@ -189,12 +195,25 @@ class MediaPort:
 
     def _latched(self, data: bytes, source: Any) -> bool:
         """Follow the first source of RTP, if we are to: RFC 4961 §3 lets us answer there."""
+        if self._is_alias(source, self._remote):
+            self._source = source
+            return True
         if not self._searching or fast.looks_like_rtcp(data) or fast.unpack(data) is None:
             return False
         if source != self._remote:
             log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
-        self._remote, self._searching = source, False
+        self._remote, self._source, self._searching = source, source, False
         return True
+
+    def _is_alias(self, source: Any, remote: Any) -> bool:
+        """Tell whether `source` is loopback's name for a peer on this very machine.
+
+        baresip signals the address of an outer interface even in a call to 127.0.0.1, and the
+        system then sends from 127.0.0.1, though from the port that was signalled.
+        """
+        if remote is None or source[1] != remote[1] or source[0] not in LOOPBACK:
+            return False
+        return remote[0] in LOOPBACK or is_own_address(remote[0])
 
     def _latched_rtcp(self, data: bytes, source: Any) -> bool:
         """Follow the first source of RTCP, but only on the host that RTP comes from."""
@@ -221,6 +240,16 @@ class MediaPort:
             raise LocalError(f"{address[0]!r} is no address of this family") from error
         ip = socket.inet_ntop(self._family, packed)
         return (ip, address[1]) if self._family == socket.AF_INET else (ip, address[1], 0, 0)
+
+
+def is_own_address(ip: str) -> bool:
+    """Tell whether an interface of this machine has `ip`: only then it can be bound.  Own design."""
+    try:
+        with _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((ip, 0))
+    except OSError:
+        return False
+    return True
 
 
 def _two(address: Any) -> Address | None:
