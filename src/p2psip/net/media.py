@@ -243,7 +243,7 @@ class MediaPort:
 
 
 def is_own_address(ip: str) -> bool:
-    """Tell whether an interface of this machine has `ip`: only then it can be bound.  Own design."""
+    """Tell whether an interface of this machine has `ip`: only then it binds.  Own design."""
     try:
         with _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((ip, 0))
