@@ -46,12 +46,12 @@ def test_other_bytes_are_refused(raw):
 
     def read():
         with suppress(RemoteError):
-            count = 0
-            for count, _ in enumerate(file.tags(raw), 1):
-                pass
-            event(f"read {min(count, 2)} tags or more")
+            for _ in file.tags(raw):
+                read_some.append(True)
 
+    read_some = []
     assert peak(read) <= 32 * len(raw) + 65536
+    event(f"read a tag or more: {bool(read_some)}")
 
 
 def test_an_offset_into_the_header_is_refused():

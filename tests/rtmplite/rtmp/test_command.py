@@ -1,0 +1,89 @@
+"""Commands: a name, a number, an object and the rest, in both kinds of message."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from rtmplite.amf import amf0
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp.command import Command, error, on_status, result
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.strategies import amf, rtmp
+
+KINDS = [MessageType.COMMAND, MessageType.COMMAND_AMF3]
+
+
+@given(rtmp.commands(), st.sampled_from(KINDS), st.integers(0, 3), rtmp.timestamps())
+def test_what_is_written_reads_back(command, kind, stream_id, timestamp):
+    """Covers RTMP 1.0 §7.1.1, RTMP Errata §7.2."""
+    message = command.message(stream_id, timestamp, kind)
+    assert (message.type_id, message.timestamp, message.stream_id) == (kind, timestamp, stream_id)
+    back = Command.parse(message)
+    assert (back.name, back.transaction_id) == (command.name, command.transaction_id)
+    assert amf.alike([back.object, *back.args], [command.object, *command.args])
+
+
+def test_the_answers_look_like_this():
+    """Covers RTMP 1.0 §7.2.1.2, RTMP 1.0 §7.2.1.3, RTMP 1.0 §7.2.2."""
+    assert result(4.0, None, 1.0) == Command("_result", 4.0, None, (1.0,))
+    reason = RemoteError("no such stream", "NetStream.Play.StreamNotFound")
+    information = {
+        "level": "error",
+        "code": "NetStream.Play.StreamNotFound",
+        "description": "no such stream",
+    }
+    assert error(5.0, reason) == Command("_error", 5.0, None, (information,))
+    status = on_status("status", "NetStream.Play.Start", "Started.", details="seed")
+    assert (status.name, status.transaction_id, status.object) == ("onStatus", 0.0, None)
+    assert status.args[0]["details"] == "seed" and next(iter(status.args[0])) == "level"
+
+
+def test_what_is_missing_reads_as_nothing():
+    """Covers RTMP 1.0 §7.1.1."""
+    bare = Message(MessageType.COMMAND, 0, 0, amf0.encode("closeStream"))
+    assert Command.parse(bare) == Command("closeStream", 0.0, None, ())
+
+
+@pytest.mark.parametrize(
+    ("type_id", "payload"),
+    [
+        (20, b""),
+        (20, amf0.encode(1.0, "play")),
+        (20, amf0.encode("play", "4")),
+        (20, amf0.encode("play", 4.0)[:-1]),
+        (17, b""),
+        (17, b"\x03" + amf0.encode("play", 4.0)),
+        (17, amf0.encode("play", 4.0)),
+        (18, amf0.encode("onMetaData", {})),
+    ],
+)
+def test_what_is_no_command_is_refused(type_id, payload):
+    """Covers RTMP 1.0 §7.1.1, RTMP Errata §7.2."""
+    with pytest.raises(RemoteError):
+        Command.parse(Message(type_id, 0, 0, payload))
+
+
+def test_other_messages_are_our_bug():
+    """Covers RTMP 1.0 §7.1.1."""
+    with pytest.raises(LocalError):
+        Command("play").message(type_id=MessageType.DATA)
+
+
+@given(
+    st.sampled_from(KINDS),
+    mutations(rtmp.commands().map(lambda c: c.message().payload)) | st.binary(),
+)
+def test_nothing_else_ever_happens(kind, payload):
+    """Covers RTMP 1.0 §7.1.1."""
+    payload = payload if kind == MessageType.COMMAND else b"\0" + payload
+    outcome = []
+
+    def read():
+        try:
+            outcome.append(Command.parse(Message(kind, 0, 0, payload)))
+        except RemoteError:
+            outcome.append(None)
+
+    assert peak(read) <= 32 * len(payload) + 65536
+    event("read" if outcome[0] else "refused")

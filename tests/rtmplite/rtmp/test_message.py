@@ -1,0 +1,16 @@
+"""A message is what RTMP says it is, and cannot be changed by those it is shared with."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from rtmplite.rtmp.message import Message, MessageType
+
+
+def test_a_message_has_the_fields_that_chunks_need():
+    """Covers RTMP 1.0 §5.1 [message-fields]."""
+    message = Message(MessageType.AUDIO, 20, 1, b"...")
+    assert (message.type_id, message.timestamp, message.stream_id) == (8, 20, 1)
+    assert len(message.payload) == 3
+    with pytest.raises(FrozenInstanceError):
+        message.timestamp = 40
