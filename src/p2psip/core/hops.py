@@ -45,6 +45,7 @@ class Hops:
         if names & (WILDCARDS | LOOPBACKS):
             names |= LOOPBACKS
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
+        self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
 
     @property
     def transports(self) -> Collection[str]:
@@ -52,15 +53,19 @@ class Hops:
         return self._listeners.keys()
 
     def is_own_address(self, host: str, port: int | None) -> bool:
-        """Would a message for `host` and `port` arrive at one of our own listeners (§18.2.1)?"""
+        """Would a message for `host` and `port` arrive at one of our own listeners (§18.2.1)?
+
+        A domain of ours without a port is ours wherever we listen, as SRV records would say.
+        """
+        if port is None and host.lower() in self._names:
+            return True
         return host.lower() in self._hosts and (port or 5060) in self._ports
 
     def is_ours(self, uri: Uri) -> bool:
         """Does `uri` name this element, whatever its user part (§16.4)?"""
         if uri.scheme not in ("sip", "sips"):
             return False
-        port = uri.port or default_port(_transport(uri) or "UDP")
-        return self.is_own_address(uri.param("maddr") or uri.host, port)
+        return self.is_own_address(uri.param("maddr") or uri.host, self._port(uri))
 
     def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
         """A URI that leads to us, for Contact and Record-Route (§8.1.1.8)."""
@@ -87,7 +92,7 @@ class Hops:
         """
         transport = _transport(uri)
         host = uri.param("maddr") or uri.host
-        if self.is_own_address(host, uri.port or default_port(transport or "UDP")):
+        if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
         if transport is not None and transport not in self._listeners:
             return []
@@ -102,6 +107,12 @@ class Hops:
         if self.is_own_address(*flow.remote):
             return Flow(LOCAL, flow.remote, flow.remote)
         return flow
+
+    def _port(self, uri: Uri) -> int | None:
+        """The port a URI means; None for a domain of ours, which says it by SRV (RFC 3263 §4.2)."""
+        if uri.port is None and (uri.param("maddr") or uri.host).lower() in self._names:
+            return None
+        return uri.port or default_port(_transport(uri) or "UDP")
 
     def _listener(self, transport: str | None) -> Listener:
         return self._listeners.get(transport or "", self._preferred)
