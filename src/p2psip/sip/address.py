@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import quote, split, split_list, text_of, unquote
+from p2psip.sip.grammar import LWS, quote, split, split_list, text_of, unquote
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 from p2psip.sip.uri import Uri
 
@@ -40,7 +40,7 @@ class Address:
         Raises RemoteError; also where a bare URI would need brackets: without them the
         parameters are the header's, and a question mark is refused (§20.10).
         """
-        text = text_of(data).strip()
+        text = text_of(data).strip(LWS)
         if text == "*":
             return cls(Uri("", opaque="*"))
         first, *rest = split(text, ";")
@@ -53,7 +53,7 @@ class Address:
             raise RemoteError("Address Needs Angle Brackets")
         else:
             display, spec = "", first
-        return cls(Uri.parse(spec), unquote(display.strip()), parse_params(rest) if rest else ())
+        return cls(Uri.parse(spec), unquote(display.strip(LWS)), parse_params(rest) if rest else ())
 
     @classmethod
     def parse_list(cls, data: bytes | memoryview | str) -> tuple[Self, ...]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sip.grammar import bytes_of, is_token, quote, split, text_of
+from p2psip.sip.grammar import LWS, bytes_of, is_token, quote, split, text_of
 from p2psip.sip.headers import Headers
 from p2psip.sip.params import Params, find, parse_params
 from p2psip.sip.uri import Uri
@@ -44,11 +44,11 @@ class _AuthHeader:
         An unknown scheme is kept as text (RFC 4475 §3.3.7).  Raises RemoteError when a
         Digest lacks what it cannot do without.
         """
-        scheme, _, rest = text_of(data).strip().partition(" ")
+        scheme, _, rest = text_of(data).strip(LWS).partition(" ")
         if not is_token(scheme):
             raise RemoteError("Bad Authentication Scheme")
         if scheme.lower() != "digest":
-            return cls(scheme, text=rest.strip())
+            return cls(scheme, text=rest.strip(LWS))
         params = parse_params([piece for piece in split(rest, ",") if piece])
         if any(find(params, name) is None for name in cls._needed()):
             raise RemoteError("Missing Digest Parameter")

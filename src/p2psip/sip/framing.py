@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.sip.grammar import LWS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 
@@ -127,6 +128,6 @@ def _sizes(lines: list[str]) -> list[tuple[str, str]]:
     fields = []
     for line in lines:
         name, _, value = line.partition(":")
-        if name.strip().lower() in ("content-length", "l"):
-            fields.append(("Content-Length", value.strip(" \t")))
+        if name.rstrip(LWS).lower() in ("content-length", "l"):
+            fields.append(("Content-Length", value.strip(LWS)))
     return fields

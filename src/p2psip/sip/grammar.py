@@ -15,6 +15,9 @@ from p2psip.errors import RemoteError
 
 MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: §8.1.1.6
 
+LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
+
+_WHITE: Final = re.compile(r"[ \t]++")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in the field
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -71,18 +74,18 @@ def split(text: str, separator: str) -> list[str]:
     if '"' not in text and "<" not in text:
         if text.count(separator) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
-        return [piece.strip() for piece in text.split(separator)]
+        return [piece.strip(LWS) for piece in text.split(separator)]
     pieces: list[str] = []
     start = 0
     for found in _SKIP.finditer(text):
         if found[0] == separator:
-            pieces.append(text[start : found.start()].strip())
+            pieces.append(text[start : found.start()].strip(LWS))
             start = found.end()
         elif found[1] == "" or found[2] == "":
             raise RemoteError("Unbalanced Quotes")
         if len(pieces) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
-    pieces.append(text[start:].strip())
+    pieces.append(text[start:].strip(LWS))
     return pieces
 
 
@@ -95,6 +98,12 @@ def split_list(text: str) -> list[str]:
     if "" in values:
         raise RemoteError("Empty Header Value")
     return values
+
+
+def first_word(text: str) -> tuple[str, str]:
+    """The text up to its first white space, and the rest behind that (§25.1 `LWS`)."""
+    word, *rest = _WHITE.split(text.strip(LWS), maxsplit=1)
+    return word, rest[0] if rest else ""
 
 
 def number(text: str, maximum: int) -> int:
@@ -118,12 +127,12 @@ def host_port(text: str) -> tuple[str, int | None]:
     """
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
-        rest = rest.strip()
+        rest = rest.strip(LWS)
         host = _ipv6(host) if closed and rest[:1] in ("", ":") else ""
-        colon, port = rest[:1], rest[1:].strip()
+        colon, port = rest[:1], rest[1:].strip(LWS)
     else:
         host, colon, port = text.partition(":")
-        host, port = host.rstrip().lower(), port.lstrip()
+        host, port = host.rstrip(LWS).lower(), port.lstrip(LWS)
         host = host if _HOST_NAME.fullmatch(host) else ""
     if not host:
         raise RemoteError("Bad Host")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Self, overload
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sip.grammar import is_token, split
+from p2psip.sip.grammar import LWS, is_token, split
 
 MAX_HEADERS: Final = 256  # lines; a request that went 70 hops has some 90
 
@@ -100,11 +100,11 @@ class Headers:
             name, colon, value = line.partition(":")
             known = _CANONICAL.get(name)
             if known is None:
-                name = name.rstrip(" \t")
+                name = name.rstrip(LWS)
                 known = _CANONICAL.get(name.lower())
                 if known is None and not (colon and is_token(name)):
                     raise RemoteError("Bad Header Line")
-            fields.append((known or name, value.strip(" \t")))
+            fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)
         return cls._of(tuple(fields))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import is_quoted, is_token, quote, unquote
+from p2psip.sip.grammar import LWS, is_quoted, is_token, quote, unquote
 
 Params = tuple[tuple[str, str | None], ...]
 
@@ -29,7 +29,7 @@ def parse_params(pieces: Iterable[str]) -> Params:
     params: list[tuple[str, str | None]] = []
     for piece in pieces:
         name, equals, value = piece.partition("=")
-        name, value = name.rstrip(), value.lstrip()
+        name, value = name.rstrip(LWS), value.lstrip(LWS)
         if not is_token(name) or not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
             raise RemoteError("Bad Parameter")
         params.append((name, value if equals else None))

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import bracketed, host_port, is_token, number, split, split_list, text_of
+from p2psip.sip.grammar import (
+    LWS,
+    bracketed,
+    first_word,
+    host_port,
+    is_token,
+    number,
+    split,
+    split_list,
+    text_of,
+)
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 
 
@@ -38,12 +48,16 @@ class Via:
         """
         first, *rest = split(text_of(data), ";")
         protocol, *more = first.split("/", 2)
-        if protocol.strip().upper() != "SIP" or len(more) != 2 or not is_token(more[0].strip()):
+        if (
+            protocol.strip(LWS).upper() != "SIP"
+            or len(more) != 2
+            or not is_token(more[0].strip(LWS))
+        ):
             raise RemoteError("Bad Via")
-        transport, *sent_by = more[1].split(None, 1)[:2] or [""]
-        if not is_token(transport) or not sent_by:
+        transport, sent_by = first_word(more[1])
+        if not is_token(transport):
             raise RemoteError("Bad Via")
-        host, port = host_port(sent_by[0].strip())
+        host, port = host_port(sent_by)
         return cls(transport.upper(), host, port, parse_params(rest) if rest else ())
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.grammar import MAX_VALUES, is_token, number, text_of
+from p2psip.sip.grammar import LWS, MAX_VALUES, first_word, is_token, number, text_of
 from p2psip.sip.headers import Headers
 from p2psip.sip.via import Via
 
@@ -33,10 +33,10 @@ class CSeq(NamedTuple):
     @classmethod
     def parse(cls, data: bytes | memoryview | str) -> Self:
         """Read a CSeq value; raises RemoteError (§20.16)."""
-        digits, *method = text_of(data).split(None, 1)[:2] or [""]
-        if not (method and is_token(method[0].rstrip())):
+        digits, method = first_word(text_of(data))
+        if not is_token(method):
             raise RemoteError("Bad CSeq")
-        return cls(number(digits, MAX_CSEQ), method[0].rstrip())
+        return cls(number(digits, MAX_CSEQ), method)
 
     def __str__(self) -> str:
         return f"{self.number} {self.method}"
@@ -73,7 +73,7 @@ class Views:
     def call_id(self) -> str:
         """The name of the call, compared octet by octet (§20.8).  Raises RemoteError."""
         value = self._only("Call-ID")
-        if len(value.split(None, 1)) != 1:
+        if not value or first_word(value)[1]:
             raise RemoteError("Bad Call-ID")
         return value
 
@@ -113,7 +113,7 @@ class Views:
     @property
     def content_type(self) -> str:
         """`type/subtype` in lower case without parameters; "" when none is given (§20.15)."""
-        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        return self.headers.get("Content-Type", "").partition(";")[0].strip(LWS).lower()
 
     @property
     def expires(self) -> int | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sip.address import Address
+from p2psip.sip.grammar import LWS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import METHODS, CSeq, Message, Request, Response
 from p2psip.sip.params import put
@@ -149,7 +150,7 @@ _PLAIN_VIAS: Final = st.sampled_from(
 _PEOPLE: Final = _PLAIN_PEOPLE | addresses(sip_uris())
 _TAGGED: Final = st.builds(Address.with_tag, _PEOPLE, tokens())
 _CALL_IDS: Final = st.text(_ALPHANUM + "-.!%*_+`'~()<>:\\\"/[]?{}", min_size=1, max_size=20)
-_VALUES: Final = free_text().map(lambda value: value.strip(" \t"))
+_VALUES: Final = free_text().map(lambda value: value.strip(LWS))
 _PARTS: Final = st.fixed_dictionaries(
     {
         "Via": st.lists(_PLAIN_VIAS | vias(), min_size=1, max_size=3),
