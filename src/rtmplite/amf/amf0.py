@@ -110,7 +110,7 @@ class _Reader:
         read = _READERS.get(marker)  # §2.1 [markers]
         if read is None:
             # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there],
-            # §3.1
+            # §3.1 [avmplus-refused]
             raise RemoteError(_COMPLAINTS.get(marker, f"AMF0 has no marker {marker:#04x}"))
         return read(self)
 
@@ -255,7 +255,8 @@ class _Writer:
             case dict() | list():
                 self.container(value, depth)
             case Date():
-                self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)  # §2.13 [date-layout]
+                # §2.13 [date-layout] [date-zone-empty]
+                self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)
             case Xml():
                 raw = value.text.encode("utf-8", "replace")
                 self.parts += b"\x0f", _U32.pack(len(raw)), raw

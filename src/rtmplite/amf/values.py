@@ -78,7 +78,7 @@ class Date:
     """A moment: §2.13.
 
     `ms` counts milliseconds from 1970 in UTC.  `timezone` is what Flash writes into the reserved
-    field (minutes), kept as found, and 0 unless given: §2.13 [date-zone-empty].
+    field (minutes), kept as found, and 0 unless given.
     """
 
     ms: float

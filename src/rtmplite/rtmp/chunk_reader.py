@@ -96,6 +96,7 @@ class ChunkReader:
                 payload = self._collect(stream, payload)
                 if len(payload) != stream.length:
                     continue
+            # §5.1 [message-fields]
             message = Message(stream.type_id, stream.timestamp, stream.stream_id, payload)
             messages.append(message)
             if message.type_id <= MessageType.ABORT:

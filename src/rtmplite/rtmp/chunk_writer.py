@@ -100,7 +100,7 @@ class ChunkWriter:
 
         Raises LocalError unless 1 <= `size` <= 2147483647.
         """
-        if not 1 <= size <= MAX_CHUNK_SIZE:
+        if not 1 <= size <= MAX_CHUNK_SIZE:  # §5.4.1 [size-at-least-1] [size-top-bit-zero]
             raise LocalError(f"{size} is no chunk size")
         order = Message(MessageType.SET_CHUNK_SIZE, 0, 0, _WORD(size))
         told = self.write(order, CONTROL_CHUNK_STREAM)

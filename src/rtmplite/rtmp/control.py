@@ -93,7 +93,7 @@ class Abort(_Payload):
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read §5.4.2; RemoteError if it is too short."""
+        """Read §5.4.2 [abort-names-chunk-stream]; RemoteError if it is too short."""
         return cls(*_fields(_U32, payload))
 
     def __bytes__(self) -> bytes:

@@ -85,7 +85,7 @@ class _Handshake:
         return _TIME.pack(int((now - self._epoch) * 1000) & 0xFFFFFFFF)
 
     def _packet_1(self, now: float, version: bytes = bytes(4)) -> bytes:
-        # §5.2.3 [zero-field] [random-data]
+        # §5.2.3 [packet-1536] [zero-field] [random-data]
         return self._time(now) + version + self._random(PACKET_SIZE - 8)
 
     def _echo(self, packet: bytes, now: float) -> bytes:
@@ -167,7 +167,7 @@ class ClientHandshake(_Handshake):
             c1 = digest.sign(self._packet_1(now, PLAYER_VERSION), digest.SCHEMES[0], PLAYER_TEXT)
         else:
             c1 = self._packet_1(now)
-        return bytes((VERSION,)) + c1  # §5.2.2 [version-3], §5.2.3 [packet-1536]
+        return bytes((VERSION,)) + c1  # §5.2.2 [version-3]
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
         """Take bytes from the server, give what to send: §5.2.1.

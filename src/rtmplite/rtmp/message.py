@@ -34,7 +34,7 @@ class MessageType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: §6.1.1 and §6.1.2, with what RTMP 1.0 §5.1 [message-fields] needs of it.
+    """One message: §6.1.1 and §6.1.2, which holds what RTMP 1.0 §5.1 needs.
 
     `type_id` is 0 to 255, known to `MessageType` or not; `timestamp` is in milliseconds modulo
     2**32; `stream_id` names the message stream, 0 being the connection itself.

@@ -4,12 +4,12 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.chunk import ChunkReader, MessageType, encode_absolute
 
 
 def test_a_message_has_the_fields_that_chunks_need():
     """Covers RTMP 1.0 §5.1 [message-fields]."""
-    message = Message(MessageType.AUDIO, 20, 1, b"...")
+    (message,) = ChunkReader().feed(encode_absolute(MessageType.AUDIO, 20, 1, b"...", 4, 128))
     assert (message.type_id, message.timestamp, message.stream_id) == (8, 20, 1)
     assert len(message.payload) == 3
     with pytest.raises(FrozenInstanceError):
