@@ -9,8 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from p2psip.net.locator import Locations
-
 from p2psip.core.domains import Domains
 from p2psip.core.endpoint import Acceptor, Endpoint
 from p2psip.core.keyring import Login
@@ -24,6 +22,7 @@ from p2psip.core.verifier import Verifier
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.locator import Locations
 from p2psip.net.media import MediaPort, PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
@@ -42,7 +41,7 @@ from siprtmp.config import ConfigError, Settings
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.sip_app import LINE_PARAM, SipApplication
-from siprtmp.status import StatusServer
+from siprtmp.status import ProcessFigures, StatusServer
 
 USER_AGENT = f"siprtmp/{__version__}"
 
@@ -62,6 +61,7 @@ class Gateway:
         self._http: StatusServer | None = None
         self._applications: dict[str, Application] = {"live": LiveApplication()}
         self.sip: SipSide | None = None
+        self._process = ProcessFigures()
 
     def start(self) -> None:
         """Open what the settings ask for.  Raises OSError for an address that can't be had.
@@ -100,7 +100,7 @@ class Gateway:
         figures["streams"] = self.registry.streams
         figures["players"] = sum(live.players for live in self.registry)
         figures |= self.sip.status() if self.sip else {}
-        figures |= _process_figures()
+        figures |= self._process.figures()
         return figures
 
     def stop_calls(self) -> None:
@@ -312,21 +312,3 @@ def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
 def _token(text: str) -> str:
     """A line's id as a URI parameter: only what needs no escaping."""
     return "".join(letter for letter in text if letter.isascii() and letter.isalnum())
-
-
-def _process_figures() -> dict[str, object]:
-    sockets = 0
-    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        try:
-            sockets += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
-        except OSError:
-            continue  # closed while we looked
-    return {"sockets": sockets, "greenlets": _greenlets()}
-
-
-def _greenlets() -> int:
-    import gc
-
-    from greenlet import greenlet
-
-    return sum(isinstance(each, greenlet) and not each.dead for each in gc.get_objects())
