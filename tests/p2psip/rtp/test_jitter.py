@@ -103,7 +103,7 @@ def play(events):
 def test_scenarios_of_another_jitter_buffer(corpus):
     """Covers RFC 3550 §5.1: all that came is passed on once, in order, within the limits.
 
-    A restart costs its first packet: only the second proves it (§A.1).
+    A restart costs its first packet: only the second proves it, by RFC 3550 §A.1.
     """
     titles = set()
     for title, limits, events in scenarios(corpus):

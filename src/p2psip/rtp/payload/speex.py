@@ -50,6 +50,8 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
     that holds just one frame comes back as it is.  RemoteError if the bits make no sense, or
     make more than `MAX_FRAMES`.
     """
+    if wideband and _is_one_frame(data):
+        return [bytes(data)]
     bits = _Bits(data)
     frames = bits.frames()
     if len(frames) == 1 and (wideband or frames[0][1] == frames[0][2]):
@@ -109,6 +111,17 @@ def _little_endian(data: bytes | memoryview, at: int) -> int | None:
     return int.from_bytes(data[at : at + 4], "little") if at + 4 <= len(data) else None
 
 
+def _is_one_frame(data: bytes | memoryview) -> bool:
+    """Is it surely one frame with one layer, as nearly all are?  A short cut for the media path."""
+    narrow_end = NARROWBAND_BITS.get(data[0] >> 3, 0) if data else 0
+    at = narrow_end >> 3
+    if not narrow_end or at + 2 > len(data):
+        return False
+    head = (data[at] << 8 | data[at + 1]) >> 12 - (narrow_end & 7) & 0x0F
+    left = 8 * len(data) - narrow_end - LAYER_BITS.get(head & 7, 0)
+    return head > 7 and 0 <= left < 5 and not (left and data[-1] >> left - 1 & 1)
+
+
 class _Bits:
     """A payload as one big number, from which a field is a shift and a mask."""
 
@@ -136,7 +149,8 @@ class _Bits:
 
     def frames(self) -> list[tuple[int, int, int]]:
         """List (start, end of the narrowband part, end) of each frame, in bits."""
-        found, at = [], 0
+        found: list[tuple[int, int, int]] = []
+        at = 0
         while self._size - at >= 5:
             start = self._skip_requests(at)
             if start is None:
