@@ -155,14 +155,14 @@ class Call:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick` (own design)."""
+        """When to call `tick`.  Own design: the earliest of everything that waits."""
         times = [*self._timers.values(), self._reoffer.deadline]
         if self._acceptance is not None:
             times.append(self._acceptance.deadline)
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due (own design)."""
+        """Do what is due.  Own design: the 2xx first, which may end the call."""
         if self._acceptance is not None:
             self._perform(self._acceptance.tick(now), now)
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
@@ -372,5 +372,5 @@ class Call:
         self.reschedule()
 
     def reschedule(self) -> None:
-        """Tell the agent when this call is due (own design)."""
+        """Tell the agent when this call is due.  Own design: one agenda for all calls."""
         self.agent.schedule(self, self.deadline)

@@ -34,7 +34,7 @@ class ClientUser(Protocol):
 
 
 class ClientHandle:
-    """One request of ours, wherever it is tried (own design: see the module).
+    """One request of ours, wherever it is tried (RFC 3263 §4.3).
 
     `request` is as last sent, with its Via; `done` once the user has heard the final word.
     """
@@ -104,7 +104,7 @@ class Clients:
         self._tokens = 0
 
     def __len__(self) -> int:
-        """How many requests and transactions are not forgotten yet (own design)."""
+        """How many requests and transactions are not forgotten yet."""
         return len(self._table) + len(self._locating) + len(self._overdue)
 
     def begin(
@@ -129,14 +129,13 @@ class Clients:
                 self._overdue.set(handle, now)
         return handle
 
-    def located(self, token: int, flows: Sequence[Flow], now: float) -> bool:
-        """Take the servers that `Locate` asked for, best first; False if it was not ours."""
+    def located(self, token: int, flows: Sequence[Flow], now: float) -> None:
+        """Take the servers that `Locate` asked for, best first (RFC 3263 §4)."""
         handle = self._locating.pop(token, None)
         if handle is not None:
             handle._flows = list(flows)
             if handle.cancelled or not self._try_next(handle, now):
                 self._fail(handle, 503, now)
-        return handle is not None
 
     def receive(self, response: Response, now: float) -> bool:
         """Give a response to its transaction: RFC 6026 §8.9 [match-is-passed-on].
@@ -166,7 +165,7 @@ class Clients:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick` (own design)."""
+        """When to call `tick`.  Own design: timers, and failures that had to wait."""
         times = (self._table.deadline, self._overdue.deadline)
         return min((at for at in times if at is not None), default=None)
 
@@ -222,8 +221,9 @@ class Clients:
                 case invite_client.Do.SEND_INVITE | client.Do.SEND_REQUEST:
                     self._outbox.send(attempt.wire, attempt.flow)
                 case invite_client.Do.SEND_ACK if response is not None:
-                    # §17.1.1.3; the same way as the INVITE: RFC 6026 §8.4 [ack-goes-the-same-way]
+                    # §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body]
                     ack = ack_for(attempt.request, response)
+                    # RFC 6026 §8.4 [ack-goes-the-same-way]
                     self._outbox.send(bytes(ack), attempt.flow)
                 case invite_client.Do.PASS_UP | client.Do.PASS_UP if response is not None:
                     self._pass_up(attempt, response, now)

@@ -103,7 +103,7 @@ class Hops:
         return [Flow(transport, (host, uri.port or default_port(transport)))]
 
     def localise(self, flow: Flow) -> Flow:
-        """The same flow, or the short way if it would lead to one of our own listeners."""
+        """The same flow, or the short way to ourselves.  Own design: see `Outbox`."""
         if self.is_own_address(*flow.remote):
             return Flow(LOCAL, flow.remote, flow.remote)
         return flow

@@ -39,12 +39,12 @@ class Reoffer:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick` (own design)."""
+        """When to call `tick`.  Own design: both waits are rare, and never scanned for."""
         times = (self._retry_at, self._give_up_at)
         return min((at for at in times if at is not None), default=None)
 
     def want(self, sdp: bytes) -> None:
-        """Set the offer to make next; a newer one takes the place of an older (own design)."""
+        """Set the offer to make next; a newer one takes its place (§14.1)."""
         self._wanted, self._outdated = sdp, False
 
     def overtaken(self) -> None:

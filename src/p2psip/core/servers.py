@@ -82,7 +82,7 @@ class Servers:
         self._machines: dict[ServerHandle, InviteServer | Server] = {}
 
     def __len__(self) -> int:
-        """How many transactions are not forgotten yet (own design)."""
+        """How many transactions are not forgotten yet."""
         return len(self._table)
 
     def receive(self, request: Request, flow: Flow, now: float) -> bool:
@@ -148,7 +148,7 @@ class Servers:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick` (own design)."""
+        """When to call `tick`.  Own design: the earliest timer of all."""
         return self._table.deadline
 
     def tick(self, now: float) -> None:

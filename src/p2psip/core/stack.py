@@ -58,7 +58,7 @@ class Core(Protocol):
 
 @dataclass(slots=True)
 class Counters:
-    """What the stack has seen since it began; own design, for `/status`."""
+    """What the stack has seen since it began.  Own design: figures for `/status`."""
 
     requests: int = 0
     responses: int = 0
@@ -105,7 +105,7 @@ class Stack:
 
     @property
     def transactions(self) -> int:
-        """How many transactions are not forgotten yet (own design: for `/status`)."""
+        """How many transactions are not forgotten yet.  Own design: a figure for `/status`."""
         return len(self._clients) + len(self._servers) + len(self._acks)
 
     # From the network
@@ -135,7 +135,7 @@ class Stack:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, or None while there is nothing to wait for (own design)."""
+        """When to call `tick`, None if nothing is to come.  Own design: the earliest timer."""
         if self._outbox.local:
             return self._now
         times = (self._clients.deadline, self._servers.deadline)
@@ -149,7 +149,7 @@ class Stack:
         self._deliver_local(now)
 
     def take_orders(self) -> list[Order]:
-        """What the edge has to do now, in order; to be called after every event (own design)."""
+        """What the edge has to do, in order, after every event.  Own design: never later."""
         self._deliver_local(self._now)
         return self._outbox.take()
 

@@ -44,12 +44,12 @@ class UserAgent:
 
     @property
     def dialogs(self) -> int:
-        """How many dialogs are not forgotten yet (own design: for `/status`)."""
+        """How many dialogs are not forgotten yet.  Own design: a figure for `/status`."""
         return len(self._dialogs)
 
     @property
     def calls(self) -> int:
-        """How many calls are not forgotten yet (own design: for `/status`)."""
+        """How many calls are not forgotten yet.  Own design: a figure for `/status`."""
         return len(self._calls)
 
     def invite(
@@ -120,7 +120,7 @@ class UserAgent:
         return call
 
     def matches(self, request: Request) -> bool:
-        """Is this for a call of ours: within its dialog, or its INVITE on another path?"""
+        """Is this within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)?"""
         if DialogId.at_server(request) in self._dialogs:
             return True
         return request.to.tag is None and _origin(request) in self._ringing
@@ -144,11 +144,11 @@ class UserAgent:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick` (own design)."""
+        """When to call `tick`.  Own design: one agenda for all calls."""
         return self._agenda.deadline
 
     def tick(self, now: float) -> None:
-        """Do what is due in any call (own design)."""
+        """Do what is due in any call.  Own design: one agenda for all calls."""
         for call in self._agenda.due(now):
             call.tick(now)
 
@@ -167,7 +167,7 @@ class UserAgent:
         self._dialogs.pop(dialog.id, None)
 
     def schedule(self, call: Call, at: float | None) -> None:
-        """Say when a call is due (own design)."""
+        """Say when a call is due.  Own design: one agenda for all calls."""
         self._agenda.set(call, at if call in self._calls else None)
 
     def forget(self, call: Call) -> None:

@@ -109,6 +109,7 @@ class OutgoingCall(Call):
             return
         dialog.confirm(response)
         request = self._exchange_of_invite.request
+        # built as §13.2.2.4 says: RFC 3261 §17.1.1.3 [2xx-ack-by-core]
         ack = copy_credentials(request, dialog.ack(request.cseq.number))
         self._fork_acks[key] = ack
         self._stack.send_ack(ack, now)

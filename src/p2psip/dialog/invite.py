@@ -1,6 +1,6 @@
 """What an INVITE asks of the two user agents themselves, beyond its transaction.
 
-Implements RFC 3261 §13.3.1.4, as corrected by RFC 6026 §8.1, and §14.1.
+Implements RFC 3261 §13.3.1.4 and §14.1, the former as corrected by RFC 6026 §8.1.
 
 A 2xx is not repeated by the transaction but by the core that answered, end to end, on every
 transport, until the ACK comes:

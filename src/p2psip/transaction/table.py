@@ -85,7 +85,7 @@ class Table(Generic[T]):
         return len(self._where)
 
     def get(self, key: Key) -> T | None:
-        """The transaction of this name (§17.1.3, §17.2.3 of RFC 3261)."""
+        """The transaction of this name (RFC 3261 §17.1.3, §17.2.3)."""
         return self._by_key.get(key)
 
     def add(self, item: T, key: Key, flow: Flow) -> None:
