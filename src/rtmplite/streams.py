@@ -75,8 +75,8 @@ class Patience:
 class Player:
     """One place in the audience of a stream, from `LiveStream.join` to `leave`.
 
-    Own design: `waiting` is the whole state.  It is true until there is something to start with,
-    and again while its connection is too far behind.
+    Own design: `waiting` is the whole state.  It is true for who has missed something, by coming
+    late or being slow, until there is a good place to start.
     """
 
     __slots__ = ("_live", "audio", "behind_since", "outlet", "paused", "stream_id", "video",
@@ -86,7 +86,8 @@ class Player:
         self, live: "LiveStream", outlet: Outlet, stream_id: int, viewer: Viewer | None
     ) -> None:
         self._live, self.outlet, self.stream_id, self.viewer = live, outlet, stream_id, viewer
-        self.audio = self.video = self.waiting = True
+        self.audio = self.video = True
+        self.waiting = live.has_begun
         self.paused = False
         self.behind_since: float | None = None
 
@@ -151,15 +152,21 @@ class LiveStream:
         """How many play it or wait for it.  Own design."""
         return len(self._players)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether who joins now has missed something.  Own design."""
+        return self._tracks.begun
+
     def begin(self, now: float) -> None:
         """Open it for writing: what a former publisher left behind is forgotten.
 
-        Own design: the first `write` does so too.  See `publishing` before calling it for a
-        second publisher; nobody would know who of the two sent what.
+        Who is here already gets everything from the first message on.  Own design: the first
+        `write` does this too.  See `publishing` before calling it for a second publisher; nobody
+        would know who of the two sent what.
         """
         self.publishing, self._tracks = True, Tracks()
         for player in self._players:
-            player.waiting = True
+            player.waiting = player.behind_since is not None
             if player.viewer is not None:
                 player.viewer.published(now)
         self.rearrange()

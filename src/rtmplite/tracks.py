@@ -21,6 +21,8 @@ _SET_DATA_FRAME: Final = amf0.encode("@setDataFrame")
 _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
 
+_OPENING: Final = (int(MessageType.DATA), int(MessageType.AUDIO), int(MessageType.VIDEO))
+
 
 class Weight(Enum):
     """What a message means to a player who has not seen those before it.  Own design."""
@@ -32,12 +34,14 @@ class Weight(Enum):
 
 
 class Tracks:
-    """The media of one publication.  `timestamp` is the newest, in ms.  Own design."""
+    """The media of one publication.  Own design.
+
+    `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has.
+    """
 
     def __init__(self) -> None:
-        self.timestamp = 0
-        self._metadata: bytes | None = None
-        self._headers: dict[int, bytes] = {}
+        self.timestamp, self.begun = 0, False
+        self._newest: dict[int, bytes] = {}  # of what is essential, by type
         self._video_at: float | None = None
 
     def note(
@@ -49,17 +53,17 @@ class Tracks:
         """
         self.timestamp = timestamp
         if type_id == MessageType.AUDIO:
-            if is_audio_header(payload):
-                self._headers[type_id] = payload
-                return Weight.ESSENTIAL, payload
-            return Weight.PLAIN, payload
-        if type_id == MessageType.VIDEO:
+            weight = Weight.ESSENTIAL if is_audio_header(payload) else Weight.PLAIN
+        elif type_id == MessageType.VIDEO:
             self._video_at = now
-            if is_video_header(payload):
-                self._headers[type_id] = payload
-                return Weight.ESSENTIAL, payload
-            return (Weight.START if is_key_frame(payload) else Weight.PLAIN), payload
-        return self._note_data(payload)
+            weight = _weigh_video(payload)
+        else:
+            weight, payload = self._unwrap(payload)
+        if weight is Weight.ESSENTIAL:
+            self._newest[type_id] = payload
+        elif weight is not Weight.NOTHING:
+            self.begun = True
+        return weight, payload
 
     def has_video(self, now: float) -> bool:
         """Whether pictures are coming, as opposed to a camera that was switched off.
@@ -69,17 +73,20 @@ class Tracks:
         return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
 
     def opening(self) -> list[tuple[int, bytes]]:
-        """Type and payload of what comes before everything else.  Own design."""
-        metadata = [] if self._metadata is None else [(int(MessageType.DATA), self._metadata)]
-        return metadata + sorted(self._headers.items())
+        """Type and payload of what comes before everything else, metadata first.  Own design."""
+        return [(each, self._newest[each]) for each in _OPENING if each in self._newest]
 
-    def _note_data(self, payload: bytes) -> tuple[Weight, bytes]:
+    def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):
-            self._metadata = None
+            self._newest.pop(MessageType.DATA, None)
             return Weight.NOTHING, payload
         if payload.startswith(_SET_DATA_FRAME):
             payload = payload[len(_SET_DATA_FRAME) :]
-        if payload.startswith(_ON_META_DATA):
-            self._metadata = payload
-            return Weight.ESSENTIAL, payload
-        return Weight.PLAIN, payload
+        is_metadata = payload.startswith(_ON_META_DATA)
+        return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
+
+
+def _weigh_video(payload: bytes) -> Weight:
+    if is_video_header(payload):
+        return Weight.ESSENTIAL
+    return Weight.START if is_key_frame(payload) else Weight.PLAIN

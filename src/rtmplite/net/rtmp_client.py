@@ -230,6 +230,11 @@ class ClientStream:
         self._media: Queue[Message | None] = Queue()
         self._statuses: Queue[dict[str, Value] | None] = Queue()
 
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that has arrived has been read."""
+        return self._media.empty()
+
     def publish(self, name: str, kind: str = "live", timeout: float = TIMEOUT) -> None:
         """Publish under `name`; RemoteError if that is refused, TimeoutError."""
         self._machine.send("publish", name, kind, stream_id=self.id)

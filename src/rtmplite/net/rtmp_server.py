@@ -11,7 +11,7 @@ Applications are called in the hub: they must not block.
 import errno
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import gevent
@@ -60,7 +60,7 @@ class RtmpServer:
         self._listener: socket.socket | None = None
         self._accepting = True
         self._peers: dict[_Peer, None] = {}  # in order of arrival
-        self._dirty: list[_Peer] = []
+        self.dirty: list[_Peer] = []  # who has something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
         self._merger = self._loop.timer(self._merge) if self._merge else None
 
@@ -110,23 +110,37 @@ class RtmpServer:
         for peer in list(self._peers):
             peer.shut()
 
-    def dirty(self, peer: "_Peer") -> None:
-        """Note that `peer` has something to send; it is done when this turn of the loop ends."""
-        if not self._dirty:
-            if self._merger is None:
-                self._loop.run_callback(self._flush)
-            else:
-                self._merger.start(self._flush)
-        self._dirty.append(peer)
+    def schedule(self) -> None:
+        """Flush what is in `dirty` when this turn of the loop, or the merge window, ends."""
+        if self._merger is None:
+            self._loop.run_callback(self._flush)
+        else:
+            self._merger.start(self._flush)
 
     def forget(self, peer: "_Peer") -> None:
         """Drop a peer whose socket is closed."""
         self._peers.pop(peer, None)
 
     def _flush(self) -> None:
-        dirty, self._dirty = self._dirty, []
+        """Send everything; the first branch is one message to a player who keeps up.
+
+        That is nearly all a server with an audience does, so no call is spent there but `send`.
+        """
+        dirty = self.dirty.copy()
+        self.dirty.clear()
         for peer in dirty:
-            peer.flush()
+            output = peer.machine.output
+            if len(output) == 1 and not peer.is_special:
+                data = output.pop()
+                try:
+                    sent = peer.send(data)
+                except OSError as error:
+                    peer.send_failed(error, [data])
+                    continue
+                if sent != len(data):
+                    peer.keep([data], sent)
+            else:
+                peer.flush()
 
     def _accept(self) -> None:
         assert self._listener is not None
@@ -167,7 +181,10 @@ class _Peer:
         self, server: RtmpServer, connected: socket.socket, machine: ServerConnection
     ) -> None:
         self.machine = machine
+        self.send = connected.send
+        self.is_special = False  # it has unsent bytes, or an end to bring about
         self._server, self._socket = server, connected
+        self._dirty = server.dirty
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
         self._open = True
@@ -188,8 +205,7 @@ class _Peer:
             return
         if self._unsent:
             return
-        if output := machine.take_output():
-            self._send(output)
+        self._send(machine.take_output())
         if machine.closed and not self._unsent:
             self._say_goodbye()
 
@@ -214,6 +230,26 @@ class _Peer:
         self._server.forget(self)
         self.machine.on_output = self.machine.on_reading = None
 
+    def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
+        """Wait for room, or give up, whichever `error` asks for."""
+        if isinstance(error, BlockingIOError):
+            self.keep(output, 0)
+        else:
+            self._lost(error.strerror or "error")
+
+    def keep(self, output: Sequence[bytes | memoryview], sent: int) -> None:
+        """Remember what is left of `output` after `sent` bytes, and watch for room if any is."""
+        at = 0
+        while at < len(output) and sent >= len(output[at]):
+            sent -= len(output[at])
+            at += 1
+        if at == len(output):
+            return
+        self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
+        self.machine.output_size = sum(map(len, self._unsent))
+        self.is_special = True
+        self._writer.start(self._on_writable)
+
     def guard(self, call: Callable[..., None], *args: object) -> None:
         """Call into the machine; a bug there, or in an application, costs this connection only."""
         try:
@@ -226,7 +262,11 @@ class _Peer:
                 log.exception("connection %s fails to close", self.machine.id)
 
     def _on_output(self, machine: Connection) -> None:
-        self._server.dirty(self)
+        if not self._dirty:
+            self._server.schedule()
+        self._dirty.append(self)
+        if machine.closed:
+            self.is_special = True
 
     def _on_reading(self, machine: Connection) -> None:
         if not machine.reading:
@@ -255,41 +295,25 @@ class _Peer:
         self.guard(self.machine.connection_lost, now(), reason)
         self.shut()
 
-    def _send(self, output: list[bytes] | list[bytes | memoryview]) -> None:
-        try:
-            if len(output) == 1:
-                sent = self._socket.send(output[0])
-                if sent == len(output[0]):
-                    return
-            else:
-                sent = self._socket.sendmsg(output[:IOV_MAX])
-        except BlockingIOError:
-            sent = 0
-        except OSError as error:
-            self._lost(error.strerror or "error")
-            return
-        self._keep(output, sent)
-
-    def _keep(self, output: list[bytes] | list[bytes | memoryview], sent: int) -> None:
-        """Remember what is left of `output` after `sent` bytes, and watch for room if any is."""
-        at = 0
-        while at < len(output) and sent >= len(output[at]):
-            sent -= len(output[at])
-            at += 1
-        if at == len(output):
-            return
-        self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
-        self.machine.output_size = sum(map(len, self._unsent))
-        self._writer.start(self._on_writable)
-
     def _on_writable(self) -> None:
         output = self._unsent + self.machine.take_output()
         self._unsent, self.machine.output_size = [], 0
         self._send(output)
         if self._open and not self._unsent:
             self._writer.stop()
+            self.is_special = self.machine.closed
             if self.machine.closed:
                 self._say_goodbye()
+
+    def _send(self, output: Sequence[bytes | memoryview]) -> None:
+        if not output:
+            return
+        try:
+            sent = self._socket.sendmsg(output[:IOV_MAX])
+        except OSError as error:
+            self.send_failed(error, output)
+            return
+        self.keep(output, sent)
 
     def _say_goodbye(self) -> None:
         """Let the peer read what was sent before the socket is closed.

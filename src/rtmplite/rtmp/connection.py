@@ -188,9 +188,9 @@ class Connection:
         """End it after what is queued has been sent.  Own design; a second time does nothing."""
         if self.closed:
             return
+        self.closed, self.reason = True, reason
         if self.on_output is not None:
             self.on_output(self)
-        self.closed, self.reason = True, reason
         self._backlog.clear()
         self._held = b""
         self._ended(now)

@@ -1,0 +1,8 @@
+"""RTMP from the command line: a server, a publisher, a player, and a look at what passes."""
+
+import sys
+
+from rtmplite.net.tool import main
+
+if __name__ == "__main__":
+    sys.exit(main())

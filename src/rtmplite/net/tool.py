@@ -1,0 +1,201 @@
+"""The command line of `python -m rtmplite`: serve, publish, play and dump."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import gevent
+from gevent.event import Event
+
+from rtmplite.amf import amf0
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv import file, metadata
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.net.clock import now
+from rtmplite.net.rtmp_client import ClientStream, RtmpClient
+from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.live import APP, LiveApplication
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import Registry
+
+BAD_USAGE: Final = 2  # exit codes
+FAILED: Final = 1
+
+_KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT: "data"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit code: 0 done, 1 the other side failed, 2 bad usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        return code
+    except KeyboardInterrupt:
+        return 0
+    except (OSError, RemoteError, TimeoutError) as error:
+        print(f"rtmplite: {error}", file=sys.stderr)
+        return BAD_USAGE if options.run is _serve else FAILED
+    except LocalError as error:
+        print(f"rtmplite: {error}", file=sys.stderr)
+        return BAD_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m rtmplite", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help=f"a server with the application {APP}")
+    serve.add_argument("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here")
+    serve.add_argument("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
+    serve.set_defaults(run=_serve)
+
+    publish = commands.add_parser("publish", help="send an FLV file, at its own pace")
+    publish.add_argument("file", type=Path, help="what to send")
+    publish.add_argument("--fast", action="store_true", help="as fast as the server takes it")
+    publish.set_defaults(run=_publish)
+
+    play = commands.add_parser("play", help="store a stream in an FLV file")
+    play.add_argument("-o", "--output", type=Path, default=Path("-"), help="the file, - for stdout")
+    play.set_defaults(run=_play)
+
+    dump = commands.add_parser("dump", help="print a line for every message of a stream")
+    dump.add_argument("-o", "--output", type=Path, help="store it in an FLV file as well")
+    dump.set_defaults(run=_dump)
+
+    for command in (play, dump):
+        command.add_argument("--seconds", type=float, help="stop after so much of it")
+    for command in (publish, play, dump):
+        command.add_argument("url", help="rtmp://host[:port]/app/stream")
+        command.add_argument("--digest", action="store_true", help="sign the handshake")
+        command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
+    return parser
+
+
+def _serve(options: argparse.Namespace) -> int:
+    host, _, port = options.rtmp.rpartition(":")
+    if not host or not port.isdecimal():
+        raise LocalError(f"{options.rtmp} is not HOST:PORT")
+    registry, live = Registry(), LiveApplication()
+
+    def connection(address: tuple[str, int]) -> ServerConnection:
+        return ServerConnection({APP: live}.get, registry, os.urandom, now())
+
+    server = RtmpServer(host.strip("[]"), int(port), connection, merge_ms=options.merge_ms)
+    server.start()
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, stop.set)
+    print("ready rtmp={}:{}".format(*server.address), flush=True)
+    stop.wait()
+    server.stop()
+    return 0
+
+
+def _publish(options: argparse.Namespace) -> int:
+    tags = file.tags(options.file.read_bytes())
+    client, stream = _open(options)
+    stream.publish(_name(options), timeout=options.timeout)
+    began, sent, size, told = now(), 0, 0, 0.0
+    for tag in tags:
+        if not options.fast and (early := began + tag.timestamp / 1000 - now()) > 0:
+            gevent.sleep(early)
+        data = tag.data
+        if tag.tag_type == TagType.SCRIPT and metadata.read(data) is not None:
+            data = amf0.encode(metadata.SET_DATA_FRAME) + data
+        stream.write(tag.tag_type, tag.timestamp & 0xFFFFFFFF, data)
+        sent, size = sent + 1, size + len(data)
+        if now() - told >= 0.5:
+            told = now()
+            _progress(tag.timestamp, sent, size)
+    _progress(tag.timestamp if sent else 0, sent, size, "\n")
+    client.send("FCUnpublish", _name(options))
+    stream.delete()
+    client.close()
+    return 0
+
+
+def _play(options: argparse.Namespace) -> int:
+    with _output(options.output) as output:
+        _store(output, _messages(options))
+    return 0
+
+
+def _dump(options: argparse.Namespace) -> int:
+    def told() -> Iterator[Tag]:
+        for tag in _messages(options):
+            kind = _KINDS[TagType(tag.tag_type)]
+            print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
+            yield tag
+
+    if options.output is None:
+        for _ in told():
+            pass
+        return 0
+    with _output(options.output) as output:
+        _store(output, told())
+    return 0
+
+
+def _open(options: argparse.Namespace) -> tuple[RtmpClient, ClientStream]:
+    target = Target.parse(options.url)
+    if not target.stream:
+        raise LocalError(f"{options.url} names no stream")
+    handshake = "digest" if options.digest else "simple"
+    client = RtmpClient.connect(target, timeout=options.timeout, handshake=handshake)
+    return client, client.create_stream(timeout=options.timeout)
+
+
+def _name(options: argparse.Namespace) -> str:
+    return Target.parse(options.url).stream
+
+
+def _messages(options: argparse.Namespace) -> Iterator[Tag]:
+    """What a stream has, from its first message to its end or for so many seconds."""
+    client, stream = _open(options)
+    stream.play(_name(options), timeout=options.timeout)
+    first: int | None = None
+    try:
+        while not stream.ended or not stream.is_drained:
+            message = stream.read(timeout=1.0)
+            if message is None:
+                continue
+            if message.payload.startswith(amf0.encode("|RtmpSampleAccess")):
+                continue  # about the connection, no part of the stream
+            first = message.timestamp if first is None else first
+            if options.seconds is not None and message.timestamp - first > options.seconds * 1000:
+                return
+            yield Tag(message.type_id, message.timestamp, message.payload)
+    finally:
+        client.close()
+
+
+def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:
+    """Write as it comes: the header promises both media, since nobody knows yet."""
+    output.write(bytes(file.Header(has_audio=True, has_video=True)) + bytes(4))
+    for tag in tags:
+        raw = bytes(tag)
+        output.write(raw + len(raw).to_bytes(4, "big"))
+        output.flush()
+
+
+def _output(path: Path) -> BinaryIO:
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb") if str(path) == "-" else path.open("wb")
+
+
+def _describe(tag: Tag) -> str:
+    if tag.tag_type != TagType.SCRIPT:
+        return tag.data[:16].hex(" ")
+    try:
+        return " ".join(map(str, amf0.decode(tag.data)))
+    except RemoteError as error:
+        return str(error)
+
+
+def _progress(milliseconds: int, messages: int, size: int, end: str = "\r") -> None:
+    seconds = milliseconds / 1000
+    print(f"{seconds:8.1f} s  {messages} messages  {size / 1000:.0f} kB", end=end, file=sys.stderr)

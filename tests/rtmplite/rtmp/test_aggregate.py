@@ -1,0 +1,54 @@
+"""Aggregate messages are taken apart, and nothing is believed about them."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv.tag import Tag
+from rtmplite.rtmp.aggregate import aggregated
+from rtmplite.rtmp.message import Message
+
+parts = st.lists(
+    st.tuples(st.sampled_from([8, 9, 18]), st.integers(0, 2**32 - 1), st.binary(max_size=40)),
+    max_size=5,
+)
+
+
+def packed(content):
+    raw = [bytes(Tag(kind, time - (time >> 31 << 32), data)) for kind, time, data in content]
+    return b"".join(tag + len(tag).to_bytes(4, "big") for tag in raw)
+
+
+@given(parts, st.integers(0, 2**32 - 1))
+def test_parts_come_out_on_the_time_scale_of_the_whole(content, timestamp):
+    """Covers RTMP 1.0 §7.1.6."""
+    messages = list(aggregated(Message(22, timestamp, 7, packed(content))))
+    assert [(m.type_id, m.payload, m.stream_id) for m in messages] == [
+        (kind, data, 7) for kind, _, data in content
+    ]
+    for message, (_, time, _) in zip(messages, content, strict=True):
+        assert (message.timestamp - timestamp) % 2**32 == (time - content[0][1]) % 2**32
+
+
+def test_an_aggregate_within_an_aggregate_is_left_out():
+    """Nesting could go on for ever."""
+    assert list(aggregated(Message(22, 0, 1, packed([(22 & 0x1F, 0, b"..")])))) == []
+
+
+@pytest.mark.parametrize("cut", [5, 11, 12])
+def test_what_ends_too_early_is_the_peers_fault(cut):
+    """Covers RTMP 1.0 §7.1.6."""
+    with pytest.raises(RemoteError):
+        list(aggregated(Message(22, 0, 1, packed([(8, 0, b"12345")])[:cut])))
+
+
+@given(mutations(parts.map(packed)))
+def test_never_raises_anything_else(data):
+    """Any bytes give messages or a RemoteError."""
+    try:
+        count = len(list(aggregated(Message(22, 0, 1, data))))
+        event("some parts" if count else "nothing")
+    except RemoteError:
+        event("refused")

@@ -1,0 +1,88 @@
+"""The client's NetConnection, and what an rtmp URL means."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations
+from rtmp_world import World, counting
+
+from rtmplite.errors import LocalError
+from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
+
+
+@pytest.mark.parametrize(
+    ("url", "app", "stream", "tc_url"),
+    [
+        ("rtmp://h/live/cam", "live", "cam", "rtmp://h/live"),
+        ("rtmp://h/live", "live", "", "rtmp://h/live"),
+        ("rtmp://h:1935/live/room/cam", "live/room", "cam", "rtmp://h:1935/live/room"),
+        ("rtmp://h/live?k=1#room/cam", "live?k=1", "room/cam", "rtmp://h/live?k=1"),
+        ("rtmp://me:secret@h/live/cam", "live", "cam", "rtmp://h/live"),
+        ("rtmp://h/call/bob@example.com", "call", "bob@example.com", "rtmp://h/call"),
+    ],
+)
+def test_a_url_names_an_application_and_a_stream(url, app, stream, tc_url):
+    """Covers RTMP Errata §8.1.2 and §8.1.3."""
+    target = Target.parse(url)
+    assert (target.app, target.stream, target.tc_url) == (app, stream, tc_url)
+    assert (target.host, target.port) == ("h", 1935)
+
+
+def test_a_whole_path_can_be_the_application():
+    """Covers RTMP Errata §8.1.3: the `sip` application's identity is in it."""
+    target = Target.parse("rtmp://[::1]:5/sip/alice@127.0.0.1:5060", stream=False)
+    assert (target.host, target.port) == ("::1", 5)
+    assert (target.app, target.stream) == ("sip/alice@127.0.0.1:5060", "")
+
+
+@pytest.mark.parametrize("url", ["http://h/live/x", "rtmp:///live/x", "live/x", "rtmp://h:x/live"])
+def test_other_urls_are_our_callers_mistake(url):
+    """RTMP over other transports is not this client's."""
+    with pytest.raises(LocalError):
+        Target.parse(url)
+
+
+@pytest.mark.parametrize("digest", [False, True])
+def test_connect_carries_arguments_and_properties(digest):
+    """Covers RTMP 1.0 §7.2.1.1 and RTMP Errata §8.1.5."""
+    peer = World().client(args=("a", None), properties={"pageUrl": "x"}, digest=digest)
+    assert peer.server.connect_args == ("a", None)
+    assert peer.server.properties["pageUrl"] == "x"
+    assert peer.server.properties["audioCodecs"] == 0x0FFF
+    assert peer.reply(1.0)[1]["code"] == "NetConnection.Connect.Success"
+
+
+def test_what_arrives_is_sorted():
+    """Replies by number, calls by stream, the end, and media: RTMP 1.0 §7.2.1.2, §7.1.7."""
+    world = World()
+    peer, publisher = world.client(), world.client()
+    playing, publishing = peer.play("demo"), publisher.publish("demo")
+    publisher.write(8, 1, publishing, b"sound")
+    publisher.send("deleteStream", float(publishing))
+    kinds = {type(each).__name__ for each in peer.events}
+    assert kinds == {"Reply", "Called", "Message", "Ended"}
+    assert peer.events[-1] == Ended(playing) and isinstance(peer.events[0], Reply)
+    assert all(each.stream_id == playing for each in peer.events if isinstance(each, Called))
+    assert peer.client.events() == []
+
+
+def test_how_long_to_wait_for_connect_is_not_its_business():
+    """A gateway's connect takes as long as a registrar; a ping keeps the line."""
+    client = ClientConnection(Target.parse("rtmp://h/live"), counting(), 0.0)
+    assert client.deadline == client.limits.setup  # the handshake is
+    server = World().server()
+    server.receive(b"".join(client.take_output()), 0.0)
+    client.receive(b"".join(server.take_output()), 1.0)
+    assert client.deadline == 1.0 + client.limits.ping_after
+
+
+@given(mutations(st.just(b"")), mutations(st.binary(max_size=300)))
+def test_no_bytes_raise_anything(shake, data):
+    """A server that says anything: the connection lives or closes."""
+    client = ClientConnection(Target.parse("rtmp://h/live"), counting(), 0.0)
+    client.receive(shake, 0.0)
+    if not client.closed and not shake:
+        client.receive(b"\x03" + bytes(2 * 1536), 0.0)
+    client.receive(data, 0.0)
+    event("closed" if client.closed else "open")
+    client.events()

@@ -1,0 +1,202 @@
+"""What both ends do below the commands: control messages, back-pressure, silence, the end."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rtmp_world import World, counting
+
+from rtmplite.rtmp import control
+from rtmplite.rtmp.chunk import ChunkWriter
+from rtmplite.rtmp.client import ClientConnection, Target
+from rtmplite.rtmp.connection import Limits
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import Registry
+
+
+def controls(connection):
+    """The control messages among what a connection would send, read as its client does."""
+    found = []
+    for message in connection.data.feed(b"".join(connection.take_output())):
+        parsed = control.parse_control(message)
+        if parsed is not None:
+            found.append(parsed)
+    return found
+
+
+def connected(**limits):
+    """A server's end whose client speaks only when told to, and a writer for its words."""
+    world = World(limits=Limits(**limits))
+    peer = world.client()
+    world.peers.clear()
+    peer.server.data = peer.client._reader
+    return world, peer.server, peer.client._writer
+
+
+def test_a_ping_is_answered_with_its_own_time():
+    """Covers RTMP 1.0 §7.1.7."""
+    world, server, writer = connected()
+    server.receive(writer.write(control.PingRequest(4711).message(), 2), world.now)
+    assert controls(server) == [control.PingResponse(4711)]
+
+
+def test_acknowledgements_follow_the_window():
+    """Covers RTMP 1.0 §5.4.3 and RTMP 1.0 §5.4.4."""
+    world, server, writer = connected()
+    server.receive(writer.write(control.WindowAcknowledgementSize(1000).message(), 2), 0.0)
+    controls(server)
+    for i in range(10):
+        server.receive(writer.write(Message(8, i, 9, bytes(400)), 4), world.now)
+    acks = [each.sequence_number for each in controls(server)]
+    assert 3 <= len(acks) <= 5 and acks == sorted(acks)
+    assert acks[-1] <= server._reader.bytes_received
+
+
+def test_peer_bandwidth_is_answered_with_a_window():
+    """Covers RTMP 1.0 §5.4.5 and the fourth step of RTMP 1.0 §7.2.1.1."""
+    world, server, writer = connected()
+    order = control.SetPeerBandwidth(5000, control.LimitType.HARD)
+    server.receive(writer.write(order.message(), 2), world.now)
+    assert controls(server) == [control.WindowAcknowledgementSize(5000)]
+
+
+def test_a_silent_peer_is_pinged_then_given_up():
+    """Covers RTMP 1.0 §7.1.7, with the seconds of our own."""
+    _, server, _ = connected(ping_after=60.0, ping_timeout=30.0)
+    assert server.deadline == 60.0
+    server.tick(59.9)
+    assert not server.output
+    server.tick(60.0)
+    assert controls(server) == [control.PingRequest(60000)]
+    assert server.deadline == 90.0
+    server.tick(90.0)
+    assert server.closed and server.aborted and server.reason == "silent"
+    assert server.deadline is None
+
+
+def test_whoever_answers_pings_stays():
+    """Covers RTMP 1.0 §7.1.7."""
+    world = World()
+    peer = world.client()
+    world.wait(3600.0)
+    assert not peer.server.closed and not peer.client.closed
+
+
+def test_a_peer_we_do_not_read_is_not_called_silent():
+    """Back-pressure is our doing, not the peer's."""
+    _, server, _ = connected()
+    server.pause_reading()
+    for now in (60.0, 120.0, 500.0):
+        server.tick(now)
+    assert not server.closed and not server.output
+    server.resume_reading()
+    assert server.deadline == 560.0
+
+
+@pytest.mark.parametrize("data", [b"", b"\x03", b"\x03" + bytes(1535), b"\x03" + bytes(1536)])
+def test_who_does_not_get_to_the_point_is_hung_up_on(data):
+    """A truncated handshake keeps no socket for long: RTMP 1.0 §5.2 knows no time-out."""
+    server = World(limits=Limits(setup=10.0)).server()
+    server.receive(data, 1.0)
+    server.tick(9.9)
+    assert not server.closed
+    server.tick(10.0)
+    assert server.aborted
+
+
+def test_paused_input_waits_in_order_and_within_bounds():
+    """Own design: nothing is lost by a pause, and nobody can fill our memory during one."""
+    _, server, writer = connected(held=1000)
+    asked = []
+    server.on_reading = lambda connection: asked.append(connection.reading)
+    server.pause_reading()
+    server.receive(writer.write(control.PingRequest(1).message(), 2), 0.0)
+    server.receive(writer.write(control.PingRequest(2).message(), 2), 0.0)
+    assert controls(server) == []
+    server.resume_reading()
+    server.receive(b"", 0.0)
+    assert controls(server) == [control.PingResponse(1), control.PingResponse(2)]
+    assert asked == [False, True]
+    server.pause_reading()
+    server.receive(bytes(1001), 0.0)
+    assert server.aborted
+
+
+def test_output_is_announced_once_and_counted_while_the_socket_is_busy():
+    """Own design: the edge's list of who has something to say needs each only once."""
+    _, server, _ = connected()
+    said = []
+    server.on_output = said.append
+    server.put(b"abc")
+    server.put(b"de")
+    assert said == [server] and server.output_size == 0
+    assert server.take_output() == [b"abc", b"de"] and server.take_output() == []
+    server.output_size = 100  # the edge: the socket did not take all
+    server.put(b"fgh")
+    assert server.output_size == 103 and said == [server, server]
+
+
+def test_the_end_comes_once_and_is_announced():
+    """Own design: `close` lets the queue drain, `abort` drops it."""
+    for end, left in (("close", [b"last words"]), ("abort", [])):
+        _, server, _ = connected()
+        said = []
+        server.put(b"last words")
+        server.on_output = lambda connection, said=said: said.append(connection.closed)
+        server.close(5.0, "enough") if end == "close" else server.abort("enough", 5.0)
+        server.close(6.0, "again")
+        server.abort("again", 7.0)
+        server.put(b"too late")
+        assert server.take_output() == left and said == [True]
+        assert server.reason == "enough" and server.aborted == (end == "abort")
+
+
+class _Recorder(ServerConnection):
+    """Tells what it was given."""
+
+    def __init__(self):
+        super().__init__({}.get, Registry(), counting(), 0.0)
+        self.heard = []
+
+    def _on_media(self, message, now):
+        self.heard.append((message.type_id, message.timestamp, message.payload))
+
+    def _on_command(self, command, stream_id, now):
+        self.heard.append((command.name, *command.args))
+
+
+@given(st.lists(st.integers(1, 700), max_size=20), st.booleans())
+def test_the_cut_of_the_bytes_does_not_matter(cuts, digest):
+    """From the first byte of the handshake on, byte by byte or all at once: RTMP 1.0 §5.2."""
+    target = Target.parse("rtmp://host/live", stream=False)
+    client, server = ClientConnection(target, counting(), 0.0, digest=digest), _Recorder()
+    while output := b"".join(client.take_output()):
+        for cut in cuts:
+            piece, output = output[:cut], output[cut:]
+            server.receive(piece, 0.0)
+        server.receive(output, 0.0)
+        client.receive(b"".join(server.take_output()), 0.0)
+    assert [each[0] for each in server.heard] == ["connect"]
+    client.send_media(9, 2**32 - 1, 1, bytes(10_000))
+    for byte in b"".join(client.take_output()):
+        server.receive(bytes([byte]), 0.0)
+    assert server.heard[1:] == [(9, 2**32 - 1, bytes(10_000))]
+
+
+def test_aggregates_reach_the_application_as_single_messages():
+    """Covers RTMP 1.0 §7.1.6."""
+    peer = World().client()
+    recorder = _Recorder()
+    recorder._handshake = None
+    part = bytes.fromhex("08 000003 000014 00 000000") + b"abc" + bytes.fromhex("0000000e")
+    recorder.receive(ChunkWriter().write(Message(22, 1000, 1, part + part), 4), 0.0)
+    assert recorder.heard == [(8, 1000, b"abc"), (8, 1000, b"abc")]
+    assert not peer.server.closed
+
+
+def test_shared_objects_and_unknown_types_are_ignored():
+    """Covers RTMP 1.0 §7.1.3 in so far as nobody is hurt by it."""
+    world, server, writer = connected()
+    for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3, 99):
+        server.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
+    assert not server.closed and not server.output

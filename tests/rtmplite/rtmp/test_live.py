@@ -1,0 +1,133 @@
+"""The application `live`: what is published under a name is what its players get."""
+
+import pytest
+from rtmp_world import World
+
+from rtmplite.amf import amf0
+from rtmplite.flv import file
+from rtmplite.rtmp.connection import CHUNK_STREAMS
+
+META = amf0.encode("onMetaData", {"width": 320.0})
+
+
+def published(world, name="demo", url="rtmp://host/live"):
+    """A publisher and its stream."""
+    publisher = world.client(url)
+    return publisher, publisher.publish(name)
+
+
+def test_tags_out_are_tags_in(corpus):
+    """Every medium of a recording, with large frames and small ones: RTMP 1.0 §7.2.2.6."""
+    _, tags = file.read((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
+    world = World()
+    players = [world.client() for _ in range(3)]
+    for player in players:
+        player.play("demo")
+    publisher, stream_id = published(world)
+    sent = [(tag.tag_type, tag.timestamp, tag.data) for tag in tags[:200]]
+    for tag in sent:
+        publisher.write(*tag[:2], stream_id, tag[2])
+    for player in players:
+        assert player.media() == sent
+
+
+def test_metadata_loses_its_wrapper():
+    """OBS, ffmpeg and librtmp wrap onMetaData for the server: RTMP 1.0 §7.1.2."""
+    world = World()
+    early = world.client()
+    early.play("demo")
+    publisher, stream_id = published(world)
+    publisher.write(18, 0, stream_id, amf0.encode("@setDataFrame") + META)
+    late = world.client()
+    late.play("demo")
+    assert early.media() == late.media() == [(18, 0, META)]
+    publisher.write(18, 0, stream_id, amf0.encode("@clearDataFrame", "onMetaData"))
+    later = world.client()
+    later.play("demo")
+    assert later.media() == [] and early.media() == [(18, 0, META)]
+
+
+def test_who_comes_late_starts_on_a_key_frame(corpus):
+    """Metadata, both codec headers, then the next key frame and everything after it."""
+    _, tags = file.read((corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv").read_bytes())
+    world = World()
+    publisher, stream_id = published(world)
+    for tag in tags[:100]:
+        publisher.write(tag.tag_type, tag.timestamp, stream_id, tag.data)
+    late = world.client()
+    late.play("demo")
+    for tag in tags[100:900]:
+        publisher.write(tag.tag_type, tag.timestamp, stream_id, tag.data)
+    kinds = [(kind, payload[:2]) for kind, _, payload in late.media()[:4]]
+    assert [kind for kind, _ in kinds] == [18, 8, 9, 9]
+    assert kinds[1][1] == b"\xaf\x00" and kinds[2][1] == b"\x17\x00" and kinds[3][1] == b"\x17\x01"
+    rest = [(tag.tag_type, tag.timestamp, tag.data) for tag in tags[100:900]]
+    assert late.media()[3:] == rest[rest.index(late.media()[3]) :]
+    assert late.media()[0][1] == late.media()[2][1] == tags[99].timestamp
+
+
+def test_a_name_can_be_published_once():
+    """Covers RTMP 1.0 §7.2.2.6: the second comer is refused, until the first has gone."""
+    world = World()
+    first, stream_id = published(world)
+    second, _ = published(world)
+    assert second.codes() == ["NetStream.Publish.BadName"]
+    first.send("deleteStream", float(stream_id))
+    second.publish("demo")
+    assert second.codes()[1:] == ["NetStream.Publish.Start"]
+
+
+def test_a_name_is_needed():
+    """Covers RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6."""
+    peer = World().client()
+    peer.publish("")
+    peer.play("")
+    assert peer.codes() == ["NetStream.Publish.BadName", "NetStream.Play.StreamNotFound"]
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("rtmp://host/live", "room/cam"),
+        ("rtmp://host/live/room", "cam"),
+        ("rtmp://h/live/", "room/cam"),
+    ],
+)
+def test_clients_may_split_the_url_as_they_like(url, name):
+    """ffmpeg and librtmp do it in different ways: RTMP Errata §8.1.2."""
+    world = World()
+    published(world, "cam?key=1", "rtmp://host/live/room")
+    player = world.client(url)
+    player.play(name)
+    assert world.registry.get("live", "room/cam").players == 1 and world.registry.streams == 1
+
+
+def test_two_streams_of_one_connection_have_two_numbers():
+    """The bytes differ by their stream id alone: RTMP 1.0 §5.3.1.2.5."""
+    world = World()
+    player = world.client()
+    numbers = [player.play("demo"), player.play("demo")]
+    publisher, stream_id = published(world)
+    publisher.write(8, 5, stream_id, b"sound")
+    heard = [each for each in player.events if getattr(each, "payload", None) == b"sound"]
+    assert [message.stream_id for message in heard] == numbers
+
+
+def test_whoever_leaves_leaves_nothing():
+    """Publishers and players, properly or not: the registry is empty afterwards."""
+    world = World()
+    peers = [world.client() for _ in range(4)]
+    for peer in peers[:3]:
+        peer.play("demo")
+    stream_id = peers[3].publish("demo")
+    peers[0].server.connection_lost(world.now)
+    peers[1].send("deleteStream", 1.0)
+    peers[2].send("closeStream", stream_id=1)
+    assert [each.players for each in world.registry] == [0]
+    peers[3].send("deleteStream", float(stream_id))
+    assert world.registry.streams == 0 and list(world.registry) == []
+
+
+def test_media_and_commands_share_no_chunk_stream():
+    """Own design: so shared bytes are right after any history."""
+    assert len(set(CHUNK_STREAMS.values()) | {2, 3}) == 5
