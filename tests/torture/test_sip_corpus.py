@@ -9,6 +9,9 @@ from pathlib import Path
 
 import dpkt
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -81,6 +84,15 @@ def test_every_device_is_understood(corpus):
     """Covers RFC 3261 §7."""
     for path in sorted((corpus / "sip" / "devices").glob("*.sip")):
         assert verdict(path.read_bytes()) is None, path.name
+
+
+@given(st.data())
+def test_wounded_messages_of_devices_crash_nothing(corpus, data):
+    """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else."""
+    paths = sorted(path for path in (corpus / "sip").glob("*/*") if path.suffix in (".sip", ".dat"))
+    wounded = data.draw(mutations(st.sampled_from(paths).map(Path.read_bytes)))
+    event("accepted" if verdict(wounded) is None else "refused")
+    StreamFramer().feed(wounded)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_white_space_anywhere():
     )
     assert (first.transport, first.host, first.port) == ("TCP", "spindle.example.com", 99)
     assert first.branch == "z9hG4bK9ikj8" and second.branch == "z9hG4bK30239"
-    assert second.params[1] == ("hidden", None) and second.port is None
+    assert second.param("HIDDEN") == "" and second.param("ttl") is None and second.port is None
 
 
 def test_rport_asked_and_answered():
