@@ -63,8 +63,8 @@ class Viewer(Protocol):
 class Patience:
     """How slow a player may be; sizes in bytes beyond what the system buffers, times in s.
 
-    Own design.  Over `skip` a player gets nothing until a key frame finds it below half of that;
-    over `limit`, or `seconds` after it began to skip, it is closed.
+    Own design: memory and delay are bounded.  Over `skip` a player gets nothing until a key frame
+    finds it below half of that; over `limit`, or `seconds` after it began to skip, it is closed.
     """
 
     skip: int = 512 * 1024
@@ -109,7 +109,7 @@ class Player:
         self._live.rearrange()
 
     def leave(self, now: float) -> None:
-        """Give up the place; a second time does nothing.  Own design."""
+        """Give up the place.  Own design: twice is as good as once."""
         self._live.left(self, now)
 
     def keeps_up(self, patience: Patience, now: float) -> bool:
@@ -133,8 +133,9 @@ _Audience = list[tuple[int, list[Player]]]  # message stream id, and who uses th
 class LiveStream:
     """One name: what is published under it goes to all who play it.
 
-    Own design.  It is a `Sink` and can be written to directly, as the gateway does with what a
-    phone says.  `on_players_changed` is called after somebody joined or left.
+    Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
+    the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
+    or left.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -149,12 +150,12 @@ class LiveStream:
 
     @property
     def players(self) -> int:
-        """How many play it or wait for it.  Own design."""
+        """Own design: how many play it or wait for it."""
         return len(self._players)
 
     @property
     def has_begun(self) -> bool:
-        """Whether who joins now has missed something.  Own design."""
+        """Own design: whether who joins now has missed something."""
         return self._tracks.begun
 
     def begin(self, now: float) -> None:
@@ -199,7 +200,7 @@ class LiveStream:
                 outlet.put(data)
 
     def end(self, now: float) -> None:
-        """The publisher has gone; the players stay for the next one.  Own design."""
+        """The publisher has gone.  Own design: the players stay for the next one."""
         if not self.publishing:
             return
         self.publishing, self._tracks = False, Tracks()
@@ -231,7 +232,7 @@ class LiveStream:
         return player
 
     def left(self, player: Player, now: float) -> None:
-        """Forget a player; use `Player.leave`.  Own design."""
+        """Forget a player.  Own design: for `Player.leave` alone."""
         if player in self._players:
             self._players.remove(player)
             self._changed(now)
@@ -292,7 +293,7 @@ class Registry:
 
     @property
     def streams(self) -> int:
-        """How many are in use.  Own design."""
+        """Own design: how many are in use."""
         return len(self._streams)
 
     def __iter__(self) -> Iterator[LiveStream]:
@@ -300,15 +301,15 @@ class Registry:
         return iter(list(self._streams.values()))
 
     def get(self, app: str, name: str) -> LiveStream | None:
-        """The stream of that name if it is in use.  Own design."""
+        """Own design: the stream of that name if it is in use."""
         return self._streams.get((app, name))
 
     def open(self, app: str, name: str) -> LiveStream:
-        """The stream of that name, new if need be: players may come first.  Own design."""
+        """The stream of that name.  Own design: new if need be, since players may come first."""
         return self._streams.get((app, name)) or LiveStream(self, app, name)
 
     def keep(self, live: LiveStream) -> None:
-        """Know `live` for as long as it has a publisher or a player.  Own design."""
+        """Own design: know `live` for as long as it has a publisher or a player."""
         key = (live.app, live.name)
         if live.publishing or live.players:
             self._streams.setdefault(key, live)

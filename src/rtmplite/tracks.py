@@ -1,7 +1,7 @@
 """What a live stream must remember for those who come late: metadata, codec headers, no media.
 
-Own design, on the tag headers of FLV 10.1 §E.4.2.1 and §E.4.3.1: a decoder needs the newest
-sequence headers, a player the newest onMetaData, and then a frame that stands alone.
+Own design: a decoder needs the newest sequence headers (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1), a
+player the newest onMetaData, and then a frame that stands alone.
 """
 
 from enum import Enum
@@ -16,7 +16,7 @@ from rtmplite.rtmp.message import MessageType
 VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
 
 # What publishers wrap onMetaData in.  FMLE, OBS, ffmpeg and librtmp all do; players of all kinds
-# want it unwrapped, as Flash Media Server passed it on.
+# want it unwrapped, as Flash Media Server passed it on: Field §"@setDataFrame".
 _SET_DATA_FRAME: Final = amf0.encode("@setDataFrame")
 _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
@@ -25,7 +25,7 @@ _OPENING: Final = (int(MessageType.DATA), int(MessageType.AUDIO), int(MessageTyp
 
 
 class Weight(Enum):
-    """What a message means to a player who has not seen those before it.  Own design."""
+    """Own design: what a message means to a player who has not seen those before it."""
 
     NOTHING = 0  # meant for the server alone
     ESSENTIAL = 1  # nothing plays without it: sent to those who wait as well
@@ -34,7 +34,7 @@ class Weight(Enum):
 
 
 class Tracks:
-    """The media of one publication.  Own design.
+    """The media of one publication.  Own design: kept apart from who watches.
 
     `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has.
     """
@@ -49,7 +49,7 @@ class Tracks:
     ) -> tuple[Weight, bytes]:
         """Judge one message, remember it if that helps, and give what players should get.
 
-        Own design.  `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
+        `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
         """
         self.timestamp = timestamp
         if type_id == MessageType.AUDIO:
@@ -73,7 +73,7 @@ class Tracks:
         return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
 
     def opening(self) -> list[tuple[int, bytes]]:
-        """Type and payload of what comes before everything else, metadata first.  Own design."""
+        """Type and payload of what comes before all else.  Own design: metadata first."""
         return [(each, self._newest[each]) for each in _OPENING if each in self._newest]
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:

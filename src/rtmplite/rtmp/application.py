@@ -15,23 +15,17 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where a published stream goes: a `LiveStream`, a recorder, a phone.
-
-    Own design.
-    """
+    """Own design: where a published stream goes, be it a `LiveStream`, a recorder or a phone."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
 
     def end(self, now: float) -> None:
-        """No more will come: it was unpublished, or the connection is gone.  Own design."""
+        """Own design: no more will come, whether unpublished or cut off."""
 
 
 class Application(Protocol):
-    """The deciding half of a server; one object may serve any number of connections.
-
-    Own design.
-    """
+    """Own design: the deciding half of a server; one may serve any number of connections."""
 
     def on_connect(self, connection: "ServerConnection", now: float) -> None:
         """Lead to `accept` or `reject`, now or later: RTMP 1.0 §7.2.1.1.

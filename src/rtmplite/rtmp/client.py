@@ -95,7 +95,8 @@ Event: TypeAlias = Reply | Called | Ended | Message
 class ClientConnection(Connection):
     """One connection to a server; `events` gives what happened, `Message` being media.
 
-    Own design.  `connect` is sent as soon as the handshake allows, with transaction id 1.
+    Own design: events are pulled, not pushed.  `connect` is sent as soon as the handshake allows,
+    with transaction id 1.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class ClientConnection(Connection):
         self.put(handshake.start(now))
 
     def events(self) -> list[Event]:
-        """What happened since the last time, in order.  Own design."""
+        """Own design: what happened since the last time, in order."""
         events, self._events = self._events, []
         return events
 
@@ -140,7 +141,7 @@ class ClientConnection(Connection):
         """Connect, as RTMP 1.0 §7.2.1.1 lists it; the caller says how long to wait for a reply."""
         self._settled = True
         self.send_chunk_size(CHUNK_SIZE)
-        self.send_control(control.WindowAcknowledgementSize(self.limits.window))
+        self.send_window(self.limits.window)
         properties: dict[str, Value] = {
             "app": self.target.app,
             "flashVer": "LNX 9,0,124,2",

@@ -38,7 +38,7 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 class Limits:
     """How much of our patience and memory one peer may use.
 
-    Own design.  `window` and `held` are bytes; the others up to `ping_timeout` are seconds, and a
+    Own design: no text sets any.  `window` and `held` are bytes, the times are seconds, and a
     peer silent for `ping_after` has `ping_timeout` more to answer a ping.
     """
 
@@ -59,7 +59,7 @@ class Handshake(Protocol):
 
     @property
     def rest(self) -> bytes:
-        """What came after the handshake."""
+        """What came after the handshake: RTMP 1.0 §5.3."""
 
     def receive(self, data: bytes, now: float) -> bytes:
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
@@ -88,7 +88,7 @@ class Connection:
         self._opened = self._heard = now
         self._settled = False  # set up is over, silence is all there is to watch
         self._pinged: float | None = None
-        self._ack_every, self._acknowledged = 0, 0
+        self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the peer; never raises.
@@ -108,7 +108,7 @@ class Connection:
             self.abort(str(error), now)
 
     def take_output(self) -> list[bytes]:
-        """Give what is to be sent, in order, and forget it.  Own design."""
+        """Own design: give what is to be sent, in order, and forget it."""
         output, self.output = self.output, []
         return output
 
@@ -130,6 +130,11 @@ class Connection:
         """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2."""
         self.put(self._writer.write(message.message(), CONTROL_CHUNKS))
 
+    def send_window(self, size: int) -> None:
+        """Say after how many bytes we want an Acknowledgement: RTMP 1.0 §5.4.4."""
+        self._window_told = size
+        self.send_control(control.WindowAcknowledgementSize(size))
+
     def send_chunk_size(self, size: int) -> None:
         """Say and use a new chunk size: RTMP 1.0 §5.4.1."""
         self.put(self._writer.set_chunk_size(size))
@@ -144,20 +149,20 @@ class Connection:
         self.put(encode_absolute(type_id, timestamp, stream_id, payload, chunks, size))
 
     def pause_reading(self) -> None:
-        """Ask for no more input, so that the peer is slowed down by TCP.  Own design."""
+        """Ask for no more input.  Own design: so TCP slows the peer down."""
         self.reading = False
         if self.on_reading is not None:
             self.on_reading(self)
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`; what was kept is used at the next `receive`.  Own design."""
+        """Undo `pause_reading`.  Own design: what was kept is used at the next `receive`."""
         self.reading = True
         if self.on_reading is not None:
             self.on_reading(self)
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, None once closed.  Own design."""
+        """Own design: when to call `tick`, None once closed."""
         if self.closed:
             return None
         if not self._settled:
@@ -196,14 +201,14 @@ class Connection:
         self._ended(now)
 
     def abort(self, reason: str, now: float) -> None:
-        """End it at once; what is queued is not sent.  Own design."""
+        """End it at once.  Own design: what is queued is not sent, nobody would read it."""
         if not self.closed:
             self.aborted = True
             self.close(now, reason)
             self.output.clear()
 
     def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
-        """Hear from the socket's owner that it is gone.  Own design."""
+        """Own design: hear from the socket's owner that it is gone."""
         self.abort(reason, now)
 
     def _hold(self, data: bytes) -> None:
@@ -220,9 +225,9 @@ class Connection:
                 data = self._shake(self._handshake, data, now)
             if data:
                 self._backlog.extend(self._reader.feed(data))
-                self._acknowledge()
             while self._backlog and self.reading and not self.deciding:
                 self._on_message(self._backlog.popleft(), now)
+            self._acknowledge()
         finally:
             self._busy = False
 
@@ -236,9 +241,10 @@ class Connection:
         return handshake.rest
 
     def _acknowledge(self) -> None:
-        """Report what has arrived whenever the peer's window is full: RTMP 1.0 §5.4.3."""
+        """Report what has arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
         received = self._reader.bytes_received
-        if self._ack_every and received - self._acknowledged >= self._ack_every:
+        unreported = received - self._acknowledged  # RTMP 1.0 §5.4.4 [ack-since-last]
+        if self._ack_every and unreported >= self._ack_every:
             self._acknowledged = received
             self.send_control(control.Acknowledgement(received))
 
@@ -262,8 +268,8 @@ class Connection:
         match message:
             case control.WindowAcknowledgementSize(size):
                 self._ack_every = size
-            case control.SetPeerBandwidth(size):
-                self.send_control(control.WindowAcknowledgementSize(size))
+            case control.SetPeerBandwidth(size) if size != self._window_told:
+                self.send_window(size)  # RTMP 1.0 §5.4.5 [answer-with-window]
             case control.PingRequest(timestamp):
                 self.send_control(control.PingResponse(timestamp))
 

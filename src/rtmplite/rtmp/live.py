@@ -15,7 +15,7 @@ APP: Final = "live"
 
 
 class LiveApplication:
-    """Joins publishers and players through the connection's registry.  Own design.
+    """Own design: joins publishers and players through the connection's registry.
 
     Names are taken from the end of the application's name on, so rtmp://host/live/a/b is one
     stream however a client splits it.
@@ -52,7 +52,7 @@ class LiveApplication:
         stream.accept_play(connection.registry.open(APP, stream.path), now)
 
     def on_disconnect(self, connection: ServerConnection, now: float) -> None:
-        """Nothing was kept."""
+        """Own design: nothing was kept."""
 
 
 _: type[Application] = LiveApplication  # the type checker's proof

@@ -68,8 +68,8 @@ class ServerStream:
     def accept_publish(self, sink: Sink, now: float) -> None:
         """Start: what comes from now on goes to `sink`: §7.2.2.6, §7.3.1.
 
-        Own design, as is every other verdict: too late a verdict, on a stream that asks no
-        longer, does nothing, except that `sink` is ended.
+        Own design: a verdict that comes too late, on a stream that asks no longer, be it this or
+        another, does nothing, except that `sink` is ended.
         """
         if self.state is not State.WANTS_TO_PUBLISH:
             sink.end(now)
@@ -116,7 +116,7 @@ class ServerStream:
             self._status(code, description, "error")
 
     def published(self, now: float) -> None:
-        """Tell the player that somebody publishes again.  Own design, after Flash Media Server."""
+        """Tell the player that somebody publishes.  Own design: as Flash Media Server does."""
         if self._player is not None:
             self.connection.send_control(control.StreamBegin(self.id))
             self._status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
@@ -142,7 +142,7 @@ class ServerStream:
             self.on_withdrawn(now)
 
     def unpublish(self, now: float) -> None:
-        """Stop publishing and say so; librtmp sends FCUnpublish for it.  Own design."""
+        """Stop publishing and say so.  Own design: librtmp asks for it by FCUnpublish."""
         if self._sink is not None:
             self.stop(now)
             self._status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")

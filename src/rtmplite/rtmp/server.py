@@ -74,7 +74,7 @@ class ServerConnection(Connection):
 
     @property
     def application(self) -> Application:
-        """Who decides.  Own design; LocalError before the connect command."""
+        """Own design: who decides.  LocalError before the connect command."""
         if self._application is None:
             raise LocalError("no application before connect")
         return self._application
@@ -89,7 +89,7 @@ class ServerConnection(Connection):
         if self.state is not State.ASKING:
             return
         self.state, self.deciding, self._settled = State.CONNECTED, False, True
-        self.send_control(control.WindowAcknowledgementSize(self.limits.window))
+        self.send_window(self.limits.window)
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
         self.send_chunk_size(CHUNK_SIZE)
         self.send_control(control.StreamBegin(0))
@@ -135,7 +135,7 @@ class ServerConnection(Connection):
         self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
 
     def held_on(self, now: float) -> None:
-        """Undo `hold_on`.  Own design."""
+        """Own design: undo `hold_on`."""
         self.limits, self._patience = self._patience or self.limits, None
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:

@@ -40,24 +40,37 @@ def test_a_ping_is_answered_with_its_own_time():
     assert controls(server) == [control.PingResponse(4711)]
 
 
-def test_acknowledgements_follow_the_window():
-    """Covers RTMP 1.0 §5.4.3 and RTMP 1.0 §5.4.4."""
-    world, server, writer = connected()
-    server.receive(writer.write(control.WindowAcknowledgementSize(1000).message(), 2), 0.0)
-    controls(server)
-    for i in range(10):
-        server.receive(writer.write(Message(8, i, 9, bytes(400)), 4), world.now)
-    acks = [each.sequence_number for each in controls(server)]
-    assert 3 <= len(acks) <= 5 and acks == sorted(acks)
-    assert acks[-1] <= server._reader.bytes_received
+@given(st.lists(st.integers(1, 900), min_size=1, max_size=30), st.integers(1, 3000))
+def test_acknowledgements_follow_the_window(sizes, window):
+    """Covers RTMP 1.0 §5.4.3 [ack-every-window] and RTMP 1.0 §5.4.4 [ack-since-last]."""
+    _, server, writer = connected()
+    server.receive(writer.write(control.WindowAcknowledgementSize(window).message(), 2), 0.0)
+    last = server._reader.bytes_received if controls(server) else 0
+    for size in sizes:
+        server.receive(writer.write(Message(8, 0, 9, bytes(size)), 4), 0.0)
+        received = server._reader.bytes_received
+        if received - last >= window:
+            assert controls(server) == [control.Acknowledgement(received)]
+            last = received
+        else:
+            assert controls(server) == []
 
 
-def test_peer_bandwidth_is_answered_with_a_window():
-    """Covers RTMP 1.0 §5.4.5 and the fourth step of RTMP 1.0 §7.2.1.1."""
+def test_no_window_no_acknowledgement():
+    """Covers RTMP 1.0 §5.4.4: nobody asked."""
+    _, server, writer = connected()
+    server._ack_every = 0
+    server.receive(writer.write(Message(8, 0, 9, bytes(9_000_000)), 4), 0.0)
+    assert controls(server) == []
+
+
+def test_a_new_peer_bandwidth_is_answered_with_a_window():
+    """Covers RTMP 1.0 §5.4.5 [answer-with-window]; one we have told already is not."""
     world, server, writer = connected()
-    order = control.SetPeerBandwidth(5000, control.LimitType.HARD)
-    server.receive(writer.write(order.message(), 2), world.now)
-    assert controls(server) == [control.WindowAcknowledgementSize(5000)]
+    for size, answer in ((5000, [5000]), (5000, []), (6000, [6000])):
+        order = control.SetPeerBandwidth(size, control.LimitType.HARD)
+        server.receive(writer.write(order.message(), 2), world.now)
+        assert controls(server) == [control.WindowAcknowledgementSize(each) for each in answer]
 
 
 def test_a_silent_peer_is_pinged_then_given_up():
