@@ -17,7 +17,7 @@ then have further questions.  Whoever asks owns the time-outs; no answer is an e
     (Hop(transport='TCP', host='192.0.2.7', port=5070, domain='example.com'),)
 
 Each hop is tried when the one before has failed, as §4.3 says.  Names here have no final dot;
-the root is "".  Not done: RFC 3263 §4.4 (nothing here is a stateless proxy).
+the root is "".  Not done: RFC 3263 §4.4: nothing here is a stateless proxy.
 """
 
 import ipaddress

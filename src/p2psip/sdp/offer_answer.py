@@ -18,7 +18,7 @@ and for the offerer, when the answer is in, `apply_answer`.
 
 Only unicast RTP without encryption is accepted; RTP/SAVP, ICE, bundling and the like are
 refused or passed over in the ways their specifications foresee for those who lack them.
-Not done: RFC 3264 §6.2 (a multicast stream is refused).
+Not done: RFC 3264 §6.2: a multicast stream is refused, since no phone call has one.
 """
 
 from collections.abc import Iterable, Sequence

@@ -15,7 +15,7 @@ from p2psip.sip.via import Via
 from p2psip.transaction.flow import Flow
 
 ALL = ("UDP", "TCP", "TLS")
-ZONE = {  # the example of §4.1 and §4.2, with addresses
+ZONE = {  # the example of RFC 3263 §4.1, with addresses
     "example.com NAPTR": [
         Naptr(100, 50, "s", "SIP+D2U", "", "_sip._udp.example.com"),
         Naptr(50, 50, "s", "SIPS+D2T", "", "_sips._tcp.example.com"),
