@@ -10,8 +10,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, Protocol
 
-from p2psip.core.authentication import Authenticator, Login
 from p2psip.core.exchange import Exchange
+from p2psip.core.keyring import Keyring, Login
 from p2psip.core.stack import Stack
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -75,7 +75,7 @@ class Registration:
         self.deadline: float | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
         self._owner, self._expires = owner, expires
-        self._authenticator = Authenticator(login, random) if login else None
+        self._keyring = Keyring(login, random) if login else None
         self._call_id, self._tag = random(12).hex(), random(6).hex()
         self._cseq = 0
         self._exchange: Exchange | None = None
@@ -165,7 +165,7 @@ class Registration:
                 ]
             ),
         )
-        self._exchange = Exchange(self._stack, self, self._next_cseq, self._authenticator)
+        self._exchange = Exchange(self._stack, self, self._next_cseq, self._keyring)
         self._exchange.send(request, now)
 
     def _next_cseq(self) -> int:
