@@ -82,6 +82,11 @@ class Registration:
         self._was_registered = False
         self._retry = RETRY_MIN
 
+    @property
+    def pending(self) -> bool:
+        """Whether the registrar still owes us an answer: §10.2."""
+        return self._exchange is not None and not self._exchange.done
+
     def start(self, now: float) -> None:
         """Send the first REGISTER: §10.2."""
         self._register(self._expires, now)
@@ -90,7 +95,8 @@ class Registration:
         """Take the binding back, and hear no more: §10.2.2."""
         was_open = self.state is not State.CLOSED
         self.state, self.deadline = State.CLOSED, None
-        if was_open and self._was_registered:
+        # a REGISTER on its way may yet be granted
+        if was_open and (self._was_registered or self.pending):
             self._register(0, now)
 
     def tick(self, now: float) -> None:
