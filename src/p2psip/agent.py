@@ -1,0 +1,360 @@
+"""A SIP phone for scripts: its calls wait, and let other greenlets run.
+
+Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration`
+and `AudioStream`.
+
+    with Agent(user="bob", domain="example.com", password="secret") as agent:
+        agent.register()
+        call = agent.call("alice@example.com")
+        call.on_audio = lambda payload, timestamp: print(len(payload))
+        call.send_audio(bytes(160))
+        call.hangup()
+
+What the network brings is handled in gevent's hub.  `Agent.on_call` has a greenlet of its own
+and may wait; `Call.on_audio` is called in the hub and must not.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import Final, Self, TypeVar
+
+import gevent
+from gevent.event import AsyncResult
+
+from p2psip.core.exchange import Exchange
+from p2psip.core.keyring import Keyring, Login
+from p2psip.core.owner import CallOwner
+from p2psip.core.registration import Registration, Registrations, State
+from p2psip.core.screening import ALLOW, SDP
+from p2psip.core.stack import Flow, ServerHandle, Stack
+from p2psip.core.ua import Call as Signalling
+from p2psip.core.ua import IncomingCall, UserAgent
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
+from p2psip.net.call import Call
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.locator import Locations
+from p2psip.net.media import NoPortsError, PortPool
+from p2psip.sdp.line import is_unspecified
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import HostPort
+
+__all__ = ["Agent", "Call"]
+
+T = TypeVar("T")
+
+PATIENCE: Final = 0.02  # s between looks at what has no event
+log: Final = logging.getLogger(__name__)
+
+
+class Agent:
+    """One user at one address: §8.
+
+    `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
+    an address of this machine that others reach.  `domain`, "host" or "host:port", is where
+    `user` is known and registers; without one the agent is reached at its own address only.
+    `codecs` are names as `audio_codec` reads them.  A call rings for `answer_timeout` seconds.
+
+    `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
+    unless it is set, calls are answered with 480.  Raises LocalError, and OSError as `bind` does.
+    """
+
+    def __init__(
+        self,
+        listen: HostPort = ("127.0.0.1", 0),
+        user: str = "anonymous",
+        domain: str | None = None,
+        *,
+        password: str | None = None,
+        display: str = "",
+        codecs: Sequence[str] = ("PCMU", "PCMA"),
+        login: str | None = None,
+        outbound_proxy: str | None = None,
+        rtp_ports: tuple[int, int] = (0, 0),
+        answer_timeout: float = 60.0,
+        user_agent: str = "p2psip",
+    ) -> None:
+        if is_unspecified(listen[0]):
+            raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
+        self.on_call: Callable[[Call], object] = _unavailable
+        self.calls: list[Call] = []
+        self._codecs = [audio_codec(name) for name in codecs]
+        self._pool = PortPool(*rtp_ports)
+        home = None if domain is None else _uri(f"sip:{domain}")
+        ports = SipPorts(*listen)
+        self.address: HostPort = ports.address
+        self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
+        self._stack.core = _Core(self)
+        self.contact = self._stack.contact(user)
+        self._home = home or self.contact.replace(user=None)
+        self.aor = Address(self._home.replace(user=user), display)
+        self._login = Login(login or user, password) if password else None
+        self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
+        self._registrations = Registrations()
+        self._registration: Registration | None = None
+        self._driver = SipDriver(self._stack, ports, locate=Locations(outbound_proxy).flows)
+        self._driver.machines += [self._agents, self._registrations]
+
+    @property
+    def user(self) -> str:
+        """The user part of what we are known by: §10."""
+        return self.aor.uri.user or ""
+
+    # -- registering --------------------------------------------------------------------
+
+    @property
+    def registered(self) -> bool:
+        """Whether the registrar knows us now."""
+        return self._registration is not None and self._registration.state is State.REGISTERED
+
+    def register(self, timeout: float = 10.0, expires: int = 3600) -> int:
+        """Be reachable at `domain` until `unregister` or `close`; the seconds granted: §10.2.
+
+        It is refreshed by itself.  Raises RemoteError with the SIP status if that is refused,
+        TimeoutError if it is not answered.
+        """
+        self._forget_registration()
+        owner = _Registered()
+        registration = Registration(
+            self._stack, self.aor, self.contact, self._home, owner, os.urandom,
+            login=self._login, expires=expires,
+        )  # fmt: skip
+        self._registration = registration
+        self._registrations.add(registration)
+        self._driver.run(registration.start, monotonic())
+        try:
+            return _wait(owner.granted, timeout, "the registrar does not answer")
+        except (RemoteError, TimeoutError):
+            self._forget_registration()
+            raise
+
+    def unregister(self, timeout: float = 5.0) -> bool:
+        """Be reachable no longer: §10.2.2.  False if the registrar has not confirmed in time."""
+        registration = self._forget_registration()
+        return registration is None or self._settles(lambda: not registration.pending, timeout)
+
+    def _forget_registration(self) -> Registration | None:
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            self._driver.run(registration.close, monotonic())
+            self._registrations.discard(registration)
+        return registration
+
+    # -- calling ------------------------------------------------------------------------
+
+    def call(
+        self,
+        uri: str,
+        timeout: float = 60.0,
+        *,
+        on_audio: AudioHandler | None = None,
+        on_ringing: Callable[[int, str], object] | None = None,
+    ) -> Call:
+        """Call "bob", "bob@example.com" or a SIP URI, and wait for the answer: §13.2.
+
+        Raises RemoteError with the SIP status if that is a refusal, TimeoutError if nobody
+        answers within `timeout` seconds (the call is then given up), LocalError for a `uri`
+        that cannot be called.
+        """
+        to = self._destination(uri)
+        call = self._new_call()
+        call.on_audio = on_audio or call.on_audio
+        call.on_ringing = on_ringing or call.on_ringing
+
+        def invite(offer: bytes, owner: CallOwner) -> Signalling:
+            return self._agents.invite(
+                to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._login
+            )
+
+        call.dial(invite)
+        try:
+            call.wait_answered(timeout)
+        except BaseException:
+            call.hangup()
+            raise
+        return call
+
+    def options(self, uri: str, timeout: float = 10.0) -> Response:
+        """Ask what somebody can do, and give the answer: §11.1.
+
+        Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
+        """
+        to = self._destination(uri)
+        headers = Headers(
+            [
+                ("Max-Forwards", MAX_FORWARDS),
+                ("From", self.aor.with_tag(os.urandom(6).hex())),
+                ("To", to),
+                ("Call-ID", os.urandom(12).hex()),
+                ("CSeq", "1 OPTIONS"),
+                ("Contact", Address(self.contact)),
+                ("Accept", SDP),
+            ]
+        )
+        question = _Question()
+        keyring = Keyring(self._login, os.urandom) if self._login else None
+        exchange = Exchange(self._stack, question, iter(range(2, 100)).__next__, keyring)
+        request = self._agents.signed(Request("OPTIONS", to.uri, headers))
+        self._driver.run(exchange.send, request, monotonic())
+        return _wait(question.answer, timeout, f"{to.uri.host} does not answer")
+
+    # -- the end ------------------------------------------------------------------------
+
+    def close(self, timeout: float = 2.0) -> None:
+        """Hang up, unregister, and close; waits `timeout` seconds at most for the others."""
+        for call in list(self.calls):
+            call.hangup()
+        registration = self._forget_registration()
+        self._settles(
+            lambda: not self._agents.calls and (registration is None or not registration.pending),
+            timeout,
+        )
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # -- inside -------------------------------------------------------------------------
+
+    def _settles(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Wait for what tells nobody when it happens."""
+        end = monotonic() + timeout
+        while not condition():
+            if monotonic() > end:
+                return False
+            gevent.sleep(PATIENCE)
+        return True
+
+    def _destination(self, text: str) -> Address:
+        text = text.strip()
+        if "<" not in text and ":" not in text.partition("@")[0]:
+            text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(self._home)[4:]}"
+        try:
+            address = Address.parse(text)
+        except RemoteError as error:
+            raise LocalError(f"{text!r} is no address: {error.reason}") from None
+        if address.uri.scheme != "sip" or not address.uri.host:
+            raise LocalError(f"{text!r} is no SIP URI")
+        return Address(address.uri, address.display)
+
+    def _new_call(self) -> Call:
+        call = Call(self._driver, self._open_audio, self._over)
+        self.calls.append(call)
+        return call
+
+    def _open_audio(self, on_audio: AudioHandler) -> AudioStream:
+        host = self.address[0]
+        return AudioStream(host, self._codecs, self._pool, on_audio, self._driver.wake)
+
+    def _over(self, call: Call) -> None:
+        if call in self.calls:
+            self.calls.remove(call)
+
+    def _incoming(self, server: ServerHandle, now: float) -> None:
+        try:
+            call = self._new_call()
+        except NoPortsError:
+            raise RemoteError("Service Unavailable", 503) from None
+
+        def accept(owner: CallOwner) -> IncomingCall:
+            return self._agents.incoming(server, self.contact, owner, now, credentials=self._login)
+
+        if call.take(accept):
+            gevent.spawn(self._tell, call)
+
+    def _tell(self, call: Call) -> None:
+        try:
+            self.on_call(call)
+        except (RemoteError, TimeoutError) as error:
+            log.info("call %s: %s", call.id, error)
+            call.hangup()
+        except Exception:
+            log.exception("on_call of %s", call.id)
+            call.hangup()
+
+
+class _Core:
+    """What the stack of an agent passes up: §8.2."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        agents = self._agent._agents
+        if agents.matches(request) or request.to.tag is not None:
+            agents.on_request(server, request, now)
+        elif request.uri.user not in (None, self._agent.user):
+            server.reply(404, now)  # §8.2.2.1
+        elif request.method == "INVITE":
+            self._agent._incoming(server, now)
+        elif request.method == "OPTIONS":
+            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+        else:
+            server.reply(405, now, headers=[("Allow", ALLOW)])  # §8.2.1
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        self._agent._agents.on_ack(request, flow, now)
+
+
+class _Registered:
+    """Waits for the first word of a registrar: §10.2."""
+
+    def __init__(self) -> None:
+        self.granted: AsyncResult[int] = AsyncResult()
+
+    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
+        if self.granted.ready():
+            log.info("registered again")
+        else:
+            self.granted.set(expires)
+
+    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
+        if self.granted.ready():
+            log.warning("no longer registered: %d %s", status, reason)
+        else:
+            self.granted.set_exception(RemoteError(reason, status))
+
+
+class _Question:
+    """Waits for the final answer to a request of its own: §8.1.3."""
+
+    def __init__(self) -> None:
+        self.answer: AsyncResult[Response] = AsyncResult()
+
+    def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
+        if 200 <= response.status < 300:
+            self.answer.set(response)
+        elif response.status >= 300:
+            self.answer.set_exception(RemoteError(response.reason, response.status))
+
+
+def _wait(result: "AsyncResult[T]", timeout: float, failure: str) -> T:
+    try:
+        value = result.get(timeout=timeout)
+    except gevent.Timeout:
+        raise TimeoutError(f"{failure} within {timeout:g} s") from None
+    assert value is not None  # the stubs think of get(block=False)
+    return value
+
+
+def _uri(text: str) -> Uri:
+    try:
+        uri = Uri.parse(text)
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no SIP URI: {error.reason}") from None
+    if not uri.host or uri.user is not None:
+        raise LocalError(f"{text!r} names no domain")
+    return uri
+
+
+def _unavailable(call: Call) -> None:
+    call.reject(480, "Temporarily Unavailable")

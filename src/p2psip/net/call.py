@@ -1,0 +1,263 @@
+"""A call as scripts see it: answer, talk, hang up, wait for the end.
+
+Implements RFC 3261 §13 and §15 for one user, by a `core.call.Call` for the signalling and an
+`AudioStream` for the sound.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+from gevent.event import AsyncResult, Event
+
+from p2psip.core.owner import CallOwner
+from p2psip.core.ua import Call as Signalling
+from p2psip.core.ua import CallState, IncomingCall
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.audio import AudioHandler, AudioStream
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipDriver
+from p2psip.rtp.session import Statistics
+from p2psip.sdp.offer_answer import Codec
+from p2psip.sip.address import Address
+
+ACK_SECONDS: Final = 40.0  # longer than 64*T1, after which the call is given up: §13.3.1.4
+HUNG_UP: Final = "hung up"
+log: Final = logging.getLogger(__name__)
+
+
+class Call:
+    """One call; `Agent.call` makes it, or `Agent.on_call` is given it.
+
+    `on_audio(payload, timestamp)` hears what arrives, in order, `timestamp` in RTP ticks; it is
+    called in the hub and must not wait.  `on_ringing(status, reason)` is told of 18x answers.
+    `remote` is the other side, `reason` why the call has ended ("" before).
+    """
+
+    def __init__(
+        self,
+        driver: SipDriver,
+        open_audio: Callable[[AudioHandler], AudioStream],
+        on_over: Callable[["Call"], object],
+    ) -> None:
+        self.on_audio: AudioHandler = lambda payload, timestamp: None
+        self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
+        self.reason = ""
+        self._driver, self._on_over = driver, on_over
+        self._answered: AsyncResult[None] = AsyncResult()
+        self._ended = Event()
+        self._audio = open_audio(lambda payload, timestamp: self.on_audio(payload, timestamp))
+        driver.machines.append(self._audio)
+        self._sip: Signalling | None = None
+        self._answer = b""
+        self._concluding = False  # the offer is ours, and its answer has not come
+
+    @property
+    def id(self) -> str:
+        """The Call-ID: §8.1.1.4."""
+        return self._signalling.id
+
+    @property
+    def direction(self) -> str:
+        """Who began: "out" if we did, else "in"."""
+        return self._signalling.direction
+
+    @property
+    def remote(self) -> Address:
+        """The other side: §20.20, §20.39."""
+        return self._signalling.remote
+
+    @property
+    def state(self) -> str:
+        """The word of `CallState` for where the call stands."""
+        return self._signalling.state
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has been answered and has not ended."""
+        return self._signalling.is_up and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended; `reason` says how."""
+        return self._ended.is_set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the other side wants to hear nothing for now: RFC 3264 §8.4."""
+        return self._audio.held
+
+    @property
+    def codec(self) -> Codec | None:
+        """What to send; None before both sides have agreed."""
+        return self._audio.codec
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """How the sound goes, or went: RFC 3550 §6.4.4.  None before both have agreed."""
+        return self._audio.statistics
+
+    # -- what a script may do -----------------------------------------------------------
+
+    def answer(self, timeout: float = ACK_SECONDS) -> None:
+        """Pick up a call that rings here, and wait for the ACK (§13.3.1.4).
+
+        Raises RemoteError if the caller has gone, TimeoutError, LocalError if it is not ringing.
+        """
+        sip = self._signalling
+        if self.is_over:
+            raise RemoteError("Request Terminated", 487)
+        if not isinstance(sip, IncomingCall):
+            raise LocalError("only a call that comes in can be answered")
+        self._driver.run(sip.accept, self._answer, monotonic())
+        self.wait_answered(timeout)
+
+    def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
+        """Refuse a call that rings here (§13.3.1.3); nothing happens if it rings no more."""
+        sip = self._signalling
+        if not isinstance(sip, IncomingCall):
+            raise LocalError("only a call that comes in can be refused")
+        if sip.state is CallState.RINGING:
+            self._driver.run(sip.reject, status, reason, monotonic())
+            self._end(f"{status} {reason}", RemoteError(reason, status))
+
+    def hangup(self, reason: str | None = None) -> None:
+        """End the call whatever its state: BYE, CANCEL or refusal (§15); a second time nothing.
+
+        `reason` is a value for the Reason header (RFC 3326 §2).
+        """
+        if not self.is_over:
+            self._driver.run(self._signalling.bye, monotonic(), reason)
+            self._end(HUNG_UP, RemoteError("Request Terminated", 487))
+
+    def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
+        """Send one payload now; whoever calls this keeps the pace (see `AudioStream.send`).
+
+        False when nothing may be sent: before the answer, on hold, after the end.
+        """
+        return not self.is_over and self._audio.send(payload, timestamp)
+
+    def wait_answered(self, timeout: float | None = None) -> None:
+        """Wait until it is up.  Raises RemoteError with the SIP status if it never will be.
+
+        TimeoutError after `timeout` seconds; the call is then as before.
+        """
+        try:
+            self._answered.get(timeout=timeout)
+        except gevent.Timeout:
+            raise TimeoutError(f"no answer within {timeout:g} s") from None
+
+    def wait_ended(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if it has not come within `timeout` seconds."""
+        return self._ended.wait(timeout)
+
+    # -- for the agent ------------------------------------------------------------------
+
+    def dial(self, invite: Callable[[bytes, CallOwner], Signalling]) -> None:
+        """Begin a call: `invite(offer, owner)` sends the INVITE (§13.2.1)."""
+        self._concluding = True
+        try:
+            self._sip = self._driver.run(invite, self._audio.offer(), _Owner(self))
+        except BaseException:
+            self.discard()
+            raise
+
+    def take(self, accept: Callable[[CallOwner], IncomingCall]) -> bool:
+        """Begin to ring for an INVITE (§13.3.1); False if its offer was refused at once."""
+        try:
+            self._sip = sip = accept(_Owner(self))
+        except RemoteError:
+            self.discard()
+            raise
+        try:
+            self._concluding = sip.remote_sdp is None
+            self._answer = (
+                self._audio.offer()
+                if sip.remote_sdp is None
+                else self._audio.answer(sip.remote_sdp)
+            )
+        except RemoteError as error:
+            self.reject(error.status, error.reason)
+            return False
+        sip.ring(monotonic())
+        return True
+
+    def discard(self) -> None:
+        """Give the ports back of a call that never began.  Own design."""
+        self._end("never began", RemoteError("Request Terminated", 487))
+
+    @property
+    def _signalling(self) -> Signalling:
+        if self._sip is None:
+            raise LocalError("the call has not begun")
+        return self._sip
+
+    # -- from the owner -----------------------------------------------------------------
+
+    def _accepted(self, sdp: bytes) -> None:
+        try:
+            if self._concluding:
+                self._concluding = False
+                self._audio.conclude(sdp)
+        except RemoteError as error:
+            self._signalling.bye(monotonic())
+            self._end(str(error), error)
+            return
+        self._answered.set(None)
+
+    def _end(self, reason: str, error: RemoteError) -> None:
+        if self.is_over:
+            return
+        self.reason = reason
+        self._driver.machines.remove(self._audio)
+        self._audio.close()
+        self._ended.set()
+        if not self._answered.ready():
+            self._answered.set_exception(error)
+        self._on_over(self)
+
+
+class _Owner(CallOwner):
+    """Tells a `Call` what its signalling hears: §13 to §15."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def on_ringing(
+        self, call: Signalling, status: int, reason: str, sdp: bytes | None, now: float
+    ) -> None:
+        if sdp is not None:
+            try:
+                self._call._audio.conclude(sdp)  # early media: §13.2.1
+            except RemoteError as error:
+                log.info("early media of %s: %s", call.id, error)
+        self._call.on_ringing(status, reason)
+
+    def on_accepted(self, call: Signalling, sdp: bytes, now: float) -> None:
+        self._call._accepted(sdp)
+
+    def on_rejected(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        self._call._end(f"{status} {reason}", RemoteError(reason, status))
+
+    def on_cancelled(self, call: Signalling, now: float) -> None:
+        self._call._end("CANCEL", RemoteError("Request Terminated", 487))
+
+    def on_ended(self, call: Signalling, reason: str, now: float) -> None:
+        self._call._end(reason, RemoteError(reason, 487))
+
+    def on_offer(self, call: Signalling, sdp: bytes | None, now: float) -> bytes:
+        return self._call._audio.offer() if sdp is None else self._call._audio.answer(sdp)
+
+    def on_answer(self, call: Signalling, sdp: bytes, now: float) -> None:
+        try:
+            self._call._audio.conclude(sdp)
+        except RemoteError as error:
+            call.bye(now)
+            self._call._end(str(error), error)
+
+    def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        """Everything is as it was: §14.1."""
+
+    def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
+        """Nothing is done with it here."""
