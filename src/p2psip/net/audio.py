@@ -26,7 +26,7 @@ from p2psip.sdp.offer_answer import (
 )
 from p2psip.sdp.session import Session
 
-AudioHandler = Callable[[bytes, int], None]
+AudioHandler = Callable[[bytes, int], object]
 
 OCTETS_ARE_SAMPLES: Final = ("PCMU", "PCMA")  # Source: RFC 3551 §4.5.14
 FRAME_RATE: Final = 50  # packets a second of codecs whose payload does not tell its length

@@ -67,7 +67,8 @@ def read_wav(path: Path) -> "array[int]":
             form = file.getsampwidth(), file.getframerate(), file.getnchannels()
             data = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:
-        raise LocalError(f"{path}: {error or 'no WAV file'}") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise LocalError(f"{path}: {reason or 'not a WAV file'}") from None
     if form != (2, g711.CLOCK_RATE, 1):
         found = "{} bits, {} Hz, {} channel(s)".format(8 * form[0], *form[1:])
         raise LocalError(f"{path} has {found}; 16 bits, 8000 Hz, 1 channel are needed")

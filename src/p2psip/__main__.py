@@ -1,0 +1,240 @@
+"""SIP from the command line: register, call, listen for calls, ask what somebody can do.
+
+Own design: exit code 0 if it went well, 1 if the other side refused or was silent, 2 if it was
+asked for wrongly; the reason is one line on standard error.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import sys
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent.event import Event
+
+from p2psip.agent import Agent, Call
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.clock import monotonic
+from p2psip.net.locator import Locations
+from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+
+FAILED: Final = 1
+BAD_USAGE: Final = 2
+PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
+PASSWORD: Final = "SIP_PASSWORD"  # the environment variable, which other users cannot read
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, stop.set)
+    try:
+        code: int = options.run(options, stop)
+        return code
+    except (RemoteError, TimeoutError) as error:
+        print(f"p2psip: {error}", file=sys.stderr)
+        return FAILED
+    except (LocalError, OSError) as error:
+        print(f"p2psip: {error}", file=sys.stderr)
+        return BAD_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m p2psip", description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    register = commands.add_parser("register", help="be reachable until interrupted")
+    register.add_argument("aor", help="who to be: bob@example.com")
+    register.set_defaults(run=_register)
+
+    call = commands.add_parser("call", help="call somebody, until either side hangs up")
+    call.add_argument("uri", help="whom to call: alice@example.com, sip:alice@127.0.0.1:5060")
+    call.set_defaults(run=_call)
+
+    listen = commands.add_parser("listen", help="answer calls, one after the other")
+    listen.add_argument("aor", nargs="?", help="register as bob@example.com first")
+    listen.add_argument("--calls", type=int, metavar="N", help="end after so many calls")
+    listen.set_defaults(run=_listen)
+
+    options = commands.add_parser("options", help="print what somebody can do")
+    options.add_argument("uri", help="whom to ask: sip:example.com")
+    options.set_defaults(run=_options)
+
+    register.add_argument("--seconds", type=float, metavar="S", help="end after S seconds")
+    for command in (call, listen):
+        command.add_argument("--seconds", type=float, metavar="S", help="hang up after S seconds")
+        command.add_argument("--play", type=Path, metavar="WAV", help="what to say (8000 Hz, mono)")
+        command.add_argument(
+            "--record", type=Path, metavar="WAV", help="where to keep what is heard"
+        )
+        command.add_argument(
+            "--codec", action="append", choices=sorted(LAWS), help="instead of both"
+        )
+    for command in (register, call, listen, options):
+        command.add_argument("--listen", metavar="HOST:PORT", help="where to be reached ourselves")
+        command.add_argument(
+            "--timeout", type=float, default=30.0, metavar="S", help="for an answer"
+        )
+        command.add_argument("--password", help=f"better given in the variable {PASSWORD}")
+        command.add_argument("--display", default="", metavar="NAME", help="our name, for display")
+    for command in (call, options):
+        command.add_argument("--from", dest="aor", metavar="AOR", help="who to be: bob@example.com")
+    return parser
+
+
+def _register(options: argparse.Namespace, stop: Event) -> int:
+    with _agent(options, options.aor) as agent:
+        seconds = agent.register(options.timeout)
+        _say(f"registered {agent.aor.uri} for {seconds} s")
+        stop.wait(options.seconds)
+        if not agent.registered:
+            raise RemoteError("the registrar knows us no longer", 480)
+    return 0
+
+
+def _call(options: argparse.Namespace, stop: Event) -> int:
+    sound = read_wav(options.play) if options.play else None
+    with _agent(options, options.uri) as agent:
+
+        def dial() -> Call | Exception:
+            try:
+                return agent.call(options.uri, options.timeout, on_ringing=_tell)
+            except (RemoteError, TimeoutError, LocalError) as error:
+                return error
+
+        dialing = gevent.spawn(dial)
+        stop.rawlink(lambda _: dialing.kill(block=False))
+        match dialing.get():
+            case Call() as call:
+                _talk(call, options, sound, stop)
+            case Exception() as error:
+                raise error
+            case _:
+                raise RemoteError("given up before anybody answered", 487)
+    return 0
+
+
+def _listen(options: argparse.Namespace, stop: Event) -> int:
+    sound = read_wav(options.play) if options.play else None
+    taken, done = 0, 0
+
+    def on_call(call: Call) -> None:
+        nonlocal taken, done
+        if taken > done or taken == options.calls:
+            call.reject()
+            return
+        taken += 1
+        try:
+            _say(f"call from {call.remote.uri}")
+            call.answer(options.timeout)
+            _talk(call, options, sound, stop)
+        finally:
+            done += 1
+            if done == options.calls:
+                stop.set()
+
+    with _agent(options, options.aor) as agent:
+        agent.on_call = on_call
+        if options.aor:
+            agent.register(options.timeout)
+        _say(f"listening at {agent.contact}")
+        stop.wait()
+        while taken > done:  # let them hang up, and keep what was recorded
+            gevent.sleep(0.01)
+    return 0
+
+
+def _options(options: argparse.Namespace, stop: Event) -> int:
+    with _agent(options, options.uri) as agent:
+        response = agent.options(options.uri, options.timeout)
+        _say(f"{response.status} {response.reason}")
+        for name, value in response.headers:
+            _say(f"{name}: {value}")
+    return 0
+
+
+def _talk(call: Call, options: argparse.Namespace, sound: "array[int] | None", stop: Event) -> None:
+    """Play and record until somebody hangs up, the sound is over, or time is up."""
+    law = call.codec.name.upper() if call.codec else "PCMU"
+    encode = LAWS[law][0]
+    recording = Recording(law)
+    call.on_audio = recording.add
+    _say(f"talking to {call.remote.uri} in {law}")
+    began, position = monotonic(), 0
+    limit = float("inf") if options.seconds is None else options.seconds
+    silence = array("h", bytes(2 * PACKET))
+    while not (call.is_over or stop.is_set() or position / 8000 >= limit):
+        packet = silence if sound is None else sound[position : position + PACKET]
+        if not packet:
+            break
+        call.send_audio(encode(packet))
+        position += PACKET
+        call.wait_ended(max(0.0, began + position / 8000 - monotonic()))
+    call.hangup()
+    _say(f"over after {monotonic() - began:.1f} s: {call.reason}")
+    if call.statistics is not None:
+        for name in ("packets_sent", "packets_received", "lost", "jitter_ms"):
+            _say(f"  {name} {getattr(call.statistics, name):g}")
+    if options.record is not None:
+        write_wav(options.record, recording.samples)
+
+
+def _agent(options: argparse.Namespace, other: str | None) -> Agent:
+    """The agent that the options describe, at an address that reaches `other`."""
+    identity = _uri(options.aor) if options.aor else None
+    listen = options.listen or f"{_own_address(_uri(other)) if other else '127.0.0.1'}:0"
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
+        raise LocalError(f"{listen!r} is not HOST:PORT")
+    domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
+    return Agent(
+        (host.strip("[]"), int(port)),
+        (identity.user if identity else None) or "anonymous",
+        domain,
+        password=options.password or os.environ.get(PASSWORD),
+        display=options.display,
+        codecs=getattr(options, "codec", None) or tuple(LAWS),
+    )
+
+
+def _uri(text: str) -> Uri:
+    try:
+        uri = Address.parse(text if ":" in text.partition("@")[0] else f"sip:{text}").uri
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no address: {error.reason}") from None
+    if uri.scheme != "sip" or not uri.host:
+        raise LocalError(f"{text!r} is no SIP URI")
+    return uri
+
+
+def _own_address(uri: Uri) -> str:
+    """The address of this machine from which packets for `uri` leave; nothing is sent."""
+    flows = Locations().flows(uri)
+    if not flows:
+        raise LocalError(f"{uri.host} cannot be found")
+    host, port = flows[0].remote
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.connect((host, port))
+        address: str = s.getsockname()[0]
+        return address
+
+
+def _tell(status: int, reason: str) -> None:
+    _say(f"{status} {reason}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
