@@ -134,11 +134,8 @@ def _chunks(
     The result is one run of bytes, so nothing can come between: §5.3 [chunk-whole].
     """
     extended = _WORD(value) if value >= EXTENDED else b""
-    parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]
-    if len(payload) <= size:
-        parts.append(payload)
-        return b"".join(parts)
     view = memoryview(payload)
+    parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]
     parts.append(view[:size])
     again = basic_header(3, chunk_stream_id) + extended  # §5.3.1.2.4 [type-3-continues]
     for start in range(size, len(payload), size):

@@ -164,14 +164,15 @@ def test_what_amf0_cannot_say_is_our_bug(value):
         amf0.encode(value)
 
 
-def test_depth_is_limited_on_the_way_out_too():
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: {"a": value}])
+def test_depth_is_limited_on_the_way_out_too(around):
     """Covers AMF0 §2.9."""
-    value = []
+    value = around(None)
     for _ in range(amf0.MAX_DEPTH - 1):
-        value = [value]
+        value = around(value)
     assert amf0.decode(amf0.encode(value)) == [value]
     with pytest.raises(LocalError):
-        amf0.encode([value])
+        amf0.encode(around(value))
 
 
 wounded = mutations(amf.encoded() | amf.unusual().map(lambda pair: pair[0]))

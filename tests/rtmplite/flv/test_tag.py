@@ -37,6 +37,15 @@ def test_other_bytes_are_refused(raw):
         assert len(bytes(tag)) == len(raw)
 
 
+def test_a_long_tag_is_measured_right():
+    """Covers FLV 10.1 §E.4.1."""
+    tag = Tag(TagType.VIDEO, 0, bytes(0x030201))
+    assert bytes(tag)[1:4] == b"\3\2\1" and Tag.parse(bytes(tag)) == tag
+    assert data_size(bytes(tag)[:11]) == 0x030201
+    with pytest.raises(RemoteError):
+        data_size(bytes(tag)[:10])
+
+
 def test_a_tag_too_long_is_our_bug():
     """Covers FLV 10.1 §E.4.1."""
     with pytest.raises(LocalError):

@@ -62,6 +62,7 @@ def test_the_second_example():
         ([audio(0), audio(20, stream_id=2)], [0, 0]),
         ([audio(100), audio(99), audio(199)], [0, 0, 2]),
         ([audio(0), audio(0), audio(0)], [0, 2, 3]),
+        ([audio(0), audio(0x7FFFFFFF), audio(0xFFFFFFFF)], [0, 2, 0]),  # half the circle is back
         ([audio(0xFFFFFFF0), audio(4), audio(24)], [0, 2, 3]),
     ],
 )
