@@ -171,7 +171,7 @@ class SipSide:
             nat=settings.nat,
         )
         self._alarms: dict[Leg, Alarm] = {}
-        locations = Locations(settings.outbound_proxy)
+        locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
 
@@ -297,6 +297,13 @@ def _load_users(settings: Settings) -> UserStore | None:
         return UserStore.parse(settings.users.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, LocalError) as error:
         raise ConfigError(f"--users {settings.users}: {error}") from None
+
+
+def _locations(settings: Settings) -> Locations:
+    try:
+        return Locations(settings.outbound_proxy)
+    except RemoteError as error:
+        raise ConfigError(f"--outbound-proxy {settings.outbound_proxy}: {error}") from None
 
 
 @contextmanager

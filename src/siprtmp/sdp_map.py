@@ -7,6 +7,7 @@ Own design: payload type numbers are those the original gateway offered, since i
 may have learnt them.
 """
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -182,6 +183,14 @@ def _plan(media: AgreedMedia | None) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
-    if not sending:
-        raise RemoteError("Not Acceptable Here", 488)
+    if not sending or not (media.remote is None or _is_numeric(media.remote[0])):
+        raise RemoteError("Not Acceptable Here", 488)  # media never waits for a name look-up
     return AudioPlan(media, tuple(sending), receiving)
+
+
+def _is_numeric(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

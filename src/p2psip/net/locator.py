@@ -1,23 +1,38 @@
 """Where to send a request for a URI, when DNS has to be asked.
 
-Implements RFC 3263 §4 at the edge.
+Implements RFC 3263 §4 at the edge: the resolver waits, the locator decides.
 """
 
-import socket
+import os
+from collections.abc import Sequence
+from typing import Final
 
+from p2psip.core.locate import Locator
 from p2psip.core.stack import Flow
+from p2psip.net.dns import Resolver
 from p2psip.sip.uri import Uri
+
+TRANSPORTS: Final = ("UDP", "TCP")
 
 
 class Locations:
-    """Finds servers."""
+    """Finds the servers of a URI; with `outbound_proxy` (a SIP URI), asks there what DNS misses.
+
+    RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  Raises RemoteError for an
+    `outbound_proxy` that is no SIP URI.
+    """
 
     def __init__(self, outbound_proxy: str | None = None) -> None:
-        self._proxy = outbound_proxy
+        self._proxy = None if outbound_proxy is None else Uri.parse(outbound_proxy)
+        self._resolver = Resolver()
 
-    def flows(self, uri: Uri) -> list[Flow]:
-        """The flows for a URI."""
-        try:
-            return [Flow("UDP", (socket.gethostbyname(uri.host), uri.port or 5060))]
-        except OSError:
-            return []
+    def flows(self, uri: Uri) -> Sequence[Flow]:
+        """The servers in the order to try; empty when there are none.  May wait."""
+        found = self._ask(uri)
+        if not found and self._proxy is not None and uri != self._proxy:
+            found = self._ask(self._proxy)
+        return found
+
+    def _ask(self, uri: Uri) -> list[Flow]:
+        locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS)
+        return [hop.flow for hop in self._resolver.locate(locator)]

@@ -1,0 +1,87 @@
+"""The client of the demo: calls bob through the API of the application `sip`.
+
+Own design: it does what a user of that API would, in that order: connect, `invite`, wait for
+`accepted`, play `remote`, publish `local`, talk, `bye`.
+"""
+
+import argparse
+import sys
+from functools import partial
+
+import gevent
+from gevent.queue import Empty, Queue
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
+from rtmplite.net.rtmp_client import ClientStream, RtmpClient
+from rtmplite.rtmp.message import MessageType
+from siprtmp.demo.ends import End, act, tell
+from siprtmp.demo.tones import Tone
+from siprtmp.translate.codecs import PCMU
+
+ANSWER_SECONDS = 10.0
+PATIENCE_SECONDS = 1.0  # of silence, after which nothing more will come
+SAMPLES_PER_MS = 8
+
+
+def main() -> int:
+    """Read the arguments, play the part."""
+    parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.client")
+    parser.add_argument("--url", required=True, help="rtmp://HOST:PORT/sip/USER@DOMAIN")
+    parser.add_argument("--dest", required=True, help="whom to invite")
+    parser.add_argument("--frames", type=int, required=True)
+    parser.add_argument("--tone", type=int, required=True, help="Hz")
+    parser.add_argument("--expect", type=int, required=True, help="Hz")
+    parser.add_argument("--mute", action="store_true")
+    return act(partial(_play, parser.parse_args()))
+
+
+def _play(options: argparse.Namespace) -> None:
+    end, tone = End(options.frames, options.expect), Tone(options.tone)
+    calls: Queue[tuple[str, tuple[Value, ...]]] = Queue()
+    client = RtmpClient.connect(options.url, on_call=lambda name, args: calls.put((name, args)))
+    client.call("invite", options.dest, "pcmu")
+    _expect(calls, "accepted")
+    remote = client.create_stream()
+    remote.play("remote")
+    local = client.create_stream()
+    local.publish("local")
+    listening = gevent.spawn(_listen, remote, end)
+    tell("talking")
+
+    def say(number: int) -> None:
+        local.write(MessageType.AUDIO, 20 * number, bytes([PCMU.tag_byte]) + tone.frame(number))
+
+    if not options.mute:
+        end.talk(say)
+    end.hear_out(PATIENCE_SECONDS)
+    early = [name for name, _ in calls.queue]
+    client.call("bye")
+    listening.kill()
+    end.conclude(ended=f"early, with {early[0]}" if early else "bye")
+    client.close()
+
+
+def _listen(remote: ClientStream, end: End) -> None:
+    while not remote.ended:
+        message = remote.read(timeout=None)
+        if message is not None and message.type_id == MessageType.AUDIO:
+            if message.payload[0] >> 4 == PCMU.sound_format:
+                end.hear(message.payload[1:], message.timestamp * SAMPLES_PER_MS)
+
+
+def _expect(calls: "Queue[tuple[str, tuple[Value, ...]]]", wanted: str) -> None:
+    """Wait until the gateway calls `wanted`; it may ring before."""
+    while True:
+        try:
+            name, args = calls.get(timeout=ANSWER_SECONDS)
+        except Empty:
+            raise TimeoutError(f"not {wanted} within {ANSWER_SECONDS:g} s") from None
+        if name == wanted:
+            return
+        if name != "ringing":
+            raise RemoteError(f"{name}{args} instead of {wanted}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The phone of the demo: registers as bob, answers one call, speaks when spoken to.
+
+Own design: it waits to be spoken to, since the caller can hear it only once it plays.
+"""
+
+import argparse
+import sys
+from functools import partial
+
+from gevent.queue import Empty, Queue
+
+from p2psip.agent import Agent, Call
+from siprtmp.demo.ends import End, act, tell
+from siprtmp.demo.tones import Tone
+
+CALL_SECONDS = 15.0  # until somebody must have called
+HELLO_SECONDS = 0.5  # of silence, after which it speaks all the same
+END_SECONDS = 5.0  # until the other must have hung up
+
+
+def main() -> int:
+    """Read the arguments, play the part."""
+    parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.phone")
+    parser.add_argument("--user", required=True)
+    parser.add_argument("--domain", required=True, help="HOST:PORT of the registrar")
+    parser.add_argument("--frames", type=int, required=True)
+    parser.add_argument("--tone", type=int, required=True, help="Hz")
+    parser.add_argument("--expect", type=int, required=True, help="Hz")
+    parser.add_argument("--mute", action="store_true")
+    return act(partial(_play, parser.parse_args()))
+
+
+def _play(options: argparse.Namespace) -> None:
+    end, tone = End(options.frames, options.expect), Tone(options.tone)
+    calls: Queue[Call] = Queue()
+    with Agent(user=options.user, domain=options.domain, codecs=("PCMU",)) as agent:
+        agent.on_call = calls.put
+        agent.register()
+        tell("registered")
+        try:
+            call = calls.get(timeout=CALL_SECONDS)
+        except Empty:
+            raise TimeoutError(f"nobody called within {CALL_SECONDS:g} s") from None
+        call.on_audio = end.hear
+        call.answer()
+        end.spoken_to.wait(HELLO_SECONDS)
+        if not options.mute:
+            end.talk(lambda number: call.send_audio(tone.frame(number)))
+        end.hear_out(END_SECONDS)
+        call.wait_ended(END_SECONDS)
+        end.conclude(ended=call.reason or "not at all")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

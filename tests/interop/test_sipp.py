@@ -1,0 +1,93 @@
+"""Many calls with SIPp at the other end: none fails, none is repeated, all are forgotten."""
+
+import gevent
+import pytest
+from interop.peers import Sipp
+from interop.richclient import RichClient, wait_for
+
+AT_ONCE = 50
+CALLS = 200
+
+
+def finished(sipp):
+    """Let our clients' greenlets run until SIPp has ended; what it counted."""
+    wait_for(lambda: sipp.child.poll() is not None, "sipp to end", timeout=100)
+    return sipp.expect_success()
+
+
+def settle(server, idle):
+    """Poll until every figure is as it was at ready; of repetitions there were none."""
+    server.wait_status(idle, timeout=40)
+
+
+@pytest.fixture
+def server(gateway):
+    return gateway("--sip-t1", "20")
+
+
+def answering(client, names):
+    """A greenlet that accepts every call and notes how each ended."""
+    ended = []
+
+    def run():
+        while True:
+            name, _ = client.calls.get()
+            if name == "invited":
+                client.call("accept", *names)
+            elif name == "byed":
+                ended.append(name)
+
+    return gevent.spawn(run), ended
+
+
+def test_200_calls_in_a_row_to_a_rich_client(start, server):
+    idle = server.status()
+    bob = RichClient(server.rtmp, "bob@127.0.0.1")
+    loop, ended = answering(bob, ("wideband",))
+    caller = start(
+        Sipp.uac, server.sip, user="bob", calls=CALLS, at_once=1, per_second=100, hold_ms=10
+    )
+    counted = finished(caller)
+    assert (counted.successful, counted.failed, counted.retransmissions) == (CALLS, 0, 0)
+    wait_for(lambda: len(ended) == CALLS, "byed for each call")
+    loop.kill()
+    bob.close()
+    settle(server, idle)
+
+
+def test_50_calls_at_once_to_as_many_rich_clients(start, server, tmp_path):
+    idle = server.status()
+    clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
+    loops = [answering(client, ("narrowband",))[0] for client in clients]
+    callers = [
+        start(Sipp.uac, server.sip, user=f"u{i}", calls=1, hold_ms=1500, codec="speex/8000")
+        for i in range(AT_ONCE)
+    ]
+    wait_for(lambda: server.status()["calls"] == AT_ONCE, "50 calls at once", timeout=30)
+    for caller in callers:
+        counted = finished(caller)
+        assert (counted.successful, counted.failed, counted.retransmissions) == (1, 0, 0)
+    for loop, client in zip(loops, clients, strict=True):
+        loop.kill()
+        client.close()
+    settle(server, idle)
+
+
+def test_rich_clients_call_sipp_50_at_once(start, server):
+    idle = server.status()
+    callee = start(Sipp.uas)
+    clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
+    for round_ in range(4):
+        for client in clients:
+            client.call("invite", f"sip:sipp{round_}@127.0.0.1:{callee.port}")
+        for client in clients:
+            client.expect("ringing")
+            client.expect("accepted")
+        assert server.status()["calls"] == AT_ONCE
+        for client in clients:
+            client.call("bye")
+    wait_for(lambda: callee.calls().successful == CALLS, "SIPp to count 200 calls")
+    assert callee.calls().failed == callee.calls().retransmissions == 0
+    for client in clients:
+        client.close()
+    settle(server, idle)
