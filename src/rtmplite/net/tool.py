@@ -120,14 +120,17 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
+    client, stream = _open(options)
     with _output(options.output) as output:
-        _store(output, _messages(options))
+        _store(output, _messages(client, stream, options))
     return 0
 
 
 def _dump(options: argparse.Namespace) -> int:
+    client, stream = _open(options)
+
     def told() -> Iterator[Tag]:
-        for tag in _messages(options):
+        for tag in _messages(client, stream, options):
             kind = _KINDS[TagType(tag.tag_type)]
             print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
             yield tag
@@ -154,9 +157,10 @@ def _name(options: argparse.Namespace) -> str:
     return Target.parse(options.url).stream
 
 
-def _messages(options: argparse.Namespace) -> Iterator[Tag]:
+def _messages(
+    client: RtmpClient, stream: ClientStream, options: argparse.Namespace
+) -> Iterator[Tag]:
     """What a stream has, from its first message to its end or for so many seconds."""
-    client, stream = _open(options)
     stream.play(_name(options), timeout=options.timeout)
     first: int | None = None
     try:

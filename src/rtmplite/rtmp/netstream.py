@@ -138,8 +138,9 @@ class ServerStream:
             player.leave(now)
         if sink is not None:
             sink.end(now)
-        if withdrawn and self.on_withdrawn is not None:
-            self.on_withdrawn(now)
+        withdraw, self.on_withdrawn = self.on_withdrawn, None
+        if withdrawn and withdraw is not None:
+            withdraw(now)
 
     def unpublish(self, now: float) -> None:
         """Stop publishing and say so.  Own design: librtmp asks for it by FCUnpublish."""

@@ -92,6 +92,19 @@ def test_a_verdict_that_comes_too_late_does_nothing():
     assert tape.ended == 1 and peer.codes() == [] and world.registry.streams == 0
 
 
+def test_who_waits_no_longer_is_known():
+    """Own design: an application that is calling somebody must know when to stop."""
+    world, peer = undecided()
+    stream_id = peer.publish("demo")
+    stream, _ = peer.server.data
+    withdrawn = []
+    stream.on_withdrawn = withdrawn.append
+    peer.send("deleteStream", float(stream_id))
+    assert withdrawn == [world.now]
+    peer.send("publish", "demo", stream_id=peer.publish("other"))
+    assert withdrawn == [world.now]
+
+
 def test_a_publication_taken_back_closes_the_connection():
     """A failed call ends so: the status has the reason, then nothing more comes."""
     world, peer = undecided()

@@ -14,7 +14,7 @@ from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.connection import Limits
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.message import Message
-from rtmplite.rtmp.server import ServerConnection, State
+from rtmplite.rtmp.server import HOLD_ON_PING, ServerConnection, State
 from rtmplite.streams import Registry
 
 
@@ -237,6 +237,21 @@ def test_a_lost_connection_ends_its_streams_before_it():
     world.run()
     assert other.codes()[-1] == "NetStream.Play.UnpublishNotify"
     assert not world.registry.get("live", "demo").publishing
+
+
+def test_who_waits_for_a_verdict_hears_that_we_live():
+    """Covers RTMP 1.0 §7.1.7: GStreamer gives up after five seconds of silence."""
+    world = World()
+    peer = world.client()
+    before = peer.server.limits
+    peer.server.hold_on(world.now)
+    peer.server.hold_on(world.now)
+    assert peer.server.deadline == world.now + HOLD_ON_PING < world.now + 5.0
+    world.wait(60.0)
+    assert not peer.server.closed
+    peer.server.held_on(world.now)
+    peer.server.held_on(world.now)
+    assert peer.server.limits == before
 
 
 def test_every_connection_has_a_name_to_find_it_by():

@@ -1,0 +1,163 @@
+"""The client with a real server: calls wait, errors are exceptions, ends are noticed."""
+
+import os
+
+import gevent
+import pytest
+from gevent import socket
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net.clock import now
+from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import Registry
+
+
+class Echo(LiveApplication):
+    """Repeats what it is told; the names say how."""
+
+    def on_connect(self, connection, now):
+        if connection.connect_args == ("wrong",):
+            connection.reject("403 Forbidden", now)
+        elif connection.connect_args != ("silence",):
+            connection.accept(now, "hello")
+
+    def on_command(self, connection, command, now):
+        if command.name == "back":
+            connection.call("again", *command.args)
+        elif command.name == "end":
+            connection.close(now, "enough")
+        elif command.name != "ignore":
+            connection.result(command.transaction_id, *command.args)
+
+
+@pytest.fixture
+def url():
+    """Where the echo lives."""
+    registry, echo = Registry(), Echo()
+    server = RtmpServer(
+        "127.0.0.1",
+        0,
+        lambda address: ServerConnection({"live": echo}.get, registry, os.urandom, now()),
+    )
+    server.start()
+    yield "rtmp://{}:{}/live".format(*server.address)
+    server.stop()
+
+
+@pytest.mark.parametrize("handshake", ["simple", "digest"])
+def test_connect_call_and_be_called(url, handshake):
+    """Both handshakes lead to the same."""
+    heard = []
+    client = RtmpClient.connect(
+        url, handshake=handshake, on_call=lambda name, args: heard.append((name, *args))
+    )
+    assert client.information["description"] == "hello"
+    assert client.call("echo", {"a": 1.0}) == {"a": 1.0}
+    client.send("back", "x")
+    assert client.call("echo") is None
+    assert heard == [("again", "x")]
+    client.close()
+    client.close()
+    assert client.closed
+
+
+def test_a_refusal_is_an_exception(url):
+    """With the server's words."""
+    with pytest.raises(RemoteError, match="403 Forbidden") as caught:
+        RtmpClient.connect(url, "wrong")
+    assert caught.value.code == "NetConnection.Connect.Rejected"
+    with pytest.raises(RemoteError) as caught:
+        RtmpClient.connect(url.replace("live", "nothing"))
+    assert caught.value.code == "NetConnection.Connect.InvalidApp"
+    with pytest.raises(LocalError):
+        RtmpClient.connect("http://example.com")
+
+
+def test_silence_is_a_timeout(url):
+    """For connect, calls, and statuses."""
+    with pytest.raises(TimeoutError):
+        RtmpClient.connect(url, "silence", timeout=0.05)
+    client = RtmpClient.connect(url)
+    with pytest.raises(TimeoutError):
+        client.call("ignore", timeout=0.05)
+    stream = client.create_stream()
+    assert stream.status(timeout=0.01) is None and stream.read(timeout=0.01) is None
+    assert not stream.ended
+
+
+def test_nobody_there_is_an_os_error():
+    """As with any socket."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(OSError):
+        RtmpClient.connect(f"rtmp://127.0.0.1:{port}/live", timeout=1.0)
+
+
+def test_the_end_of_the_connection_wakes_everybody(url):
+    """Whoever waits for an answer, a status or media."""
+    client = RtmpClient.connect(url)
+    stream = client.create_stream()
+    stream.play("demo")
+    stream.read()
+    while stream.status(timeout=0.05):
+        pass
+    waiting = [gevent.spawn(stream.read), gevent.spawn(stream.status)]
+    calling = gevent.spawn(client.call, "ignore")
+    gevent.sleep(0)
+    client.send("end")
+    assert [each.get(timeout=5.0) for each in waiting] == [None, None] and stream.ended
+    with pytest.raises(RemoteError):
+        calling.get(timeout=5.0)
+    with pytest.raises(RemoteError):
+        stream.write(8, 0, b"too late")
+    with pytest.raises(RemoteError):
+        client.call("too late")
+
+
+def test_publishing_twice_is_refused(url):
+    """The status of a stream becomes an exception as well."""
+    client = RtmpClient.connect(Target.parse(url + "/demo"))
+    first, second = client.create_stream(), client.create_stream()
+    first.publish("demo")
+    with pytest.raises(RemoteError, match="already published"):
+        second.publish("demo")
+    first.delete()
+    second.publish("demo")
+    second.delete()
+
+
+def test_the_end_of_a_stream_is_noticed_after_its_last_message(url):
+    """None, and `ended`."""
+    source = RtmpClient.connect(url).create_stream()
+    source.publish("demo")
+    stream = RtmpClient.connect(url).create_stream()
+    stream.play("demo")
+    source.write(8, 5, b"\xb2sound")
+    source.delete()
+    payloads = []
+    while message := stream.read():
+        payloads.append(message.payload)
+    assert payloads[-1] == b"\xb2sound" and stream.ended and stream.is_drained
+
+
+def test_garbage_for_an_answer_is_an_error():
+    """A server of another kind."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+
+    def answer():
+        connected, _ = listener.accept()
+        connected.sendall(b"220 this is not RTMP\r\n")
+        connected.recv(5000)
+
+    answering = gevent.spawn(answer)
+    with pytest.raises(RemoteError, match="another version"):
+        RtmpClient.connect(f"rtmp://127.0.0.1:{listener.getsockname()[1]}/live")
+    answering.kill()
+    listener.close()
