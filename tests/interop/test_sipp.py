@@ -2,11 +2,15 @@
 
 import gevent
 import pytest
-from interop.peers import Sipp
+from interop.peers import HERE, Sipp
 from interop.richclient import RichClient, wait_for
 
 AT_ONCE = 50
 CALLS = 200
+BURST = (
+    *("-m", str(AT_ONCE), "-l", str(AT_ONCE), "-r", "100", "-d", "2000"),
+    *("-timeout", "60s", "-timeout_error", "-inf", "../names.csv"),
+)
 
 
 def finished(sipp):
@@ -18,6 +22,15 @@ def finished(sipp):
 def settle(server, idle):
     """Poll until every figure is as it was at ready; of repetitions there were none."""
     server.wait_status(idle, timeout=40)
+
+
+def each_to_another(target, folder):
+    """The UAC scenario with user u0 for the first call, u1 for the second..."""
+    text = (HERE / "sipp" / "uac.xml").read_text().replace("[service]", "[field0]")
+    (folder / "uac_each.xml").write_text(text)
+    names = "".join(f"u{i};\n" for i in range(AT_ONCE))
+    (folder / "names.csv").write_text(f"SEQUENTIAL\n{names}")
+    return str(folder / "uac_each"), target
 
 
 @pytest.fixture
@@ -59,14 +72,10 @@ def test_50_calls_at_once_to_as_many_rich_clients(start, server, tmp_path):
     idle = server.status()
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
     loops = [answering(client, ("narrowband",))[0] for client in clients]
-    callers = [
-        start(Sipp.uac, server.sip, user=f"u{i}", calls=1, hold_ms=1500, codec="speex/8000")
-        for i in range(AT_ONCE)
-    ]
+    caller = start(Sipp, *each_to_another(server.sip, tmp_path), codec="speex/8000", options=BURST)
     wait_for(lambda: server.status()["calls"] == AT_ONCE, "50 calls at once", timeout=30)
-    for caller in callers:
-        counted = finished(caller)
-        assert (counted.successful, counted.failed, counted.retransmissions) == (1, 0, 0)
+    counted = finished(caller)
+    assert (counted.successful, counted.failed, counted.retransmissions) == (AT_ONCE, 0, 0)
     for loop, client in zip(loops, clients, strict=True):
         loop.kill()
         client.close()
