@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 
 from p2psip.sip.uri import Uri
 
+Aor = tuple[str, str]
+"""An address-of-record: user and canonical domain."""
+
 
 class Domains:
     """The names served.  Own design: see the module.
@@ -37,11 +40,12 @@ class Domains:
         if uri.scheme not in ("sip", "sips"):
             return None
         host = uri.host.lower()
-        if host in self.names and (uri.port is None or self._is_own_address(host, uri.port)):
+        is_ours = self._is_own_address(host, uri.port)
+        if host in self.names and (uri.port is None or is_ours):
             return host if self._distinct else self.names[0]
-        return self.names[0] if self._is_own_address(host, uri.port) else None
+        return self.names[0] if is_ours else None
 
-    def address_of_record(self, uri: Uri) -> tuple[str, str] | None:
+    def address_of_record(self, uri: Uri) -> Aor | None:
         """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
         domain = self.of(uri)
         return None if domain is None else (uri.user or "", domain)

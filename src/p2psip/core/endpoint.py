@@ -9,19 +9,20 @@ A dialog that was set up through us is recognised by the proof in our Record-Rou
 """
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from p2psip.core.domains import Domains
-from p2psip.core.proxy import Proxy, Target, is_local
-from p2psip.core.registrar import Registrar, route_to
+from p2psip.core.proxy import Proxy, Target
+from p2psip.core.registrar import Registrar
+from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
 from p2psip.core.stack import Flow, ServerHandle, Stack
-from p2psip.core.verifier import Verifier
+from p2psip.core.verifier import Verifier, without_credentials
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
-from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import LOCAL
 
-ALLOWED: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "INFO", "UPDATE")
+ALLOWED: Final = f"{ALLOW}, REGISTER"
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -43,7 +44,7 @@ class Endpoint:
     """Decides who gets a request: RFC 3261 §16.3.
 
     `route(request)` may take a request for a user of ours by returning who accepts it.
-    Without an `verifier` there are no users to check: then only this machine may send
+    Without a `verifier` there are no users to check: then only this machine may send
     to other domains.  `nat` sends to where a phone registered from.
     """
 
@@ -69,10 +70,15 @@ class Endpoint:
         if self._agents.matches(request):
             self._agents.on_request(server, request, now)
             return
-        request, is_ours = self.proxy.take_route(request)
+        request, is_proven = self.proxy.take_route(request)
         server.request = request
         try:
-            self._decide(server, request, is_ours, now)
+            if is_proven and request.to.tag is not None and not self._stack.is_ours(request.uri):
+                self._forward(server, [self._target(request, now)], now)
+            else:
+                self._decide(server, request, now)
+        except RefusalError as refusal:
+            server.reply(refusal.status, now, refusal.reason, refusal.headers)
         except RemoteError as error:
             server.reply(error.status, now, error.reason)
 
@@ -81,89 +87,91 @@ class Endpoint:
         if self._agents.matches(request):
             self._agents.on_ack(request, flow, now)
             return
-        request, is_ours = self.proxy.take_route(request)
-        if is_ours and not self._stack.is_ours(request.uri):
-            self.proxy.forward_ack(request, now)
+        request, is_proven = self.proxy.take_route(request)
+        if is_proven and not self._stack.is_ours(request.uri):
+            self.proxy.forward_ack(request, now, self._target(request, now).flows)
 
-    def _decide(self, server: ServerHandle, request: Request, proven: bool, now: float) -> None:
-        within_dialog = request.to.tag is not None
-        if within_dialog and proven and not self._stack.is_ours(request.uri):
-            self.proxy.forward(server, [Target(request.uri)], now, record_route=True)
-            return
+    def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
-        if domain is None:
+        if domain is None or request.routes:
             self._relay(server, request, now)
-        elif within_dialog:
+        elif request.to.tag is not None:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         elif request.method == "REGISTER":
             self.registrar.on_register(server, request, now)
         elif request.method == "OPTIONS" and not request.uri.user:
-            server.reply(200, now, headers=[("Allow", ", ".join(ALLOWED))])
+            refuse_extensions(request)
+            server.reply(200, now, headers=[("Allow", ALLOWED), ("Accept", SDP)])
         elif self._is_admitted(server, request, now):
-            self._deliver(server, request, domain, now)
+            self._deliver(server, server.request, now)
 
-    def _deliver(self, server: ServerHandle, request: Request, domain: str, now: float) -> None:
+    def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """To a user of ours: the hook first, then the bindings.  RFC 3261 §16.5."""
         acceptor = self._route(request) if request.method == "INVITE" else None
         if acceptor is not None:
             acceptor(server, now)
             return
         targets = [
-            Target(binding.contact.uri, route_to(binding, nat=self._nat))
+            Target(binding.contact.uri, binding.way(nat=self._nat))
             for binding in self.registrar.bindings(request.uri, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
         ]
         if targets:
-            self.proxy.forward(server, targets, now, record_route=not is_local(server.flow))
-        elif self._is_unknown(request.uri, domain):
+            self._forward(server, targets, now)
+            return
+        aor = self._domains.address_of_record(request.uri)
+        if self._verifier is not None and aor is not None and not self._verifier.knows(aor):
             raise RemoteError("Not Found", 404)
-        else:
-            raise RemoteError("Temporarily Unavailable", 480)
+        raise RemoteError("Temporarily Unavailable", 480)
 
     def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
-        """To a domain that is not ours, for users of ours alone: RFC 3261 §16.5."""
-        if request.method == "REGISTER":
-            raise RemoteError("Forbidden", 403)
-        if not is_local(server.flow):
-            if self._domains.of(request.from_.uri) is None:
-                raise RemoteError("Forbidden", 403)
-            if self._verifier is None and not _is_loopback(server.flow):
-                raise RemoteError("Forbidden", 403)
-            if not self._is_admitted(server, request, now):
-                return
-        self.proxy.forward(
-            server, [Target(request.uri)], now, record_route=not is_local(server.flow)
+        """To somebody who is not ours, for users of ours alone: RFC 3261 §16.5."""
+        if request.uri.scheme == "tel":
+            raise RemoteError("Unsupported URI Scheme", 416)  # nobody here knows the way
+        is_refused = request.method == "REGISTER" or (
+            not _is_born_here(server)
+            and (
+                self._domains.of(request.from_.uri) is None
+                or (self._verifier is None and not _is_loopback(server.flow))
+            )
         )
+        if is_refused:
+            raise RemoteError("Forbidden", 403)
+        if self._is_admitted(server, request, now):
+            self._forward(server, [self._target(request, now)], now)
+
+    def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Stay on the way of the dialog, unless its caller lives here: RFC 3261 §16.6 step 4."""
+        self.proxy.forward(server, targets, now, record_route=not _is_born_here(server))
+
+    def _target(self, request: Request, now: float) -> Target:
+        """Where a Request-URI leads that is not ours: by its phone's connection, if it has one."""
+        binding = None if request.routes else self.registrar.at(request.uri, now)
+        return Target(request.uri, binding.way(nat=self._nat) if binding else None)
 
     def _is_admitted(self, server: ServerHandle, request: Request, now: float) -> bool:
-        """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3."""
+        """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.
+
+        Own design: a caller in this process that is none of the users needs no password, it
+        is a stock tool's stream.
+        """
         aor = self._domains.address_of_record(request.from_.uri)
-        if self._verifier is None or aor is None or self._vouches(request, server.flow):
+        if self._verifier is None or aor is None:
             return True
-        realm = self._verifier.users.realm_for(aor[1])
-        answer = self._verifier.check(request, aor[0], realm, now, proxy=True)
-        if not isinstance(answer, str):
-            server.reply(407, now, headers=answer)
+        if _is_born_here(server) and not self._verifier.knows(aor):
+            return True
+        challenges = self._verifier.demand(request, aor, self._domains, now, proxy=True)
+        if challenges:
+            server.reply(407, now, headers=challenges)
             return False
-        if answer != aor[0]:
-            raise RemoteError("Forbidden", 403)
+        realm = self._verifier.users.realm_for(aor[1])
+        server.request = without_credentials(request, realm)
         return True
 
-    def _vouches(self, request: Request, flow: Flow) -> bool:
-        """A caller inside this process that is none of the users: a stock tool's stream."""
-        if not is_local(flow) or self._verifier is None:
-            return False
-        aor = self._domains.address_of_record(request.from_.uri)
-        if aor is None:
-            return True
-        users = self._verifier.users
-        return not users.has(aor[0], users.realm_for(aor[1]))
 
-    def _is_unknown(self, uri: Uri, domain: str) -> bool:
-        if self._verifier is None:
-            return False
-        users = self._verifier.users
-        return not users.has(uri.user or "", users.realm_for(domain))
+def _is_born_here(server: ServerHandle) -> bool:
+    """Whether a user of this very process made the request: none but its own Via is on it."""
+    return server.flow.transport == LOCAL and len(server.request.vias) == 1
 
 
 def _is_loopback(flow: Flow) -> bool:

@@ -1,56 +1,40 @@
 """A stateful proxy: one request in, one or more out, the best answer back.
 
-Implements RFC 3261 §16.
+Implements RFC 3261 §16, with the fork limit of RFC 5393 §5.
 
-`forward` makes a response context (§16.2) out of a server transaction and one client
-transaction for each target; all targets are tried at once.  Loops are found as RFC 5393
-§4.2 wants it, but by remembering instead of hashing into the branch: a request that is
-still being forwarded and comes back unchanged has looped.
+`forward` makes a response context (§16.2, `core.response_context`) out of a server
+transaction and one client transaction for each target.  Loops are found as RFC 5393 §4.2.2
+wants it, but by remembering instead of hashing into the branch: a request that came through
+here before, and is the same as one that is still being forwarded, has looped.
 
-Own design: a redirection (3xx) is not followed, it is passed back to the caller.
+Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
+first; a redirection (3xx) is not followed, it is passed back to the caller.
 """
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from p2psip.core.stack import ClientHandle, Flow, ServerHandle, Stack
+from p2psip.core.response_context import ResponseContext, Target
+from p2psip.core.screening import RefusalError
+from p2psip.core.stack import Flow, ServerHandle, Stack
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import MAX_FORWARDS, response_to
-from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, Response
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.grammar import number
+from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.transaction.flow import LOCAL
+from p2psip.transaction.table import Agenda
 
-TIMER_C: Final = 180.0  # s: §16.6 step 11 wants more than three minutes between signs of life
-TIMER_C_MARGIN: Final = 5.0
+__all__ = ["Proxy", "Target"]
+
+MAX_BREADTH: Final = 60  # branches at once, here and further on: RFC 5393 §5.3.3
 ROUTE_PROOF: Final = "proof"  # in our Record-Route: only dialogs we set up come back this way
 
-Loop = tuple[str, int, str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where to forward to: the new Request-URI, and the flows if they are known already.
-
-    §16.5.
-    """
-
-    uri: Uri
-    flows: Sequence[Flow] | None = None
-
-
-@dataclass(slots=True)
-class _Branch:
-    """One target's client transaction: §16.6."""
-
-    handle: ClientHandle | None
-    deadline: float
-    was_heard: bool = False  # a provisional response came
-    is_done: bool = False
+_Sameness = tuple[str, int, str, str, str, tuple[str, ...]]
 
 
 class Proxy:
@@ -58,235 +42,119 @@ class Proxy:
 
     def __init__(self, stack: Stack, random: Callable[[int], bytes]) -> None:
         self._stack, self._secret = stack, random(32)
-        self._contexts: dict[Loop, ResponseContext] = {}
+        self._contexts = 0
+        self._agenda = Agenda[ResponseContext]()
+        self._under_way = Counter[_Sameness]()
 
     def __len__(self) -> int:
         """How many requests are on their way."""
-        return len(self._contexts)
+        return self._contexts
 
     def forward(
         self, server: ServerHandle, targets: Sequence[Target], now: float, *, record_route: bool
     ) -> None:
-        """Send a request on to all targets at once: §16.3 to §16.6.
+        """Send a request on to its targets: §16.3 to §16.6.
 
-        Raises RemoteError: 420, 482, 483 as §16.3 says.
+        Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say.
         """
         request = server.request
-        hops = request.max_forwards
-        if hops is not None and hops <= 0:
+        if request.max_forwards == 0:
             raise RemoteError("Too Many Hops", 483)
-        if wanted := request.headers.all("Proxy-Require"):
-            raise RemoteError("Bad Extension: " + ", ".join(wanted)[:80], 420)
-        key = _loop_key(request)
-        if key in self._contexts:
+        if self._has_looped(request):
             raise RemoteError("Loop Detected", 482)
-        copy = _one_hop_less(request)
-        if record_route:
-            copy = copy.replace(headers=copy.headers.prepend("Record-Route", self._mark(request)))
-        context = ResponseContext(self, key, server, self._stack)
-        self._contexts[key] = context
-        context.begin(copy, targets, now)
+        if wanted := request.headers.all("Proxy-Require"):
+            raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(wanted))])
+        breadth = _breadth(request)
+        if not breadth:
+            raise RemoteError("Max-Breadth Exceeded", 440)
+        context = ResponseContext(
+            self._stack,
+            server,
+            breadth,
+            mark=partial(self._mark, request) if record_route else None,
+            schedule=self._agenda.set,
+            on_end=partial(self._forget, same := _sameness(request)),
+        )
+        self._contexts += 1
+        self._under_way[same] += 1
+        context.begin(_one_hop_less(request, breadth), targets, now)
 
-    def forward_ack(self, request: Request, now: float) -> None:
+    def forward_ack(
+        self, request: Request, now: float, flows: Sequence[Flow] | None = None
+    ) -> None:
         """Send the ACK of a 2xx on, without state: §16.11."""
         if request.max_forwards != 0:
-            self._stack.send_ack(_one_hop_less(request), now)
+            self._stack.send_ack(_one_hop_less(request, _breadth(request)), now, flows)
 
     def take_route(self, request: Request) -> tuple[Request, bool]:
         """Take our own Routes off the top: §16.4.
 
-        Also tells whether the topmost was one that we made for this very dialog.
+        Also tells whether one of them was made by us for this very dialog.
         """
-        routes = request.routes
-        own = 0
-        while own < len(routes) and self._stack.is_ours(routes[own].uri):
-            own += 1
-        if not own:
-            return request, False
-        proof = routes[0].uri.param(ROUTE_PROOF) or ""
-        proven = hmac.compare_digest(proof.encode(errors="replace"), self._proof(request.call_id))
-        headers = request.headers.with_("Route", *routes[own:])
-        return request.replace(headers=headers), proven
+        routes = list(request.routes)
+        proven = self._proves(request.uri, request)
+        if proven and routes:  # the hop before routes strictly, and has put the target last
+            request = request.replace(uri=routes.pop().uri)
+        while routes and self._stack.is_ours(routes[0].uri):
+            proven = self._proves(routes.pop(0).uri, request) or proven
+        return request.replace(headers=request.headers.with_("Route", *routes)), proven
 
     @property
     def deadline(self) -> float | None:
         """The next timer C: §16.6 step 11."""
-        return min((context.deadline for context in self._contexts.values()), default=None)
+        return self._agenda.deadline
 
     def tick(self, now: float) -> None:
         """Give up on branches that were silent too long: §16.8."""
-        for context in list(self._contexts.values()):
+        for context in self._agenda.due(now):
             context.tick(now)
 
-    def forget(self, key: Loop) -> None:
-        """A context is over.  Own design."""
-        self._contexts.pop(key, None)
+    def _forget(self, same: _Sameness) -> None:
+        self._contexts -= 1
+        self._under_way[same] -= 1
+        if not self._under_way[same]:
+            del self._under_way[same]
 
-    def _mark(self, request: Request) -> Address:
+    def _has_looped(self, request: Request) -> bool:
+        """Whether it passed here already, and nothing has changed since: RFC 5393 §4.2.2."""
+        return _sameness(request) in self._under_way and any(
+            self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
+        )
+
+    def _mark(self, request: Request, transport: str | None) -> Address:
         """Our Record-Route value: §16.6 step 4, with a proof that it was us."""
-        uri = self._stack.contact()
-        proof = self._proof(request.call_id).decode()
-        return Address(uri.replace(params=(*uri.params, ("lr", None), (ROUTE_PROOF, proof))))
+        uri = self._stack.contact(transport=transport)
+        proof = self._proof(request.call_id, request.from_.tag or "")
+        return Address(uri.with_params(lr=None, **{ROUTE_PROOF: proof}))
 
-    def _proof(self, call_id: str) -> bytes:
-        text = call_id.encode(errors="surrogateescape")
-        return hmac.digest(self._secret, text, hashlib.sha256).hex()[:16].encode()
+    def _proves(self, uri: Uri, request: Request) -> bool:
+        """Whether `uri` is a mark that we gave to a request of this dialog, from either side."""
+        given = (uri.param(ROUTE_PROOF) or "").encode(errors="replace")
+        tags = (request.from_.tag or "", request.to.tag or "")
+        proofs = [self._proof(request.call_id, tag).encode() for tag in tags]
+        return any([hmac.compare_digest(given, proof) for proof in proofs])
 
-
-class ResponseContext:
-    """One forwarded request and its branches: §16.2, §16.7."""
-
-    def __init__(self, proxy: Proxy, key: Loop, server: ServerHandle, stack: Stack) -> None:
-        self._proxy, self._key, self._server, self._stack = proxy, key, server, stack
-        self._branches: list[_Branch] = []
-        self._finals: list[Response] = []
-        self._is_answered = self._is_cancelled = False
-        server.user = self
-
-    @property
-    def deadline(self) -> float:
-        """When the first pending branch has been silent too long: §16.6 step 11."""
-        pending = (branch.deadline for branch in self._branches if not branch.is_done)
-        return min(pending, default=float("inf"))
-
-    def begin(self, request: Request, targets: Sequence[Target], now: float) -> None:
-        """Start one client transaction per target: §16.6 step 10."""
-        for target in targets:
-            branch = _Branch(None, now + TIMER_C + TIMER_C_MARGIN)
-            self._branches.append(branch)
-            branch.handle = self._stack.request(
-                request.replace(uri=target.uri), self, now, flows=target.flows
-            )
-
-    # ClientUser
-
-    def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Choose what to pass back: §16.7."""
-        branch = self._branch(handle)
-        ours = response.replace(headers=_without_first_via(response.headers))
-        if branch is None or not ours.headers.get("Via"):
-            return
-        if response.status < 200:
-            branch.was_heard = True
-            branch.deadline = now + TIMER_C + TIMER_C_MARGIN  # §16.7 step 2
-            if response.status != 100 and not self._is_answered:
-                self._server.respond(ours, now)
-            return
-        branch.is_done = True
-        if response.status < 300:
-            self._is_answered = True
-            self._server.respond(ours, now)  # every 2xx at once: §16.7 step 5
-            self._cancel_others(now)
-        else:
-            self._finals.append(ours)
-            if response.status >= 600:
-                self._cancel_others(now)
-        self._conclude(now)
-
-    def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Silence is a 408, no route a 503: §16.8, §16.9."""
-        branch = self._branch(handle)
-        if branch is not None and not branch.is_done:
-            branch.is_done = True
-            tag = self._server.to_tag
-            self._finals.append(response_to(self._server.request, status, to_tag=tag))
-            self._conclude(now)
-
-    # ServerUser
-
-    def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Cancel every branch; their 487 comes back as the answer: §16.10."""
-        self._is_cancelled = True
-        self._cancel_others(now)
-
-    def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
-        """Nobody is left to pass anything to: §16.7 step 6 is over.  Own design."""
-        self._cancel_others(now)
-        self._proxy.forget(self._key)
-
-    def tick(self, now: float) -> None:
-        """Timer C: §16.8."""
-        for branch in self._branches:
-            if branch.is_done or branch.deadline > now or branch.handle is None:
-                continue
-            if branch.was_heard:
-                branch.deadline = now + TIMER_C
-                branch.handle.cancel(now)
-            else:
-                self.on_failure(branch.handle, 408, now)
-
-    def _branch(self, handle: ClientHandle) -> _Branch | None:
-        return next((branch for branch in self._branches if branch.handle is handle), None)
-
-    def _cancel_others(self, now: float) -> None:
-        """§16.7 step 10."""
-        if self._server.request.method != "INVITE":
-            return
-        for branch in self._branches:
-            if not branch.is_done and branch.handle is not None:
-                branch.handle.cancel(now)
-
-    def _conclude(self, now: float) -> None:
-        """Pass the best failure back once nothing is pending: §16.7 step 6."""
-        if self._is_answered or not all(branch.is_done for branch in self._branches):
-            return
-        self._is_answered = True
-        self._server.respond(best_response(self._finals), now)
+    def _proof(self, call_id: str, tag: str) -> str:
+        text = f"{call_id} {tag}".encode(errors="surrogateescape")
+        return hmac.digest(self._secret, text, hashlib.sha256).hex()[:16]
 
 
-def best_response(finals: Sequence[Response]) -> Response:
-    """The final failure a caller can do most with: §16.7 steps 6 and 7.
-
-    Any 6xx; else of the lowest class, one that asks for credentials first, with the
-    challenges of all.  A 503 speaks only of our own next hop, and becomes a 500.
-    """
-    declined = [final for final in finals if final.status >= 600]
-    if declined:
-        return declined[0]
-    lowest = min(final.status // 100 for final in finals)
-    best = min(
-        (final for final in finals if final.status // 100 == lowest),
-        key=lambda final: _PREFERENCE.get(final.status, 9),
-    )
-    if best.status in (401, 407):
-        return _with_challenges(best, finals)
-    if best.status == 503:
-        return best.replace(status=500, reason="Server Internal Error")
-    return best
+def _sameness(request: Request) -> _Sameness:
+    """What makes two requests the same one on its way round: RFC 5393 §4.2.1."""
+    tag, routes = request.from_.tag or "", request.headers.all("Route")
+    call_id, cseq = request.call_id, request.cseq
+    return call_id, cseq.number, request.method, tag, str(request.uri), routes
 
 
-# §16.7 step 6: prefer what helps to send the request again; a time-out says the least.
-_PREFERENCE: Final = {401: 1, 407: 1, 415: 2, 420: 2, 484: 2, 486: 3, 480: 4, 408: 10}
+def _breadth(request: Request) -> int:
+    """How many branches may be open at once: RFC 5393 §5.3.3."""
+    text = request.headers.get("Max-Breadth")
+    return MAX_BREADTH if text is None else min(number(text, 2**32 - 1), MAX_BREADTH)
 
 
-def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
-    headers = best.headers
-    for final in finals:
-        if final is not best and final.status in (401, 407):
-            for name in ("WWW-Authenticate", "Proxy-Authenticate"):
-                for value in final.headers.values(name):
-                    headers = headers.append(name, value)
-    return best.replace(headers=headers)
-
-
-def _one_hop_less(request: Request) -> Request:
+def _one_hop_less(request: Request, breadth: int) -> Request:
+    """The copy to send on: §16.6 step 3, and RFC 5393 §5.3.3 for who sent no Max-Breadth."""
     hops = request.max_forwards
-    left = MAX_FORWARDS if hops is None else max(0, hops - 1)  # §16.6 step 3
-    return request.replace(headers=request.headers.with_("Max-Forwards", left))
-
-
-def _without_first_via(headers: Headers) -> Headers:
-    """Take off the Via that we put on: §16.7 step 3."""
-    return headers.with_("Via", *headers.all("Via")[1:])
-
-
-def _loop_key(request: Request) -> Loop:
-    """What makes two requests the same one on its way round: RFC 5393 §4.2.2."""
-    routes = ",".join(request.headers.all("Route"))
-    tag = request.from_.tag or ""
-    return request.call_id, request.cseq.number, request.method + tag, str(request.uri), routes
-
-
-def is_local(flow: Flow) -> bool:
-    """Whether a request came from a user of this very process.  Own design: `core.outbox`."""
-    return flow.transport == LOCAL
+    left = MAX_FORWARDS if hops is None else hops - 1
+    headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
+    return request.replace(headers=headers)

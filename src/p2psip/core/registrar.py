@@ -3,13 +3,16 @@
 Implements RFC 3261 §10.3.
 
 A location service in memory.  Bindings die by themselves; nothing has to tick.
+
+Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from p2psip.core.domains import Domains
+from p2psip.core.domains import Aor, Domains
+from p2psip.core.screening import RefusalError, refuse_extensions
 from p2psip.core.servers import ServerHandle
 from p2psip.core.verifier import Verifier
 from p2psip.errors import RemoteError
@@ -25,15 +28,16 @@ MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423
 MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
 MAX_BINDINGS: Final = 10  # of one address-of-record
 MAX_USERS: Final = 10_000
+MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
-Aor = tuple[str, str]
+_Place = tuple[str | None, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
     """One place a user can be reached: §10.3.  `expires_at` is in seconds, as `now` is.
 
-    `flow` is where the REGISTER came from; a connection among them is the way back.
+    `flow` is where the REGISTER came from; a connection is the way back as well.
     """
 
     contact: Address
@@ -46,15 +50,26 @@ class Binding:
     def q(self) -> float:
         """The user's preference among contacts, 0 to 1: §20.10."""
         try:
-            return min(max(float(self.contact.param("q") or 1.0), 0.0), 1.0)
+            q = float(self.contact.param("q") or 1.0)
         except ValueError:
             return 1.0
+        return q if 0.0 <= q <= 1.0 else 1.0
+
+    def way(self, *, nat: bool) -> list[Flow] | None:
+        """The flow to reach it by, or None to follow its Contact.
+
+        RFC 5626 §5.3 in spirit: a connection the phone opened is the only sure way to it.
+        With `nat` that holds for UDP too.
+        """
+        if self.flow.transport == LOCAL:
+            return None
+        return [self.flow] if self.flow.reliable or nat else None
 
 
 class Registrar:
     """Registrations of one element's domains.
 
-    §10.3.  Without an `verifier` everybody may register as anybody.
+    §10.3.  Without a `verifier` everybody may register as anybody.
     """
 
     def __init__(
@@ -68,14 +83,22 @@ class Registrar:
         self._domains, self._verifier = domains, verifier
         self._max_bindings, self._max_users = max_bindings, max_users
         self._bindings: dict[Aor, list[Binding]] = {}
+        self._places: dict[_Place, Binding] = {}
 
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Answer a REGISTER: §10.3, step by step.  Errors are answered, not raised."""
-        try:
-            self._register(server, request, now)
-        except RemoteError as error:
-            extra = (("Min-Expires", MIN_EXPIRES),) if error.status == 423 else ()
-            server.reply(error.status, now, error.reason, extra)
+        """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
+        refuse_extensions(request)
+        aor = self._domains.address_of_record(request.to.uri)
+        if aor is None or not aor[0]:
+            raise RemoteError("Not Found", 404)
+        if self._verifier is not None:
+            challenges = self._verifier.demand(request, aor, self._domains, now, proxy=False)
+            if challenges:
+                server.reply(401, now, headers=challenges)
+                return
+        if request.contacts:
+            self._update(aor, request, server.flow, now)
+        self._confirm(server, aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
         """Who answers for `uri` now, the preferred first: §16.5.  Empty for strangers."""
@@ -83,43 +106,33 @@ class Registrar:
         alive = self._alive(aor, now) if aor else []
         return sorted(alive, key=lambda binding: -binding.q)
 
+    def at(self, uri: Uri, now: float) -> Binding | None:
+        """The binding whose Contact is `uri`, as it is written within a dialog.
+
+        Own design: it tells by which connection the phone can be reached then.
+        """
+        binding = self._places.get(_place(uri))
+        return binding if binding and binding.expires_at > now else None
+
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
-        return sum(len(self._alive(aor, now)) for aor in list(self._bindings))
-
-    def _register(self, server: ServerHandle, request: Request, now: float) -> None:
-        aor = self._domains.address_of_record(request.to.uri)
-        if aor is None or not aor[0]:
-            raise RemoteError("Not Found", 404)
-        if self._verifier is not None:
-            realm = self._verifier.users.realm_for(aor[1])
-            answer = self._verifier.check(request, aor[0], realm, now, proxy=False)
-            if not isinstance(answer, str):
-                server.reply(401, now, headers=answer)
-                return
-            if answer != aor[0]:
-                raise RemoteError("Forbidden", 403)  # proven, but as somebody else
-        if request.headers.get("Contact") is not None:
-            self._update(aor, request, server.flow, now)
-        self._confirm(server, aor, now)
+        self._sweep(now)
+        return sum(map(len, self._bindings.values()))
 
     def _update(self, aor: Aor, request: Request, flow: Flow, now: float) -> None:
         """All changes or none: §10.3 steps 6 and 7."""
         old = self._alive(aor, now)
-        new = list(old)
+        new = [] if _is_clear_all(request) else list(old)
+        for binding in old if _is_clear_all(request) else ():
+            _check_order(binding, request)
         for contact, expires in _wishes(request):
-            known = next((b for b in new if equivalent(b.contact.uri, contact.uri)), None)
-            if known is not None:
-                _check_order(known, request)
+            for known in [b for b in new if equivalent(b.contact.uri, contact.uri)]:
+                if known in old:
+                    _check_order(known, request)
                 new.remove(known)
             if expires:
-                new.append(
-                    Binding(contact, flow, request.call_id, request.cseq.number, now + expires)
-                )
-        if _is_clear_all(request):
-            for binding in old:
-                _check_order(binding, request)
-            new = []
+                until = now + expires
+                new.append(Binding(contact, flow, request.call_id, request.cseq.number, until))
         if len(new) > self._max_bindings:
             raise RemoteError("Too Many Contacts", 403)
         if aor not in self._bindings and new and len(self._bindings) >= self._max_users:
@@ -145,43 +158,34 @@ class Registrar:
         return alive
 
     def _store(self, aor: Aor, bindings: list[Binding]) -> None:
+        for binding in self._bindings.pop(aor, ()):
+            if self._places.get(place := _place(binding.contact.uri)) is binding:
+                del self._places[place]
         if bindings:
             self._bindings[aor] = bindings
-        else:
-            self._bindings.pop(aor, None)
+        for binding in bindings:  # who claims the place of another user does not get it
+            self._places.setdefault(_place(binding.contact.uri), binding)
 
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):
             self._alive(aor, now)
 
 
-def route_to(binding: Binding, *, nat: bool) -> list[Flow] | None:
-    """The flow to a binding where its REGISTER came from, or None to follow its Contact.
-
-    RFC 5626 §5.3 in spirit: a connection the phone opened is the only way to it.  With `nat`
-    that holds for UDP too.
-    """
-    flow = binding.flow
-    if flow.transport == LOCAL:
-        return None
-    return [flow] if flow.reliable or nat else None
-
-
 def _wishes(request: Request) -> Iterator[tuple[Address, int]]:
     """Each Contact with its lifetime, 0 to remove it: §10.3 step 7."""
+    if _is_clear_all(request):
+        return
     for contact in request.contacts:
-        if contact.is_star:
-            if not _is_clear_all(request):
-                raise RemoteError("Bad Contact")
-            continue
+        if contact.is_star or len(str(contact)) > MAX_CONTACT:
+            raise RemoteError("Bad Contact")
+        if contact.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("Unsupported URI Scheme", 416)
         text = contact.param("expires")
         expires = request.expires if text is None else seconds(text)
         if expires is None:
             expires = DEFAULT_EXPIRES
         if 0 < expires < MIN_EXPIRES:
-            raise RemoteError("Interval Too Brief", 423)
-        if contact.uri.scheme not in ("sip", "sips"):
-            raise RemoteError("Unsupported URI Scheme", 416)
+            raise RefusalError(423, "Interval Too Brief", [("Min-Expires", MIN_EXPIRES)])
         yield contact, min(expires, MAX_EXPIRES)
 
 
@@ -195,6 +199,11 @@ def _check_order(binding: Binding, request: Request) -> None:
     """A REGISTER that was overtaken changes nothing: §10.3 step 7."""
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
         raise RemoteError("CSeq Out Of Order")
+
+
+def _place(uri: Uri) -> _Place:
+    """What a Contact and the target of a dialog have in common, whatever their parameters."""
+    return uri.user, uri.host, uri.port
 
 
 def _left(binding: Binding, now: float) -> int:

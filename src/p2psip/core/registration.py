@@ -13,17 +13,17 @@ from typing import Final, Protocol
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, Login
 from p2psip.core.stack import Stack
-from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri, equivalent
 from p2psip.sip.views import seconds
+from p2psip.transaction.table import Agenda
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
-RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time
+RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
 
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 class RegistrationOwner(Protocol):
-    """Who wants to be reachable.  Own design."""
+    """Who wants to be reachable, and hears whether it is: §10.2.4, §10.2.7."""
 
     def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
         """The registrar took us, for `expires` seconds; told once, and after a failure.
@@ -57,6 +57,7 @@ class Registration:
     """Keeps `aor` registered at `registrar` with one Contact: §10.2.
 
     `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.
+    `on_deadline(self, at)` is told whenever `deadline` changes.
     """
 
     def __init__(
@@ -73,13 +74,14 @@ class Registration:
     ) -> None:
         self.state = State.TRYING
         self.deadline: float | None = None
+        self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
         self._owner, self._expires = owner, expires
         self._keyring = Keyring(login, random) if login else None
         self._call_id, self._tag = random(12).hex(), random(6).hex()
         self._cseq = 0
         self._exchange: Exchange | None = None
-        self._was_registered = False
+        self._was_registered = self._is_withdrawing = False
         self._retry = RETRY_MIN
 
     @property
@@ -92,26 +94,32 @@ class Registration:
         self._register(self._expires, now)
 
     def close(self, now: float) -> None:
-        """Take the binding back, and hear no more: §10.2.2."""
-        was_open = self.state is not State.CLOSED
-        self.state, self.deadline = State.CLOSED, None
-        # a REGISTER on its way may yet be granted
-        if was_open and (self._was_registered or self.pending):
-            self._register(0, now)
+        """Take the binding back, and hear no more: §10.2.2.
+
+        That waits for a REGISTER on its way, since two must not be: §10.2.
+        """
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self._wake_at(None)
+        if self._was_registered and not self.pending:
+            self._withdraw(now)
 
     def tick(self, now: float) -> None:
         """Refresh, or try again: §10.2.4."""
         if self.deadline is not None and self.deadline <= now:
-            self.deadline = None
+            self._wake_at(None)
             self._register(self._expires, now)
 
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
-        if exchange is not self._exchange or response.status < 200:
+        if response.status < 200:
             return
+        granted = response.status < 300
         if self.state is State.CLOSED:
-            return
-        if response.status < 300:
+            if not self._is_withdrawing and (granted or self._was_registered):
+                self._withdraw(now)
+        elif granted:
             self._granted(response, now)
         elif response.status == 423 and self._may_ask_longer(response):
             self._register(self._expires, now)
@@ -121,14 +129,14 @@ class Registration:
     def _granted(self, response: Response, now: float) -> None:
         granted = self._lifetime(response)
         self._was_registered, self._retry = True, RETRY_MIN
-        self.deadline = now + max(1.0, granted * REFRESH_AT)
+        self._wake_at(now + max(RETRY_MIN, granted * REFRESH_AT))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
             self._owner.on_registered(self, granted, now)
 
     def _refused(self, response: Response, now: float) -> None:
         if self._was_registered:
-            self.deadline = now + self._retry
+            self._wake_at(now + self._retry)
             self._retry = min(self._retry * 2, RETRY_MAX)
         if self.state is not State.FAILED:
             self.state = State.FAILED
@@ -136,16 +144,12 @@ class Registration:
 
     def _lifetime(self, response: Response) -> int:
         """What was granted to our own Contact: §10.2.4."""
-        try:
-            for contact in response.contacts:
-                if not contact.is_star and equivalent(contact.uri, self._contact):
-                    text = contact.param("expires")
-                    if text is not None:
-                        return seconds(text)
-            general = response.expires
-        except RemoteError:
-            return self._expires
-        return self._expires if general is None else general
+        for contact in response.contacts:
+            if not contact.is_star and equivalent(contact.uri, self._contact):
+                text = contact.param("expires")
+                if text is not None:
+                    return seconds(text)
+        return self._expires if response.expires is None else response.expires
 
     def _may_ask_longer(self, response: Response) -> bool:
         """Learn the registrar's minimum from a 423: §10.2.8."""
@@ -174,36 +178,47 @@ class Registration:
         self._exchange = Exchange(self._stack, self, self._next_cseq, self._keyring)
         self._exchange.send(request, now)
 
+    def _withdraw(self, now: float) -> None:
+        self._is_withdrawing = True
+        self._register(0, now)
+
+    def _wake_at(self, at: float | None) -> None:
+        self.deadline = at
+        if self.on_deadline is not None:
+            self.on_deadline(self, at)
+
     def _next_cseq(self) -> int:
         self._cseq += 1
         return self._cseq
 
 
 class Registrations:
-    """Many registrations as one machine with one deadline.  Own design."""
+    """Many registrations as one machine with one deadline.  Own design: no scan per event."""
 
     def __init__(self) -> None:
         self._members: set[Registration] = set()
+        self._agenda = Agenda[Registration]()
 
     def __len__(self) -> int:
         """How many are kept."""
         return len(self._members)
 
     def add(self, registration: Registration) -> None:
-        """Drive this one too.  Own design."""
+        """Drive this one too.  Own design: it is told of deadlines instead of asking."""
         self._members.add(registration)
+        self._agenda.set(registration, registration.deadline)
+        registration.on_deadline = self._agenda.set
 
     def discard(self, registration: Registration) -> None:
-        """Drive it no longer, once it is closed.  Own design."""
+        """Drive it no longer.  Own design: for one that is closed, which has no deadline."""
         self._members.discard(registration)
 
     @property
     def deadline(self) -> float | None:
-        """The earliest of all.  Own design."""
-        times = (member.deadline for member in self._members)
-        return min((at for at in times if at is not None), default=None)
+        """When the first is due.  Own design: kept, not searched."""
+        return self._agenda.deadline
 
     def tick(self, now: float) -> None:
         """Tick each that is due: §10.2.4."""
-        for member in list(self._members):
-            member.tick(now)
+        for registration in self._agenda.due(now):
+            registration.tick(now)

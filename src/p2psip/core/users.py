@@ -3,9 +3,11 @@
 Implements RFC 7616 §3.4.2 for what is stored: A1, hashed, is all that verifying needs.
 
 One `user:realm:HA1` a line, as htdigest writes them; the length of the hash tells MD5 from
-SHA-256.  Empty lines and those that begin with # are passed over.
+SHA-256.  Empty lines and those that begin with # are passed over.  A realm may hold colons,
+a user's name may not: RFC 7616 §3.4.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Self
 
@@ -23,22 +25,27 @@ class UserStore:
         for user, realm, ha1 in hashes:
             self._hashes[user, realm, _algorithm(ha1)] = ha1.lower()
         self.realms = tuple(dict.fromkeys(realm for _, realm, _ in self._hashes))
+        users = {(user, realm) for user, realm, _ in self._hashes}
+        usual = Counter(self._known(*user) for user in users).most_common(1)
+        self._usual = usual[0][0] if usual else PREFERENCE
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the file's text; LocalError names the line that is wrong.  Own design."""
+        """Read the file's text; LocalError names the line that is wrong.  RFC 7616 §3.4.2."""
         entries = []
         for number, line in enumerate(text.splitlines(), 1):
-            if not line.strip() or line.startswith("#"):
+            line = line.strip()
+            if not line or line.startswith("#"):
                 continue
-            parts = line.strip().rsplit(":", 2)
-            if len(parts) != 3 or not parts[0]:
+            user, _, rest = line.partition(":")
+            realm, _, ha1 = rest.rpartition(":")
+            if not (user and realm):
                 raise LocalError(f"line {number} is not user:realm:HA1")
             try:
-                _algorithm(parts[2])
+                _algorithm(ha1)
             except LocalError as error:
                 raise LocalError(f"line {number}: {error}") from None
-            entries.append((parts[0], parts[1], parts[2]))
+            entries.append((user, realm, ha1))
         return cls(entries)
 
     def __len__(self) -> int:
@@ -50,26 +57,28 @@ class UserStore:
         return self._hashes.get((user, realm, algorithm.removesuffix("-sess")))
 
     def has(self, user: str, realm: str) -> bool:
-        """Whether there is such a user.  Own design."""
-        return any((user, realm, name) in self._hashes for name in PREFERENCE)
+        """Whether there is such a user.  Own design: a password in any algorithm makes one."""
+        return bool(self._known(user, realm))
 
     def algorithms(self, user: str, realm: str) -> tuple[str, ...]:
         """What to challenge this user with, the better one first: RFC 8760 §2.3.
 
-        A user nobody knows is challenged as most are, so that asking tells nothing.
+        A user nobody knows is challenged as most are, so that asking tells little.
         """
-        own = tuple(name for name in PREFERENCE if (user, realm, name) in self._hashes)
-        if own:
-            return own
-        count = {name: sum(key[2] == name for key in self._hashes) for name in PREFERENCE}
-        most = max(count.values())
-        return tuple(name for name in PREFERENCE if count[name] == most)
+        return self._known(user, realm) or self._usual
 
     def realm_for(self, domain: str) -> str:
-        """The realm of a domain: its own name, or the only one the file has.  Own design."""
-        if domain in self.realms or not self.realms:
+        """The realm of a domain: the one of its name, else the first of the file.
+
+        Own design: a file made for one realm then serves a gateway under all its names.
+        """
+        if not self.realms:
             return domain
-        return self.realms[0]
+        named = (realm for realm in self.realms if realm.lower() == domain.lower())
+        return next(named, self.realms[0])
+
+    def _known(self, user: str, realm: str) -> tuple[str, ...]:
+        return tuple(name for name in PREFERENCE if (user, realm, name) in self._hashes)
 
 
 def _algorithm(ha1: str) -> str:

@@ -4,25 +4,29 @@ Implements RFC 3261 §22.2 and §22.3 with RFC 7616 §3.3 and RFC 8760 §2.3.
 
 No state is kept for a challenge: the nonce carries its time and a proof that it is ours.
 What is kept, for a bounded number of nonces, is the highest count seen, so that a request
-overheard on the way can't be sent again.
+overheard on the way can't be sent again: RFC 7616 §5.4.
 """
 
 import hashlib
 import hmac
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from p2psip.core.domains import Aor, Domains
 from p2psip.core.users import UserStore
 from p2psip.errors import RemoteError
 from p2psip.sip.auth import Challenge, Credentials, verify
 from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
 
 NONCE_SECONDS: Final = 300.0  # RFC 7616 §5.4: a nonce is good for a while
 NONCES: Final = 10_000  # how many counts are remembered
 
-Answer = str | tuple[tuple[str, object], ...]
-"""Either who asks, or the challenge headers to send back."""
+Challenges = Sequence[tuple[str, object]]
+"""Headers for a 401 or 407; none when there is nothing to ask."""
+
+_NOBODYS_SECRET: Final = "0" * 64
 
 
 class Verifier:
@@ -33,54 +37,58 @@ class Verifier:
         self._random, self._secret = random, random(32)
         self._counts: OrderedDict[str, int] = OrderedDict()
 
-    def check(
-        self, request: Request, claimed: str, realm: str, now: float, *, proxy: bool
-    ) -> Answer:
-        """The user who proved to be who they say, or the headers of a challenge.
+    def knows(self, aor: Aor) -> bool:
+        """Whether there is such a user to ask for a password: RFC 3261 §22.1."""
+        return self.users.has(aor[0], self.users.realm_for(aor[1]))
 
-        `claimed` is the user the request speaks for.  `proxy` chooses between 401's headers
-        (RFC 3261 §22.2) and 407's (§22.3).  Never says whether it was the name or the
-        password that was wrong.
+    def demand(
+        self, request: Request, aor: Aor, domains: Domains, now: float, *, proxy: bool
+    ) -> Challenges:
+        """What to answer a request that speaks for `aor` with; empty once that is proven.
+
+        `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  Never
+        says whether it was the name or the password that was wrong.  Raises RemoteError, 403,
+        for who proves to be somebody else.
         """
-        name = "Proxy-Authorization" if proxy else "Authorization"
+        realm = self.users.realm_for(aor[1])
         stale = False
-        for text in request.headers.values(name):
-            try:
-                credentials = Credentials.parse(text)
-            except RemoteError:
-                continue
-            if not credentials.is_digest or credentials.realm != realm:
-                continue
-            if self._proves(credentials, request):
-                if self._is_fresh(credentials, now):
-                    return credentials.username
-                stale = True
-        algorithms = self.users.algorithms(claimed, realm)
+        for credentials in _credentials(request, realm, proxy=proxy):
+            if self._proves(credentials, request) and _suits(credentials, request, domains):
+                if not self._is_fresh(credentials, now):
+                    stale = True
+                elif credentials.username != aor[0]:
+                    raise RemoteError("Forbidden", 403)
+                else:
+                    return ()
+        algorithms = self.users.algorithms(aor[0], realm)
         if "MD5" in algorithms and _chokes_on_choice(request):
             algorithms = ("MD5",)
-        return self._challenge(algorithms, realm, now, stale=stale, proxy=proxy)
+        name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
+        nonce = self._nonce(now)
+        return [
+            (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
+            for algorithm in algorithms
+        ]
 
     def _proves(self, credentials: Credentials, request: Request) -> bool:
-        user, realm = credentials.username, credentials.realm
-        secret = self.users.lookup(user, realm, credentials.algorithm)
-        # an unknown user costs as much as a known one: RFC 7616 §5.7
-        proof = verify(credentials, request.method, secret or "0" * 64, request.body)
+        secret = self.users.lookup(credentials.username, credentials.realm, credentials.algorithm)
+        # an unknown user takes as long as a known one
+        proof = verify(credentials, request.method, secret or _NOBODYS_SECRET, request.body)
         return proof and secret is not None
 
     def _is_fresh(self, credentials: Credentials, now: float) -> bool:
-        """RFC 7616 §3.4: ours, not too old, and counted upwards."""
+        """RFC 7616 §3.4: ours, not too old, and counted upwards.
+
+        A client that counts nothing, as of RFC 2069, may use a nonce once.
+        """
         nonce = credentials.nonce
         at, _, rest = nonce.partition(".")
         salt, _, proof = rest.partition(".")
         if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt)):
             return False
         age = now - int(at, 16) / 1000  # our own proof vouches for the digits
-        if not -1.0 <= age <= NONCE_SECONDS:
-            return False
-        if credentials.qop is None:
-            return True  # an RFC 2069 client counts nothing
-        count = credentials.nc or 0
-        if count <= self._counts.get(nonce, 0):
+        count = (credentials.nc or 0) if credentials.qop else 1
+        if age > NONCE_SECONDS or count <= self._counts.get(nonce, 0):
             return False
         self._counts[nonce] = count
         self._counts.move_to_end(nonce)
@@ -88,26 +96,58 @@ class Verifier:
             self._counts.popitem(last=False)
         return True
 
-    def _challenge(
-        self,
-        algorithms: tuple[str, ...],
-        realm: str,
-        now: float,
-        *,
-        stale: bool,
-        proxy: bool,
-    ) -> tuple[tuple[str, object], ...]:
-        name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
-        at, salt = f"{int(max(now, 0.0) * 1000):x}", self._random(6).hex()
-        nonce = f"{at}.{salt}.{self._proof(at, salt).decode()}"
-        return tuple(
-            (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
-            for algorithm in algorithms
-        )
+    def _nonce(self, now: float) -> str:
+        at, salt = f"{int(now * 1000):x}", self._random(6).hex()
+        return f"{at}.{salt}.{self._proof(at, salt).decode()}"
 
     def _proof(self, at: str, salt: str) -> bytes:
         text = f"{at}.{salt}".encode(errors="replace")
         return hmac.digest(self._secret, text, hashlib.sha256).hex()[:24].encode()
+
+
+def without_credentials(request: Request, realm: str) -> Request:
+    """The request without what was meant for us: RFC 3261 §22.3.
+
+    Credentials of other realms travel on to the proxies that asked for them.
+    """
+    name = "Proxy-Authorization"
+    kept = []
+    for text in request.headers.values(name):
+        try:
+            if Credentials.parse(text).realm == realm:
+                continue
+        except RemoteError:
+            pass
+        kept.append(text)
+    return request.replace(headers=request.headers.with_(name, *kept))
+
+
+def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentials]:
+    found = []
+    for text in request.headers.values("Proxy-Authorization" if proxy else "Authorization"):
+        try:
+            credentials = Credentials.parse(text)
+        except RemoteError:
+            continue
+        if credentials.is_digest and credentials.realm == realm:
+            found.append(credentials)
+    return found
+
+
+def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool:
+    """Whether the URI that was signed may stand for the one asked for: RFC 8760 §2.6.
+
+    Within our domains a proxy on the way may have changed it, and phones write it in more than
+    one way; beyond them it has to be the same user at the same host.
+    """
+    try:
+        signed = Uri.parse(credentials.uri)
+    except RemoteError:
+        return False
+    uri = request.uri
+    if (signed.user, signed.host) == (uri.user, uri.host):
+        return True
+    return domains.of(signed) is not None and domains.of(uri) is not None
 
 
 def _chokes_on_choice(request: Request) -> bool:
