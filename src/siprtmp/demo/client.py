@@ -54,7 +54,7 @@ def _play(options: argparse.Namespace) -> None:
 
     if not options.mute:
         end.talk(say)
-    end.hear_out(PATIENCE_SECONDS)
+    end.hear_out(PATIENCE_SECONDS, lambda: remote.ended)
     early = [name for name, _ in calls.queue]
     client.call("bye")
     listening.kill()
@@ -65,9 +65,10 @@ def _play(options: argparse.Namespace) -> None:
 def _listen(remote: ClientStream, end: End) -> None:
     while not remote.ended:
         message = remote.read(timeout=None)
-        if message is not None and message.type_id == MessageType.AUDIO:
-            if message.payload[0] >> 4 == PCMU.sound_format:
-                end.hear(message.payload[1:], message.timestamp * SAMPLES_PER_MS)
+        if message is None or message.type_id != MessageType.AUDIO:
+            continue
+        if message.payload[0] >> 4 == PCMU.sound_format:
+            end.hear(message.payload[1:], message.timestamp * SAMPLES_PER_MS)
 
 
 def _expect(calls: "Queue[tuple[str, tuple[Value, ...]]]", wanted: str) -> None:

@@ -49,10 +49,12 @@ class End:
         self._heard_at = now
         self.spoken_to.set()
 
-    def hear_out(self, patience: float) -> None:
-        """Wait until all has been heard, or nothing more for `patience` seconds."""
+    def hear_out(self, patience: float, is_over: Callable[[], bool]) -> None:
+        """Wait until all has been heard, nothing more for `patience` seconds, or the end."""
         self._heard_at = max(self._heard_at, monotonic())
-        while self._count < self.frames and monotonic() - self._heard_at < patience:
+        while self._count < self.frames and not is_over():
+            if monotonic() - self._heard_at > patience:
+                return
             gevent.sleep(FRAME_SECONDS)
 
     def conclude(self, **more: object) -> None:
@@ -90,10 +92,10 @@ def act(play: Callable[[], None]) -> int:
     """Run an end; whatever goes wrong is told in one line.  The exit code of its process."""
     try:
         play()
-    except (RemoteError, RtmpError, LocalError, TimeoutError, OSError) as error:
-        tell("failed", reason=" ".join(str(error).split()))
-        return 1
     except BrokenPipeError:
         sys.stderr.close()  # nobody listens any more
+        return 1
+    except (RemoteError, RtmpError, LocalError, TimeoutError, OSError) as error:
+        tell("failed", reason=" ".join(str(error).split()))
         return 1
     return 0

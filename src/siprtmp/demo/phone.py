@@ -46,7 +46,7 @@ def _play(options: argparse.Namespace) -> None:
         end.spoken_to.wait(HELLO_SECONDS)
         if not options.mute:
             end.talk(lambda number: call.send_audio(tone.frame(number)))
-        end.hear_out(END_SECONDS)
+        end.hear_out(END_SECONDS, lambda: call.is_over)
         call.wait_ended(END_SECONDS)
         end.conclude(ended=call.reason or "not at all")
 

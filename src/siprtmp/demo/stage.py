@@ -1,0 +1,158 @@
+"""The processes of the demo: started, listened to, and gone when the demo is.
+
+Own design: each has a session of its own, so that Ctrl-C reaches only the demo, which then ends
+them in order; and the kernel kills them should the demo itself be killed (Linux).
+"""
+
+import contextlib
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+STOP_SECONDS: Final = 3.0  # for a proper end, before SIGKILL
+GRACE_SECONDS: Final = 0.2  # between what others notice of a death and the death
+READ_SIZE: Final = 65536
+PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
+CPUINFO: Final = Path("/proc/cpuinfo")
+
+
+class Process:
+    """One child of the demo; `name` is what the user reads."""
+
+    def __init__(self, name: str, arguments: Sequence[str], *, verbose: bool) -> None:
+        self.name = name
+        self._rest = b""
+        self._popen = subprocess.Popen(
+            [sys.executable, "-u", "-m", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if verbose else subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_die_with_parent(),
+        )
+        assert self._popen.stdout is not None
+        self.stdout = self._popen.stdout
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    def read(self) -> list[str] | None:
+        """The lines that have become whole; None at the end."""
+        data = os.read(self.stdout.fileno(), READ_SIZE)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return [line.decode(errors="replace") for line in whole] if data else None
+
+    def is_gone(self) -> bool:
+        """Whether it has ended; a dying process is given a moment."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(GRACE_SECONDS)
+        return self._popen.returncode is not None
+
+    def fate(self) -> str:
+        """How it ended, for people; waits for that, since its output has."""
+        try:
+            code = self._popen.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+
+    def stop(self) -> int:
+        """End it, kindly first; the exit code, negative for a signal."""
+        if self._popen.poll() is None:
+            self._popen.terminate()
+            try:
+                self._popen.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+        code = self._popen.wait()
+        self.stdout.close()
+        return code
+
+
+class Stage:
+    """All processes of one demo, as a context manager that leaves none behind."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._verbose = verbose
+        self._selector = selectors.DefaultSelector()
+        self._processes: list[Process] = []
+
+    def start(self, name: str, *arguments: str) -> Process:
+        """Run `python -m ARGUMENTS`."""
+        process = Process(name, arguments, verbose=self._verbose)
+        self._processes.append(process)
+        self._selector.register(process.stdout, selectors.EVENT_READ, process)
+        return process
+
+    def lines(self, timeout: float) -> Iterator[tuple[Process, str | None]]:
+        """What arrives within `timeout` seconds, at once if something is there.
+
+        None stands for the end of a process.
+        """
+        for key, _ in self._selector.select(timeout):
+            process: Process = key.data
+            lines = process.read()
+            if lines is None:
+                self._selector.unregister(process.stdout)
+                yield process, None
+            for line in lines or ():
+                yield process, line
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop them in reverse order; a second Ctrl-C does not get in between."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for process in reversed(self._processes):
+            process.stop()
+        self._selector.close()
+
+
+class CpuMeter:
+    """The CPU time of a process since `restart`, as the part of one core."""
+
+    def __init__(self, pid: int) -> None:
+        self._clock = ~pid << 3 | 2  # what clock_getcpuclockid(3) computes on Linux
+        self._wall = self._cpu = self._last = 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin to measure now."""
+        with contextlib.suppress(OSError):
+            self._wall, self._cpu = time.monotonic(), time.clock_gettime(self._clock)
+
+    def share(self) -> float:
+        """The part of one core, 0 to 1; the last one known when the process is gone."""
+        with contextlib.suppress(OSError):
+            used = time.clock_gettime(self._clock) - self._cpu
+            self._last = used / max(time.monotonic() - self._wall, 1e-3)
+        return self._last
+
+
+def clock_mhz() -> float | None:
+    """The clock of the first core by /proc/cpuinfo, None where that names none."""
+    with contextlib.suppress(OSError):
+        for line in CPUINFO.read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "cpu MHz":
+                return float(value)
+    return None
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    """What a child does before it becomes a program, so that it never outlives the demo."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)
+    return lambda: libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL) and None
