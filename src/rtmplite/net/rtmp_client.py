@@ -185,6 +185,7 @@ class RtmpClient:
             else:
                 self._take(data)
             self._answer()
+        self._socket.close()
         self._finish()
 
     def _take(self, data: bytes) -> None:

@@ -28,6 +28,7 @@ IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 BACKLOG: Final = 1024
 ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
+FAREWELL: Final = 0.5  # s, the same for all of them when the server stops
 TICK: Final = 1.0  # s, how coarse time-outs are
 CLOSED: Final = "NetConnection.Connect.Closed"
 
@@ -96,7 +97,10 @@ class RtmpServer:
         return [peer.machine for peer in self._peers]
 
     def stop(self) -> None:
-        """Stop listening, tell every client, and close; a second time does nothing."""
+        """Stop listening, tell every client, and close; a second time does nothing.
+
+        Waits a moment for those who are still sending to read it, as `_say_goodbye` explains.
+        """
         if self._listener is None:
             return
         self._acceptor.stop()
@@ -107,6 +111,9 @@ class RtmpServer:
         for peer in list(self._peers):
             peer.guard(peer.machine.close, now(), "server stopped", CLOSED)
         self._flush()
+        end = now() + FAREWELL
+        while self._peers and now() < end:
+            gevent.sleep(FAREWELL / 50)
         for peer in list(self._peers):
             peer.shut()
 
