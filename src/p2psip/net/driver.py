@@ -9,20 +9,22 @@ orders are carried out and one timer is set to the earliest of their deadlines.
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import gevent
 from gevent import get_hub
 
 from p2psip.core.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.net.clock import monotonic
-from p2psip.net.tcp import TcpListener
+from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import HostPort
 
 BIND_TRIES: Final = 32
 log: Final = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Machine(Protocol):
@@ -66,12 +68,15 @@ class SipDriver:
         ports: SipPorts,
         *,
         locate: Callable[[Uri], Sequence[Flow]] = lambda uri: (),
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self.stack, self._locate = stack, locate
         self.machines: list[Machine] = [stack]
         self.address = ports.address
         self._udp = UdpListener(ports.udp, self._on_message)
-        self._tcp = TcpListener(ports.tcp, self._on_message, self._on_failure)
+        self._tcp = TcpListener(
+            ports.tcp, self._on_message, self._on_failure, max_connections=max_connections
+        )
         self._timer: Any = get_hub().loop.timer(0.0)
         self._armed: float | None = None
         self._busy = self._closed = False
@@ -82,14 +87,15 @@ class SipDriver:
         """How many TCP connections are open.  Own design: for the status page."""
         return len(self._tcp.connections)
 
-    def run(self, act: Callable[..., Any], *args: Any) -> Any:
+    def run(self, act: Callable[..., T], *args: Any) -> T:
         """Call a machine, then carry out what it ordered; returns what it returned.
 
         Own design: the one way in for everything that is not a message or a timer.
         """
-        result = act(*args)
-        self.wake()
-        return result
+        try:
+            return act(*args)
+        finally:
+            self.wake()
 
     def wake(self) -> None:
         """Carry out orders and set the timer anew; needless calls cost little.  Own design."""
@@ -100,14 +106,9 @@ class SipDriver:
             while orders := self.stack.take_orders():
                 for order in orders:
                     self._carry_out(order)
-            self._set_timer()
         finally:
             self._busy = False
-
-    def _schedule(self) -> None:
-        """See to orders at the end of this turn of the loop, if nobody does before."""
-        if not self._busy:
-            get_hub().loop.run_callback(self.wake)
+            self._set_timer()
 
     def close(self) -> None:
         """Close the sockets.  Own design."""
@@ -118,13 +119,25 @@ class SipDriver:
             self._udp.close()
             self._tcp.close()
 
+    def _schedule(self) -> None:
+        """See to orders at the end of this turn of the loop, if nobody does before."""
+        if not self._busy:
+            get_hub().loop.run_callback(self.wake)
+
     def _carry_out(self, order: Send | Locate) -> None:
         if isinstance(order, Locate):
             gevent.spawn(self._look_up, order)
             return
-        listener = self._udp if order.flow.transport == "UDP" else self._tcp
-        if order.flow.transport not in ("UDP", "TCP") or not listener.send(order.data, order.flow):
-            self.stack.flow_failed(order.flow, monotonic())
+        data, flow = order.data, order.flow
+        match flow.transport:
+            case "UDP":
+                sent = self._udp.send(data, flow)
+            case "TCP":
+                sent = self._tcp.send(data, flow)
+            case _:
+                sent = False
+        if not sent:
+            self.stack.flow_failed(flow, monotonic())
 
     def _look_up(self, order: Locate) -> None:
         try:
@@ -132,28 +145,32 @@ class SipDriver:
         except Exception:
             log.exception("locating %s", order.uri.host)
             flows = []
-        self.run(self.stack.located, order.token, flows, monotonic())
+        self._guarded(self.stack.located, order.token, flows)
 
     def _on_message(self, data: bytes, flow: Flow) -> None:
-        try:
-            self.run(self.stack.receive, data, flow, monotonic())
-        except Exception:
-            log.exception("message from %s:%d", *flow.remote)
-            self._set_timer()
+        self._guarded(self.stack.receive, data, flow)
 
     def _on_failure(self, flow: Flow) -> None:
-        self.run(self.stack.flow_failed, flow, monotonic())
+        self._guarded(self.stack.flow_failed, flow)
+
+    def _guarded(self, act: Callable[..., None], *args: Any) -> None:
+        """Let one event, if it should bring an error of ours to light, not end the others."""
+        try:
+            self.run(act, *args, monotonic())
+        except Exception:
+            log.exception("%s", act.__qualname__)
 
     def _set_timer(self) -> None:
+        """Wake up in time; a timer that is early enough already is left alone."""
         times = [at for machine in self.machines if (at := machine.deadline) is not None]
         due = min(times, default=None)
-        if due == self._armed:
+        if due is None or self._closed or (self._armed is not None and self._armed <= due):
             return
         self._timer.stop()
+        self._timer.close()
         self._armed = due
-        if due is not None and not self._closed:
-            self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
-            self._timer.start(self._tick)
+        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
+        self._timer.start(self._tick)
 
     def _tick(self) -> None:
         self._armed = None
@@ -169,15 +186,16 @@ class SipDriver:
 
 
 def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    for attempt in range(BIND_TRIES):
+    tries = 1 if port else BIND_TRIES
+    while True:
+        tries -= 1
         udp = _bound(socket.SOCK_DGRAM, host, port)
         try:
             return udp, _bound(socket.SOCK_STREAM, host, udp.getsockname()[1])
         except OSError:
             udp.close()
-            if port or attempt == BIND_TRIES - 1:
+            if not tries:
                 raise
-    raise OSError("no port is free for both UDP and TCP")
 
 
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:

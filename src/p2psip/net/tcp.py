@@ -22,9 +22,12 @@ WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 65_536
 MAX_CONNECTIONS: Final = 2000
 MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
-IDLE_SECONDS: Final = 900.0  # RFC 3261 §18 leaves it to us; phones ping every two minutes
-SWEEP_SECONDS: Final = 30.0
-CONNECT_SECONDS: Final = 20.0
+CONNECT_SECONDS: Final = 8.0  # four SYNs; UDP, or another server, shall have its turn
+GREETING_SECONDS: Final = 32.0  # 64*T1: who has sent no message by then holds a place in vain
+IDLE_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
+PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
+SWEEP_SECONDS: Final = 2.0
+PAUSE_SECONDS: Final = 1.0  # without accepting, when the process has no descriptor left
 
 
 class TcpListener:
@@ -39,28 +42,36 @@ class TcpListener:
         bound: socket.socket,
         on_message: Callable[[bytes, Flow], None],
         on_failure: Callable[[Flow], None],
+        *,
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
+        self._max_connections = max_connections
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
         bound.listen(256)
         loop = get_hub().loop
         self._watcher = loop.io(bound.fileno(), READ)
         self._watcher.start(self._accept)
+        self._pause = loop.timer(PAUSE_SECONDS, ref=False)
         self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
         self._sweeper.start(self._sweep)
 
     def send(self, data: bytes, flow: Flow) -> bool:
-        """Send on the connection to `flow.remote`, opening it if need be: RFC 3261 §18.1.1.
+        """Send on the connection to `flow.remote`: RFC 3261 §18.1.1.
 
-        False when there can be none; a failure later on is told by `on_failure`.
+        It is opened if need be, unless `flow` is where something came from: the port a phone
+        called from takes no calls.  False when there is no way; a failure later on is told by
+        `on_failure`.
         """
-        connection = self.connections.get(flow.remote) or self._open(flow.remote)
+        connection = self.connections.get(flow.remote)
+        if connection is None and flow.local is None:
+            connection = self._open(flow.remote)
         return connection is not None and connection.send(data)
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
-        for watcher in (self._watcher, self._sweeper):
+        for watcher in (self._watcher, self._pause, self._sweeper):
             watcher.stop()
             watcher.close()
         self._socket.close()
@@ -70,54 +81,60 @@ class TcpListener:
     def _accept(self) -> None:
         try:
             opened, source = self._socket.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                self._watcher.stop()  # or the loop would spin on what it can't take
+                self._pause.start(self._watcher.start, self._accept)
             return
-        if len(self.connections) >= MAX_CONNECTIONS:
+        if len(self.connections) >= self._max_connections:
             opened.close()
             return
-        Connection(self, opened, source[:2], connected=True)
+        Connection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
 
     def _open(self, remote: HostPort) -> "Connection | None":
-        if len(self.connections) >= MAX_CONNECTIONS:
+        if len(self.connections) >= self._max_connections:
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
         opened = plain_socket(family, socket.SOCK_STREAM)
         opened.setblocking(False)
         try:
             failed = opened.connect_ex(remote)
-        except (OSError, OverflowError):
+        except (OSError, OverflowError, ValueError):  # no such port, no address
             failed = errno.EHOSTUNREACH
         if failed not in (0, errno.EINPROGRESS):
             opened.close()
             return None
-        return Connection(self, opened, remote, connected=failed == 0)
+        return Connection(self, opened, Flow("TCP", remote), connected=failed == 0)
 
     def _sweep(self) -> None:
         now = monotonic()
         for connection in list(self.connections.values()):
-            limit = IDLE_SECONDS if connection.connected else CONNECT_SECONDS
-            if now - connection.heard > limit:
+            if now - connection.heard > connection.patience:
                 connection.fail()
 
 
 class Connection:
     """One TCP connection: its framer, what waits to be written, its watchers.
 
-    RFC 3261 §18.3.
+    RFC 3261 §18.3.  `heard` is when it last brought something of use, or began.
     """
 
     def __init__(
-        self, owner: TcpListener, opened: socket.socket, remote: HostPort, *, connected: bool
+        self, owner: TcpListener, opened: socket.socket, flow: Flow, *, connected: bool
     ) -> None:
-        self._owner, self._socket, self.connected = owner, opened, connected
-        self.flow = Flow("TCP", remote, owner.address)
-        self.heard = monotonic()
+        self._owner, self._socket, self._connected = owner, opened, connected
+        self.flow = flow
+        self.heard, self._has_greeted = monotonic(), False
         self._framer = StreamFramer()
         self._queued = bytearray()
         self._closed = False
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        owner.connections[remote] = self
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
+        if flow.remote in owner.connections:
+            owner.connections[flow.remote].fail()  # the far end has forgotten it, and began anew
+        owner.connections[flow.remote] = self
         loop = get_hub().loop
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
@@ -125,6 +142,13 @@ class Connection:
             self._reader.start(self._receive)
         else:
             self._writer.start(self._flush)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds may pass without a word.  Own design."""
+        if not self._connected:
+            return CONNECT_SECONDS
+        return IDLE_SECONDS if self._has_greeted else GREETING_SECONDS
 
     def send(self, data: bytes) -> bool:
         """Write, or queue what the socket does not take; False if it is lost.  Own design."""
@@ -134,7 +158,7 @@ class Connection:
             self.fail()
             return False
         self._queued += data
-        if self.connected:
+        if self._connected:
             self._flush()
         return not self._closed
 
@@ -157,11 +181,11 @@ class Connection:
             del self._owner.connections[self.flow.remote]
 
     def _flush(self) -> None:
-        if not self.connected:
+        if not self._connected:
             if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 self.fail()
                 return
-            self.connected = True
+            self._connected, self.heard = True, monotonic()
             self._reader.start(self._receive)
         try:
             while self._queued:
@@ -185,14 +209,17 @@ class Connection:
         if not data:
             self.fail()
             return
-        self.heard = monotonic()
         for item in self._framer.feed(data):
             if isinstance(item, KeepAlive):
                 if item is KeepAlive.PING:
                     self.send(b"\r\n")  # RFC 5626 §4.4.1
+            elif isinstance(item, Malformed):
+                self._owner.on_message(item.data, self.flow)
             else:
-                raw = item.data if isinstance(item, Malformed) else bytes(item)
-                self._owner.on_message(raw, self.flow)
+                self._has_greeted = True
+                self._owner.on_message(bytes(item), self.flow)
+            if self._has_greeted:
+                self.heard = monotonic()
             if self._closed:
                 return
         if self._framer.broken:

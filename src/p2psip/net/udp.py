@@ -18,6 +18,7 @@ from p2psip.transaction.flow import Flow, HostPort
 READ: Final = 1  # libev's number for an io watcher that waits for input
 BURST: Final = 32  # datagrams read per wake-up
 MAX_DATAGRAM: Final = 65_535
+BUFFER: Final = 1 << 20  # octets the system may keep for us while the loop is busy
 
 plain_socket: Final[type[socket.socket]] = get_original("socket", "socket")
 
@@ -31,6 +32,7 @@ class UdpListener:
     def __init__(self, bound: socket.socket, on_message: Callable[[bytes, Flow], None]) -> None:
         self._socket, self._on_message = bound, on_message
         self.address: HostPort = bound.getsockname()[:2]
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
         self._watcher = get_hub().loop.io(bound.fileno(), READ)
         self._watcher.start(self._receive)
 
@@ -40,7 +42,7 @@ class UdpListener:
             self._socket.sendto(data, flow.remote)
         except BlockingIOError:
             return True  # lost on the way, as UDP may; the transaction repeats it
-        except (OSError, OverflowError):
+        except (OSError, OverflowError, ValueError):  # no route, no such port, no address
             return False
         return True
 
@@ -57,5 +59,5 @@ class UdpListener:
             except BlockingIOError:
                 return
             except OSError:
-                continue  # an ICMP error about an earlier datagram; its transaction times out
+                return  # whatever it is, what waits behind it is read at the next wake-up
             self._on_message(data, Flow("UDP", source[:2], self.address))
