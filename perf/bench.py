@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--calls", type=numbers, default=(1, 20, 100), metavar="N,N,...")
     made.add_argument("--players", type=numbers, default=(0, 1, 2, 3, 50, 200), metavar="N,N,...")
     made.add_argument("--arrivals", choices=["bunched", "spread"], help="one of the two; both")
+    made.add_argument("--profile", default="", metavar="FILE", help="run the gateway in cProfile")
     return made
 
 
@@ -53,6 +54,7 @@ def main() -> None:
         players=given.players,
         arrivals=(given.arrivals,) if given.arrivals else ("bunched", "spread"),
         server_core=server_core,
+        profile=given.profile,
     )
     for name in given.names or NAMES:
         print(f"\n{name}\n{HEADER}", flush=True)

@@ -80,6 +80,13 @@ class Meter:
         cpu = time.clock_gettime(self._clock) - self._cpu
         return Usage(time.monotonic() - self._wall, cpu, clock_mhz(self._core))
 
+    def window(self, begins: bool) -> None:
+        """What `load.drive` calls at the beginning and the end; `usage` is what lay between."""
+        if begins:
+            self.restart()
+        else:
+            self.usage = self.read()
+
 
 class Server:
     """A server under measurement: pinned to a core, ready when its first line says so."""

@@ -20,28 +20,36 @@ INTERVAL = 0.02  # seconds between the frames of a leg
 WARM_UP = 1.0  # seconds before the window
 DRAIN = 0.3  # seconds after it, for what is on its way
 STAMP = struct.Struct("!xQ")  # monotonic ns behind the first byte of a frame
+_TIME = struct.Struct("!Q")
 SPEEX_8K = bytes([0x18]) + bytes(19)  # mode 3: 160 bits
 SPEEX_16K = SPEEX_8K + bytes([0x90, 0, 0, 0, 0x07])  # and wideband mode 1, then a terminator
 RTP = struct.Struct("!BBHII")
 CHUNK = struct.Struct("!B3xBHBB")  # chunk header type 1 of an audio message, with its tag byte
 
 
-def stamped(frame: bytes) -> bytes:
-    """A valid Speex frame that carries the time of its making."""
-    return frame[:1] + struct.pack("!Q", time.monotonic_ns()) + frame[9:]
+def stamp(body: bytes, at: int = 1) -> bytes:
+    """The same bytes but for the time of their making, which is written at offset `at`."""
+    return body[:at] + _TIME.pack(time.monotonic_ns()) + body[at + 8 :]
 
 
-class Leg(Protocol):
-    """One direction: where frames go in, and one (perhaps another leg's) where frames come out."""
-
-    def send(self) -> None:
-        """Send one stamped frame."""
+class Reader(Protocol):
+    """Where frames come out."""
 
     def receive(self) -> Iterable[int]:
         """The stamps of all frames that can be read from `fileno` at once."""
 
     def fileno(self) -> int:
         """The socket to watch."""
+
+    def close(self) -> None:
+        """Close the socket."""
+
+
+class Leg(Reader, Protocol):
+    """One direction: where frames go in, and one (perhaps another leg's) where frames come out."""
+
+    def send(self) -> int:
+        """Send the stamped frames of 20 ms, mostly one; how many they were."""
 
 
 @dataclass(slots=True)
@@ -59,6 +67,8 @@ class Tally:
 
     def percentile_ms(self, percent: float) -> float:
         """The latency that `percent` of the frames stayed within, in ms."""
+        if not self.late_ns:
+            return 0.0
         ordered = sorted(self.late_ns)
         return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)] / 1e6
 
@@ -69,15 +79,15 @@ class _Window:
     def __init__(self) -> None:
         self.tally, self.begin, self.end = Tally(), 1 << 63, 1 << 63
 
-    def sent(self, stamp: int) -> None:
-        self.tally.sent += self.begin <= stamp < self.end
+    def sent(self, made: int, frames: int) -> None:
+        self.tally.sent += frames * (self.begin <= made < self.end)
 
     def received(self, stamps: Iterable[int]) -> None:
         now = time.monotonic_ns()
-        for stamp in stamps:
-            if self.begin <= stamp < self.end:
+        for made in stamps:
+            if self.begin <= made < self.end:
                 self.tally.received += 1
-                self.tally.late_ns.append(now - stamp)
+                self.tally.late_ns.append(now - made)
 
 
 def drive(
@@ -85,14 +95,14 @@ def drive(
     seconds: float,
     arrivals: Arrivals,
     on_window: Callable[[bool], None],
-    copies: int = 1,
+    audience: Sequence[Reader] | None = None,
 ) -> Tally:
     """Run the load for `seconds` after warming up; `on_window(True)` begins it, False ends it.
 
-    `copies` is how many frames should arrive for each that is sent (players of a stream).
+    Every frame should arrive once, or once at each of the `audience`.
     """
     with select.epoll() as poller:
-        by_fd = {leg.fileno(): leg for leg in legs}
+        by_fd: dict[int, Reader] = {leg.fileno(): leg for leg in (*legs, *(audience or ()))}
         for fd in by_fd:
             poller.register(fd, select.EPOLLIN)
         window = _Window()
@@ -111,41 +121,58 @@ def drive(
                 on_window(True)
             for number, leg in enumerate(legs):
                 serve(start + turn * INTERVAL + number * step)
-                window.sent(time.monotonic_ns())
-                leg.send()
+                made = time.monotonic_ns()
+                window.sent(made, leg.send())
         serve(start + rounds * INTERVAL)
         window.end = time.monotonic_ns()
         on_window(False)
         serve(time.monotonic() + DRAIN)
-    window.tally.sent *= copies
+    if audience is not None:
+        window.tally.sent *= len(audience)
     return window.tally
 
 
 class Phone:
     """A phone's RTP socket: frames in RTP to `target`, frames in RTP from wherever."""
 
-    def __init__(self, target: tuple[str, int], frame: bytes) -> None:
+    def __init__(
+        self, frame: bytes, payload_type: int = 97, *, target: tuple[str, int] | None = None
+    ) -> None:
         """`frame` is SPEEX_8K or SPEEX_16K."""
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.setblocking(False)
-        self._target, self._frame, self._sequence = target, frame, 0
+        self.payload_type = payload_type
+        self._frame, self._sequence = frame, 0
         self._ticks = 320 if len(frame) > len(SPEEX_8K) else 160
+        if target is not None:
+            self.aim(target)
+
+    def aim(self, target: tuple[str, int]) -> None:
+        """Send there, and hear nobody else."""
+        self.socket.connect(target)
 
     def fileno(self) -> int:
         """The socket to watch."""
         return self.socket.fileno()
 
-    def send(self) -> None:
+    def send(self) -> int:
         """One RTP packet."""
         number, self._sequence = self._sequence, self._sequence + 1
-        header = RTP.pack(0x80, 97, number & 0xFFFF, number * self._ticks & 0xFFFFFFFF, 1)
-        self.socket.sendto(header + stamped(self._frame), self._target)
+        header = RTP.pack(
+            0x80, self.payload_type, number & 0xFFFF, number * self._ticks & 0xFFFFFFFF, 1
+        )
+        self.socket.send(header + stamp(self._frame))
+        return 1
 
     def receive(self) -> list[int]:
         """One datagram a wake-up, as a phone does."""
         data = self.socket.recv(2048)
         return [STAMP.unpack_from(data, RTP.size)[0]]
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()
 
 
 class RelayClient:
@@ -162,10 +189,11 @@ class RelayClient:
         """The socket to watch."""
         return self.socket.fileno()
 
-    def send(self) -> None:
+    def send(self) -> int:
         """One message."""
         header = CHUNK.pack(0x44, 0, len(self._frame) + 1, 8, 0xB2)
-        self.socket.sendall(header + stamped(self._frame))
+        self.socket.sendall(header + stamp(self._frame))
+        return 1
 
     def receive(self) -> list[int]:
         """The stamps of all whole messages."""
@@ -179,3 +207,7 @@ class RelayClient:
             at = end
         self._buffer = data[at:]
         return stamps
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()

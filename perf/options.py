@@ -15,3 +15,4 @@ class Options:
     players: tuple[int, ...]
     arrivals: tuple[Arrivals, ...]
     server_core: int
+    profile: str = ""  # a file for what cProfile saw of the gateway

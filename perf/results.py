@@ -31,6 +31,8 @@ class Row:
     count: int  # calls or players
     arrivals: str  # bunched or spread
     mhz_each: float  # MHz per call or player
+    mhz: float  # MHz of all together
+    ratio: float | None  # to the reference of the same run
     share: float  # of one core, 0 to 1
     p99_ms: float
     lost: int  # frames, in all runs
@@ -46,10 +48,14 @@ class Row:
         arrivals: str,
         runs: Iterable[tuple[Usage, Tally]],
         merge_ms: float = 0.0,
+        reference: "Row | None" = None,
     ) -> "Row":
-        """The row of these runs."""
+        """The row of these runs; `reference` is the row of what stood beside it.
+
+        With a `count` of 0 there is nothing to divide by, and all is as for one.
+        """
         usages, tallies = zip(*runs, strict=True)
-        each = tuple(usage.taken / count for usage in usages)
+        each = tuple(usage.taken / max(count, 1) for usage in usages)
         late = median(tally.percentile_ms(99) for tally in tallies)
         lost = sum(tally.lost for tally in tallies)
         return cls(
@@ -58,6 +64,8 @@ class Row:
             count=count,
             arrivals=arrivals,
             mhz_each=median(each),
+            mhz=median(usage.taken for usage in usages),
+            ratio=median(each) / reference.mhz_each if reference else None,
             share=median(usage.share for usage in usages),
             p99_ms=late,
             lost=lost,
@@ -69,16 +77,17 @@ class Row:
         """One line of the table."""
         note = "  VOID" if self.void else ""
         spread = f"({min(self.runs):.2f}-{max(self.runs):.2f})"
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         return (
-            f"{self.subject:12} {self.load:18} {self.count:5} {self.arrivals:8}"
-            f" {self.mhz_each:8.2f} {spread:16} {self.share:7.1%} {self.p99_ms:8.2f}"
-            f" {self.lost:5}{note}"
+            f"{self.subject:10} {self.load:12} {self.count:5} {self.arrivals:8}"
+            f" {self.mhz_each:8.2f} {spread:16} {ratio:>6} {self.mhz:8.1f} {self.share:7.1%}"
+            f" {self.p99_ms:7.2f} {self.lost:5}{note}"
         )
 
 
 HEADER = (
-    f"{'subject':12} {'load':18} {'count':>5} {'arrivals':8}"
-    f" {'MHz each':>8} {'(runs)':16} {'share':>7} {'p99 ms':>8} {'lost':>5}"
+    f"{'subject':10} {'load':12} {'count':>5} {'arrivals':8}"
+    f" {'MHz each':>8} {'(runs)':16} {'ratio':>6} {'MHz':>8} {'share':>7} {'p99 ms':>7} {'lost':>5}"
 )
 
 

@@ -42,7 +42,7 @@ def test_stamped_frames_are_whole_speex_frames():
     from p2psip.rtp.payload import speex
 
     for frame, wideband in ((load.SPEEX_8K, False), (load.SPEEX_16K, True)):
-        stamped = load.stamped(frame)
+        stamped = load.stamp(frame)
         assert len(stamped) == len(frame)
         assert len(speex.split(stamped, wideband)) == 1
         (stamp,) = load.STAMP.unpack_from(stamped)
@@ -52,7 +52,7 @@ def test_stamped_frames_are_whole_speex_frames():
 def test_the_relay_loses_nothing(monkeypatch):
     import shutil
 
-    import bench_relay
+    import bench_calls
     import cpu
     import load
     from options import Options
@@ -63,10 +63,29 @@ def test_the_relay_loses_nothing(monkeypatch):
     monkeypatch.setattr(load, "WARM_UP", 0.1)
     server_core, _ = cpu.two_cores()
     options = Options(0.5, 1, (4,), (), ("spread",), server_core)
-    usage, tally = bench_relay.measure(4, load.SPEEX_16K, "spread", options)
+    usage, tally = bench_calls.measure_relay(4, load.SPEEX_16K, "spread", options)
     assert tally.sent >= 4 * 2 * 20 and tally.lost == 0 and usage.cpu > 0
     row = Row.of("relay", "speex 16 kHz", 4, "spread", [(usage, tally)])
     assert row.mhz_each == pytest.approx(usage.cpu / usage.seconds * usage.mhz / 4)
+
+
+def test_calls_and_players_of_the_gateway_lose_nothing(monkeypatch):
+    import bench_calls
+    import bench_players
+    import cpu
+    import gateway
+    import load
+    from options import Options
+
+    monkeypatch.setattr(load, "WARM_UP", 0.1)
+    server_core, _ = cpu.two_cores()
+    options = Options(0.5, 1, (2,), (2,), ("spread",), server_core)
+    for frame in (load.SPEEX_8K, load.SPEEX_16K):
+        usage, tally = bench_calls.measure_gateway(2, frame, "spread", options)
+        assert tally.sent >= 2 * 2 * 20 and tally.lost == 0 and usage.cpu > 0
+    with gateway.Gateway(server_core) as server:
+        usage, tally = bench_players.measure(server, 2, True, 0.5)
+    assert tally.sent >= 2 * 30 and tally.lost == 0 and usage.cpu > 0
 
 
 def test_rows_void_themselves_and_survive_json(tmp_path, monkeypatch):
@@ -80,6 +99,11 @@ def test_rows_void_themselves_and_survive_json(tmp_path, monkeypatch):
 
     assert not row(100, 9).void and row(99, 9).void and row(100, 11).void
     assert row(100, 9).mhz_each == pytest.approx(100.0)
+    runs = [(Usage(1.0, 0.2, 2000.0), Tally(100, 100, [0] * 100))]
+    compared = results.Row.of("z", "y", 2, "spread", runs, reference=row(100, 9))
+    assert compared.ratio == pytest.approx(2.0) and compared.mhz == pytest.approx(400.0)
+    alone = results.Row.of("x", "y", 0, "bunched", [(Usage(1.0, 0.1, 2000.0), Tally(0, 0, []))])
+    assert alone.mhz_each == pytest.approx(200.0) and not alone.void
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     path = results.save("x", [row(100, 9)])
     assert results.read(path) == [row(100, 9)]
