@@ -154,7 +154,9 @@ class AudioCall(CallOwner):
             "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
         )
         try:
-            if request.body and not sdp_map.is_acceptable(Session.parse(request.body)):
+            if request.body and not sdp_map.is_acceptable(
+                Session.parse(request.body), host=self._facilities.media.media_host
+            ):
                 raise RemoteError("Not Acceptable Here", 488)
             self._open(now)
         except RemoteError as error:
@@ -291,6 +293,7 @@ class AudioCall(CallOwner):
                 self._start(sdp_map.conclude(self._local, Session.parse(sdp)), now)
             except RemoteError:
                 self.hang_up(now, "unusable answer")
+                self.user.on_call_over("unusable answer", now)
 
     def on_reoffer_failed(self, call: Call, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""

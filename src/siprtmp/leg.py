@@ -100,7 +100,9 @@ class Leg:
         if self._closed:
             return
         media, codec = plan.media, plan.codec
-        self._wire.remote, self._wire.remote_rtcp = media.remote, media.remote_rtcp
+        self._wire.remote = media.remote  # and RTCP goes to the port above, unless told where
+        if media.remote_rtcp is not None:
+            self._wire.remote_rtcp = media.remote_rtcp
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(
                 self._session.ssrc if self._session else None,

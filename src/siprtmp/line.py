@@ -180,7 +180,7 @@ class Line:
             return
         said = args[0] if args and isinstance(args[0], str) else DECLINE
         code, _, reason = said.strip().partition(" ")
-        if not (code.isascii() and code.isdigit() and 300 <= int(code) <= 699):
+        if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
             code, _, reason = DECLINE.partition(" ")
         printable = "".join(letter for letter in reason if letter.isprintable())
         self._call.refuse(int(code), printable[:100] or "Declined", now)
@@ -220,10 +220,9 @@ class Line:
             if call.take(server, self.contact, now):
                 call.refuse(486, "Busy Here", now)
             return
-        self._call, self.state = call, State.INVITED
         if not call.take(server, self.contact, now):
-            self._idle(now)
             return
+        self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
         call.ring(now)
         request = server.request
         self.connection.call("invited", _plain(request.from_), _plain(request.to))

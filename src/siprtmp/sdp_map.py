@@ -9,7 +9,7 @@ may have learnt them.
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
@@ -136,7 +136,7 @@ def answer(
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
     media = [LocalMedia("audio", ours.port, codecs, direction=direction)]
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
-    return session, _plan(accepted(agreed, "audio"))
+    return session, _plan(accepted(agreed, "audio"), ours.host)
 
 
 def conclude(ours: Session, theirs: Session) -> AudioPlan:
@@ -144,13 +144,19 @@ def conclude(ours: Session, theirs: Session) -> AudioPlan:
 
     Raises RemoteError(488) when it settles on no audio.
     """
-    return _plan(accepted(apply_answer(ours, theirs), "audio"))
+    host = ours.connection.address if ours.connection else ""
+    return _plan(accepted(apply_answer(ours, theirs), "audio"), host)
 
 
-def is_acceptable(theirs: Session, names: Sequence[str] = EVERYTHING) -> bool:
-    """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6."""
+def is_acceptable(
+    theirs: Session, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
+) -> bool:
+    """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6.
+
+    `host` is our own address: what it cannot reach is no offer to us.
+    """
     try:
-        answer(theirs, names, Endpoint("0.0.0.0", 9, 0))
+        answer(theirs, names, Endpoint(host, 9, 0))
     except RemoteError:
         return False
     return True
@@ -172,7 +178,7 @@ def _codec(name: str, unnamed: bool) -> Codec:
     return Codec(codec.encoding, codec.clock_rate, payload_type=number)
 
 
-def _plan(media: AgreedMedia | None) -> AudioPlan:
+def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     if media is None:
         raise RemoteError("Not Acceptable Here", 488)
     sending, receiving = [], {}
@@ -183,14 +189,18 @@ def _plan(media: AgreedMedia | None) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
-    if not sending or not (media.remote is None or _is_numeric(media.remote[0])):
-        raise RemoteError("Not Acceptable Here", 488)  # media never waits for a name look-up
+    if not sending or not (media.remote is None or _reaches(host, media.remote[0])):
+        raise RemoteError("Not Acceptable Here", 488)
+    if media.remote_rtcp is not None and not _reaches(host, media.remote_rtcp[0]):
+        media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
     return AudioPlan(media, tuple(sending), receiving)
 
 
-def _is_numeric(host: str) -> bool:
+def _reaches(host: str, remote: str) -> bool:
+    """Whether media can go from one to the other: of one family, and no name to look up."""
+    if "%" in remote:
+        return False  # a zone of the peer's machine, not of ours
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
     except ValueError:
         return False
-    return True

@@ -119,7 +119,7 @@ class RtmpClient:
     def create_stream(self, timeout: float = TIMEOUT) -> "ClientStream":
         """Ask for a stream to publish or play on; errors as those of `call`."""
         number = self.call("createStream", timeout=timeout)
-        if not isinstance(number, float):
+        if not (isinstance(number, float) and number.is_integer()):
             raise RemoteError(f"{number!r} is no stream")
         stream = self._streams[int(number)] = ClientStream(self, self._machine, int(number))
         return stream

@@ -195,8 +195,8 @@ class ServerConnection(Connection):
     def _on_delete_stream(self, command: Command, now: float) -> None:
         """RTMP 1.0 §7.2.2.3, a NetConnection command by RTMP Errata §8.3; no answer."""
         stream_id = command.args[0] if command.args else None
-        if isinstance(stream_id, float) and (stream := self.streams.pop(int(stream_id), None)):
-            stream.stop(now)
+        if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
+            self.streams.pop(int(stream_id)).stop(now)
 
     def _on_courtesy(self, command: Command, now: float) -> None:
         """Answer with null what asks for no more.

@@ -142,7 +142,7 @@ def test_streams_are_numbered_from_one_and_numbers_come_back():
         peer.stream()
     peer.send("deleteStream", 2.0)
     assert peer.stream() == 2
-    for nonsense in ((), (77.0,), ("2",), (None,)):
+    for nonsense in ((), (77.0,), (2.5,), ("2",), (None,), (float("nan"),), (float("inf"),)):
         peer.send("deleteStream", *nonsense)
     assert not peer.server.closed and sorted(peer.server.streams) == [1, 2, 3]
 
