@@ -63,7 +63,7 @@ class RtmpServer:
         self._peers: dict[_Peer, None] = {}  # in order of arrival
         self.dirty: list[_Peer] = []  # who has something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
-        self._merger = self._loop.timer(self._merge) if self._merge else None
+        self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
@@ -122,7 +122,7 @@ class RtmpServer:
         if self._merger is None:
             self._loop.run_callback(self._flush)
         else:
-            self._merger.start(self._flush)
+            self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
 
     def forget(self, peer: "_Peer") -> None:
         """Drop a peer whose socket is closed."""
@@ -133,6 +133,8 @@ class RtmpServer:
 
         That is nearly all a server with an audience does, so no call is spent there but `send`.
         """
+        if self._merger is not None:
+            self._merger.stop()
         dirty = self.dirty.copy()
         self.dirty.clear()
         for peer in dirty:

@@ -20,6 +20,7 @@ from rtmplite.net.rtmp_client import ClientStream, RtmpClient
 from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import APP, LiveApplication
+from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry
 
@@ -27,6 +28,33 @@ BAD_USAGE: Final = 2  # exit codes
 FAILED: Final = 1
 
 _KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT: "data"}
+
+
+class _ToldLive(LiveApplication):
+    """`live`, with a line for everyone who publishes or plays, so that one sees it working."""
+
+    def on_publish(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Let `live` decide, then tell."""
+        super().on_publish(connection, stream, name, now)
+        self._tell(connection, stream)
+
+    def on_play(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Let `live` decide, then tell."""
+        super().on_play(connection, stream, name, now)
+        self._tell(connection, stream)
+
+    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+        """Tell why."""
+        super().on_disconnect(connection, now)
+        print(f"{connection.id} {connection.reason}", flush=True)
+
+    def _tell(self, connection: ServerConnection, stream: ServerStream) -> None:
+        host, port = connection.peer_address
+        print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,7 +108,7 @@ def _serve(options: argparse.Namespace) -> int:
     host, _, port = options.rtmp.rpartition(":")
     if not host or not port.isdecimal():
         raise LocalError(f"{options.rtmp} is not HOST:PORT")
-    registry, live = Registry(), LiveApplication()
+    registry, live = Registry(), _ToldLive()
 
     def connection(address: tuple[str, int]) -> ServerConnection:
         return ServerConnection({APP: live}.get, registry, os.urandom, now())

@@ -114,6 +114,22 @@ def test_one_turn_is_one_system_call_per_player(serve, monkeypatch):
     assert sum(calls) == 10 and len(calls) <= 2
 
 
+def test_a_merge_window_makes_fewer_and_larger_ones(serve, monkeypatch):
+    """Every window, not only the first; and nothing waits much longer than that."""
+    server = serve(merge_ms=50)
+    listener, source = player(server), publisher(server)
+    peer = next(iter(server._peers))
+    calls, began = [], now()
+    send = peer._send
+    monkeypatch.setattr(peer, "_send", lambda output: (calls.append(len(output)), send(output)))
+    for time in range(40):
+        source.write(8, time, SOUND)
+        gevent.sleep(0.005)
+    taken = now() - began
+    assert [listener.read().timestamp for _ in range(40)] == list(range(40))
+    assert sum(calls) >= 38 and len(calls) <= taken / 0.05 + 2
+
+
 def test_every_socket_sends_at_once(serve):
     """Nagle's algorithm would hold small messages back."""
     server = serve()
