@@ -6,6 +6,7 @@ from p2psip.core.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.core.ua import CallOwner, UserAgent
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
+from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
 
 PORT = 5060
@@ -148,3 +149,29 @@ class Phone(Element, CallOwner):
 
     def on_info(self, call, content_type, body, now):
         self.log.append(("info", call, content_type, body))
+
+
+class Script:
+    """A peer that does only what the test says, and keeps what it hears."""
+
+    deadline = None
+
+    def __init__(self, link, address):
+        self.link, self.address, self.heard, self.out = link, address, [], []
+        link.join(address, self)
+
+    def tick(self, now):
+        """Time means nothing to it."""
+
+    def receive(self, parcel, source, now):
+        self.heard.append(parse_message(parcel[1]))
+
+    def take(self):
+        out, self.out = self.out, []
+        return out
+
+    def say(self, message, to, wait=0.1):
+        """Send a message and let the answer come."""
+        self.out.append((("UDP", bytes(message)), to))
+        self.link.run(until=self.link.now + wait)
+        return self.heard[-1] if self.heard else None

@@ -39,15 +39,20 @@ def calm(delay=0.01):
     return lambda data, source, destination: (delay,)
 
 
-def storm(random, loss=0.2, duplicates=0.2, delay=0.01, spread=0.3):
+def storm(random, loss=0.2, duplicates=0.2, delay=0.01, spread=0.3, mercy=None):
     """A network that loses, doubles and reorders; `random` is a random.Random.
 
     `loss` and `duplicates` are probabilities; a delay lies between `delay` and `delay + spread`.
+    The same datagram is never lost more than `mercy` times in a row.
     """
+    losses = {}
 
     def weather(data, source, destination):
-        if random.random() < loss:
+        key = data, source, destination
+        if random.random() < loss and (mercy is None or losses.get(key, 0) < mercy):
+            losses[key] = losses.get(key, 0) + 1
             return ()
+        losses.pop(key, None)
         copies = 2 if random.random() < duplicates else 1
         return tuple(delay + spread * random.random() for _ in range(copies))
 

@@ -178,7 +178,7 @@ class Call:
             if 200 <= response.status < 300:
                 self._acknowledge(exchange.request, response, now)
             self._reoffer.on_response(exchange, response, now)
-            self.reschedule()
+            self._offer_if_possible(now)
         elif exchange is self._bye:
             if response.status >= 200:
                 self._set_state(CallState.ENDED)
