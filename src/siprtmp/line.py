@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from siprtmp.sip_app import SipApplication
 
 DECLINE: Final = "603 Decline"  # what `reject` means when it says nothing
+MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
 
 
 class State(StrEnum):
@@ -60,7 +61,7 @@ class Account:
     @property
     def address(self) -> Address:
         """From and To of our own requests: RFC 3261 §20.20."""
-        return Address(self.identity, self.display)
+        return Address(self.identity, _printable(self.display))
 
     def __repr__(self) -> str:
         """Own design: a password never reaches a log or a traceback."""
@@ -182,8 +183,7 @@ class Line:
         code, _, reason = said.strip().partition(" ")
         if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
             code, _, reason = DECLINE.partition(" ")
-        printable = "".join(letter for letter in reason if letter.isprintable())
-        self._call.refuse(int(code), printable[:100] or "Declined", now)
+        self._call.refuse(int(code), _printable(reason) or "Declined", now)
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:
@@ -209,7 +209,7 @@ class Line:
             raise RemoteError("SIPS Not Supported", 480)
         if not address.uri.host:
             raise RemoteError("Bad destination")
-        return Address(address.uri, address.display)
+        return Address(address.uri, _printable(address.display))
 
     # -- a call for us ------------------------------------------------------------------
 
@@ -299,6 +299,11 @@ class Line:
     def _idle(self, now: float) -> None:
         self._call, self.state = None, State.IDLE
         self.remote.end(now)
+
+
+def _printable(text: str) -> str:
+    """What a client said, fit for a header: RTMP allows line breaks, RFC 3261 §7.3.1 none."""
+    return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
 
 
 def _plain(address: Address) -> str:

@@ -11,6 +11,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmp.message import TIMESTAMP_MASK, Message, MessageType
 
 _HEADER: Final = Struct(">II3x")  # type and length, time with its top byte last, stream id
+MAX_PARTS: Final = 1024  # Own design: servers join some seconds of media, not minutes
 _BACK_POINTER: Final = 4  # bytes after every part; of use in files only
 
 
@@ -18,11 +19,14 @@ def aggregated(message: Message) -> Iterator[Message]:
     """Give the parts of an aggregate message, on its stream and its time scale: §7.1.6.
 
     Each looks like an FLV tag (FLV 10.1 §E.4.1).  Raises RemoteError when a part goes beyond the
-    end; an aggregate within an aggregate is left out.
+    end, or comes after `MAX_PARTS`; an aggregate within an aggregate is left out.
     """
-    payload, at = message.payload, 0
+    payload, at, count = message.payload, 0, 0
     offset: int | None = None
     while at < len(payload):
+        count += 1
+        if count > MAX_PARTS:
+            raise RemoteError(f"an aggregate message of more than {MAX_PARTS} parts")
         body = at + _HEADER.size
         if body > len(payload):
             raise RemoteError("an aggregate message ends within a header")

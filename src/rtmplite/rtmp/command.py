@@ -8,12 +8,17 @@ Implements RTMP 1.0 §7.1.1 and §7.2, with RTMP Errata §7.2 for type 17.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.message import Message, MessageType
+
+
+# Own design: reading AMF takes a second for every few megabytes, and nobody else is served
+# meanwhile; the longest commands in use are some kilobytes.
+MAX_COMMAND: Final = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,11 @@ class Command:
         """Read a message of type 20, or of type 17 with its leading zero: RTMP Errata §7.2.
 
         A missing number reads as 0 and a missing object as null, since some clients send only a
-        name.  Raises RemoteError if there is no name, the AMF is broken, or the type is another.
+        name.  Raises RemoteError if there is no name, the AMF is broken, the type is another, or
+        there are more than `MAX_COMMAND` bytes.
         """
+        if len(message.payload) > MAX_COMMAND:
+            raise RemoteError(f"a command of {len(message.payload)} bytes")
         payload: bytes | memoryview = message.payload
         if message.type_id == MessageType.COMMAND_AMF3:
             if payload[:1] != b"\x00":

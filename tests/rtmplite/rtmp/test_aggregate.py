@@ -7,7 +7,7 @@ from mutations import mutations
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import Tag
-from rtmplite.rtmp.aggregate import aggregated
+from rtmplite.rtmp.aggregate import MAX_PARTS, aggregated
 from rtmplite.rtmp.message import Message
 
 parts = st.lists(
@@ -42,6 +42,14 @@ def test_what_ends_too_early_is_the_peers_fault(cut):
     """Covers RTMP 1.0 §7.1.6."""
     with pytest.raises(RemoteError):
         list(aggregated(Message(22, 0, 1, packed([(8, 0, b"12345")])[:cut])))
+
+
+def test_parts_have_an_end():
+    """Each of a million empty parts would cost as much as a real one."""
+    part = packed([(8, 0, b"")])
+    assert len(list(aggregated(Message(22, 0, 1, part * MAX_PARTS)))) == MAX_PARTS
+    with pytest.raises(RemoteError):
+        list(aggregated(Message(22, 0, 1, part * (MAX_PARTS + 1))))
 
 
 @given(mutations(parts.map(packed)))

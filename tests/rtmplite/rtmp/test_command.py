@@ -7,7 +7,7 @@ from mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp.command import Command, error, on_status, result
+from rtmplite.rtmp.command import MAX_COMMAND, Command, error, on_status, result
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.strategies import amf, rtmp
 
@@ -62,6 +62,15 @@ def test_what_is_no_command_is_refused(type_id, payload):
     """Covers RTMP 1.0 §7.1.1, RTMP Errata §7.2."""
     with pytest.raises(RemoteError):
         Command.parse(Message(type_id, 0, 0, payload))
+
+
+def test_a_command_that_would_take_seconds_to_read_is_refused():
+    """Sixteen megabytes of nulls are a legal RTMP message."""
+    start = amf0.encode("play", 0.0)
+    longest = start + b"\x05" * (MAX_COMMAND - len(start))
+    assert len(Command.parse(Message(MessageType.COMMAND, 0, 0, longest)).args) > 60_000
+    with pytest.raises(RemoteError):
+        Command.parse(Message(MessageType.COMMAND, 0, 0, longest + b"\x05"))
 
 
 def test_other_messages_are_our_bug():
