@@ -1,0 +1,220 @@
+"""Challenges are answered while that can help, and no longer."""
+
+import pytest
+from elements import Element, Phone, random_source
+from link import Link
+
+from p2psip.core.exchange import MAX_ROUNDS, Exchange
+from p2psip.core.keyring import Keyring, Login
+from p2psip.core.ua import CallState
+from p2psip.sip.auth import Challenge, Credentials, ha1, verify
+from p2psip.sip.build import response_to
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+
+A, B = "10.0.0.1", "10.0.0.2"
+
+
+class Guard:
+    """Lets in whoever knows the password; a nonce is good for `uses` requests.
+
+    `inner` takes what was let in.  The challenges are one per realm and algorithm.
+    """
+
+    def __init__(self, inner=None, realms=("b.com",), algorithms=("MD5",), uses=1, status=401):
+        self.inner, self.realms, self.algorithms = inner, realms, algorithms
+        self.uses, self.status = uses, status
+        self.requests, self.nonces, self.count, self.acks = [], {}, 0, []
+        self.stale_by_word = True
+
+    def on_request(self, server, request, now):
+        self.requests.append(request)
+        stale = False
+        for realm in self.realms:
+            verdict = self.judge(request, realm)
+            stale |= verdict == "stale"
+            if verdict != "good":
+                headers = self.challenge(realm, stale and self.stale_by_word)
+                server.reply(self.status, now, None, headers)
+                return
+        if self.inner is None:
+            server.reply(200, now)
+        else:
+            self.inner.on_request(server, request, now)
+
+    def on_ack(self, request, flow, now):
+        self.acks.append(request)
+        if self.inner is not None:
+            self.inner.on_ack(request, flow, now)
+
+    def challenge(self, realm, stale):
+        name = "WWW-Authenticate" if self.status == 401 else "Proxy-Authenticate"
+        challenges = []
+        for algorithm in self.algorithms:
+            self.count += 1
+            nonce = f"n{self.count}"
+            self.nonces[nonce] = 0
+            challenges.append(
+                (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
+            )
+        return challenges
+
+    def judge(self, request, realm):
+        name = "Authorization" if self.status == 401 else "Proxy-Authorization"
+        for value in request.headers.values(name):
+            told = Credentials.parse(value)
+            secret = ha1("alice", realm, "secret", told.algorithm)
+            if told.realm == realm and verify(told, request.method, secret, request.body):
+                used = self.nonces[told.nonce] = self.nonces[told.nonce] + 1
+                assert told.nc is None or told.nc == used  # never twice, never skipped
+                return "good" if used <= self.uses else "stale"
+        return "unknown"
+
+
+class Asker:
+    def __init__(self):
+        self.heard = []
+
+    def on_response(self, exchange, response, now):
+        self.heard.append(response.status)
+
+
+def request(cseq=1, method="MESSAGE"):
+    fields = [
+        ("From", "<sip:alice@b.com>;tag=a"),
+        ("To", "<sip:bob@b.com>"),
+        ("Call-ID", "call"),
+        ("CSeq", f"{cseq} {method}"),
+    ]
+    return Request(method, Uri.parse(f"sip:{B}"), Headers(fields), b"hello")
+
+
+def ask(guard, keyring, link=None, times=1):
+    """Put a question `times` times; what was heard, and the guard's log."""
+    link = link or Link()
+    client, server = Element(link, A), Element(link, B)
+    client.stack.core = server.stack.core = guard
+    asker, numbers = Asker(), iter(range(2, 99))
+    for n in range(times):
+        exchange = Exchange(client.stack, asker, lambda: next(numbers), keyring)
+        exchange.send(request(1 if n == 0 else next(numbers)), link.now)
+        link.run()
+        assert exchange.done
+    assert client.stack.transactions == server.stack.transactions == 0
+    return asker.heard
+
+
+def keyring(password="secret"):
+    return Keyring(Login("alice", password), random_source("keys"))
+
+
+def test_a_challenge_is_answered_once_with_the_next_number():
+    guard = Guard()
+    assert ask(guard, keyring()) == [200]
+    first, second = guard.requests
+    assert (first.cseq.number, second.cseq.number) == (1, 2) and first.call_id == second.call_id
+    assert first.via.branch != second.via.branch and len(second.vias) == 1
+
+
+def test_without_a_password_the_challenge_is_the_answer():
+    guard = Guard()
+    assert ask(guard, None) == [401] and len(guard.requests) == 1
+
+
+def test_a_wrong_password_is_tried_once():
+    guard = Guard()
+    assert ask(guard, keyring("wrong")) == [401] and len(guard.requests) == 2
+
+
+@pytest.mark.parametrize("status", [401, 407])
+def test_every_realm_on_the_way_is_answered(status):
+    guard = Guard(realms=("a.com", "b.com", "c.com"), uses=9, status=status)
+    assert ask(guard, keyring()) == [200] and len(guard.requests) == 4
+
+
+def test_a_path_of_too_many_realms_is_given_up():
+    guard = Guard(realms=[f"{n}.com" for n in range(9)], uses=9)
+    assert ask(guard, keyring()) == [401] and len(guard.requests) == MAX_ROUNDS + 1
+
+
+def test_a_nonce_is_used_again_and_counted():
+    guard = Guard(uses=9)
+    keys = keyring()
+    assert ask(guard, keys, times=3) == [200] * 3 and len(guard.requests) == 4
+
+
+@pytest.mark.parametrize("by_word", [True, False])
+def test_a_nonce_that_is_used_up_is_replaced(by_word):
+    """RFC 7616 §3.3: `stale` says so; some servers only send a new nonce."""
+    guard = Guard(uses=2)
+    guard.stale_by_word = by_word
+    assert ask(guard, keyring(), times=4) == [200] * 4 and len(guard.requests) == 6
+
+
+def test_a_server_that_never_has_enough_is_left_alone():
+    guard = Guard(uses=0)
+    assert ask(guard, keyring()) == [401] and len(guard.requests) == MAX_ROUNDS + 1
+
+
+def test_the_strongest_algorithm_is_taken():
+    """RFC 8760 §2.4."""
+    guard = Guard(algorithms=("MD5", "SHA-256"))
+    assert ask(guard, keyring()) == [200]
+    told = Credentials.parse(guard.requests[1].headers["Authorization"])
+    assert told.algorithm == "SHA-256"
+
+
+def test_a_challenge_that_nobody_can_read_is_passed_on():
+    guard = Guard(algorithms=("ROT-13",))
+    assert ask(guard, keyring()) == [401] and len(guard.requests) == 1
+
+
+def test_the_memory_for_realms_is_bounded():
+    keys = keyring()
+    for n in range(50):
+        challenge = Challenge.digest(f"{n}.com", nonce="x")
+        headers = [("WWW-Authenticate", challenge)]
+        keys.learn(response_to(request(), 401, headers=headers))
+    assert len(keys.sign(request()).headers.values("Authorization")) == 8
+
+
+def test_silence_and_no_route_come_as_responses():
+    link, asker = Link(), Asker()
+    client = Element(link, A)
+    for uri in (f"sip:{B}", "sip:nowhere.com"):
+        exchange = Exchange(client.stack, asker, lambda: 2, None)
+        exchange.send(request().replace(uri=Uri.parse(uri)), link.now)
+        link.run()
+    assert asker.heard == [408, 503]
+
+
+def test_a_call_signs_whatever_it_sends():
+    """The ACK of a 2xx has the credentials of its INVITE: RFC 3261 §13.2.2.4."""
+    link = Link()
+    alice, bob = Phone(link, A), Phone(link, B)
+    guard = bob.stack.core = Guard(bob, uses=99, status=407)
+    call = alice.dial(B, 0.0, credentials=Login("alice", "secret"))
+    link.run(until=1.0)
+    call.reinvite(b"hold", link.now)
+    link.run(until=2.0)
+    assert call.state is CallState.UP and alice.events() == ["accepted", "answer"]
+    call.bye(link.now)
+    link.run()
+    assert [r.method for r in guard.requests] == ["INVITE", "INVITE", "INVITE", "BYE"]
+    assert [r.cseq.number for r in guard.requests] == [1, 2, 3, 4]
+    for accepted, ack in zip(guard.requests[1:3], guard.acks, strict=True):
+        assert ack.cseq.number == accepted.cseq.number
+        name = "Proxy-Authorization"
+        assert ack.headers.values(name) == accepted.headers.values(name) != ()
+    assert alice.idle and bob.idle
+
+
+def test_a_cancelled_call_does_not_try_again():
+    link = Link()
+    alice, bob = Phone(link, A), Phone(link, B)
+    guard = bob.stack.core = Guard(bob, status=407)
+    call = alice.dial(B, 0.0, credentials=Login("alice", "secret"))
+    call.bye(0.0)
+    link.run()
+    assert len(guard.requests) == 1 and alice.idle and alice.log == []

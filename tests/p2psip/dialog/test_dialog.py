@@ -1,0 +1,121 @@
+"""Both ends of a dialog build requests that the other end takes for its own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import response_to
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response, check_request, parse_message
+from p2psip.sip.uri import Uri
+from p2psip.strategies import sip
+
+ALICE, BOB = "sip:alice@atlanta.com", "sip:bob@biloxi.com"
+
+
+def invite(*routes, contact="<sip:alice@10.0.0.1>", tag=";tag=a"):
+    fields = [("Record-Route", route) for route in routes]
+    fields += [
+        ("Via", "SIP/2.0/UDP 10.0.0.1;branch=z9hG4bK1"),
+        ("From", f"<{ALICE}>{tag}"),
+        ("To", f"<{BOB}>"),
+        ("Call-ID", "call"),
+        ("CSeq", "7 INVITE"),
+    ]
+    fields += [("Contact", contact)] if contact else []
+    return Request("INVITE", Uri.parse(BOB), Headers(fields))
+
+
+def accepted(request, contact="<sip:bob@10.0.0.2>", tag="b"):
+    headers = [("Contact", contact)] if contact else []
+    return response_to(request, 200, to_tag=tag, headers=headers)
+
+
+def both_ends(*routes):
+    request = invite(*routes)
+    return Dialog.of_client(request, accepted(request)), Dialog.of_server(request, "b")
+
+
+@given(st.lists(sip.sip_uris().map(Address), max_size=4), sip.sip_uris(), sip.sip_uris())
+def test_two_ends_know_each_other(routes, here, there):
+    """RFC 3261 §12.1.1 and §12.1.2: mirrored names, opposite route sets, crossed targets."""
+    request = invite(*routes, contact=Address(here))
+    response = accepted(request, Address(there))
+    caller, callee = Dialog.of_client(request, response), Dialog.of_server(request, "b")
+    assert caller.route_set == callee.route_set[::-1] == tuple(routes[::-1])
+    assert (caller.target, callee.target) == (there, here)
+    bye, info = caller.request("BYE"), callee.request("INFO", b"x", "text/plain")
+    assert DialogId.at_server(bye) == callee.id and DialogId.at_server(info) == caller.id
+    assert DialogId.at_client(response) == caller.id
+    assert (bye.uri, info.uri) == (there, here) and (bye.cseq.number, info.cseq.number) == (8, 1)
+    for message in (bye, info):
+        message = message.replace(headers=message.headers.prepend("Via", request.via))
+        check_request(message)
+        assert parse_message(bytes(message)) == message
+
+
+@given(st.lists(st.integers(0, 50), max_size=20))
+def test_requests_are_taken_in_order_only(numbers):
+    """RFC 3261 §12.2.2: gaps are fine, older numbers are a 500."""
+    caller, _ = both_ends()
+    highest = None
+    for number in numbers:
+        bye = Request("BYE", Uri.parse(ALICE), Headers([("CSeq", f"{number} BYE")]))
+        if highest is None or number > highest:
+            caller.check_order(bye)
+            highest = number
+        else:
+            with pytest.raises(RemoteError) as refusal:
+                caller.check_order(bye)
+            assert refusal.value.status == 500
+        assert caller.remote_cseq == highest
+
+
+def test_the_numbers_of_one_side_have_no_gaps():
+    caller, callee = both_ends()
+    assert [caller.request("INFO").cseq.number for _ in range(3)] == [8, 9, 10]
+    assert [callee.request("INFO").cseq.number for _ in range(3)] == [1, 2, 3]
+    assert str(caller.ack(7).cseq) == "7 ACK" and caller.next_cseq() == 11
+
+
+def test_the_2xx_has_the_last_word_on_the_route():
+    """RFC 3261 §13.2.2.4: an old server says it in the 2xx only."""
+    request = invite()
+    ringing = response_to(request, 180, to_tag="b")
+    dialog = Dialog.of_client(request, ringing)
+    assert not dialog.confirmed and dialog.route_set == () and dialog.target == request.uri
+    dialog.request("UPDATE")
+    ok = accepted(request)
+    ok = ok.replace(headers=ok.headers.append("Record-Route", "<sip:p1;lr>, <sip:p2;lr>"))
+    dialog.confirm(ok)
+    assert dialog.confirmed and dialog.local_cseq == 8
+    assert [str(route) for route in dialog.route_set] == ["<sip:p2;lr>", "<sip:p1;lr>"]
+    assert str(dialog.target) == "sip:bob@10.0.0.2"
+
+
+def test_only_a_contact_moves_the_target():
+    caller, _ = both_ends()
+    before = caller.target
+    for contact in ((), ("Contact", "*")):
+        headers = Headers([contact] if contact else [])
+        caller.refresh(Response(200, "OK", headers))
+        assert caller.target == before
+    caller.refresh(Response(200, "OK", Headers([("Contact", "<sip:bob@10.0.0.9>")])))
+    assert caller.target.host == "10.0.0.9"
+
+
+def test_tags_that_old_clients_do_not_send_are_empty():
+    """RFC 3261 §12.1.1, §12.1.2: a missing tag is null, and is left out again."""
+    request = invite(tag="")
+    callee = Dialog.of_server(request, "b")
+    assert callee.id == ("call", "b", "") and callee.request("BYE").to.tag is None
+    caller = Dialog.of_client(invite(), accepted(invite(), tag=None))
+    assert caller.id == ("call", "a", "") and caller.request("BYE").to.tag is None
+
+
+def test_a_caller_without_contact_cannot_be_answered():
+    with pytest.raises(RemoteError):
+        Dialog.of_server(invite(contact=""), "b")
