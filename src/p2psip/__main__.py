@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.locator import Locations
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.rtp.payload.g711 import CLOCK_RATE
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 
@@ -102,12 +103,14 @@ def _register(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _call(options: argparse.Namespace, stop: Event) -> int:
-    sound = read_wav(options.play) if options.play else None
+    talk = Talk(options, stop)
     with _agent(options, options.uri) as agent:
 
         def dial() -> Call | Exception:
             try:
-                return agent.call(options.uri, options.timeout, on_ringing=_tell)
+                return agent.call(
+                    options.uri, options.timeout, on_audio=talk.hear, on_ringing=_tell
+                )
             except (RemoteError, TimeoutError, LocalError) as error:
                 return error
 
@@ -115,7 +118,7 @@ def _call(options: argparse.Namespace, stop: Event) -> int:
         stop.rawlink(lambda _: dialing.kill(block=False))
         match dialing.get():
             case Call() as call:
-                _talk(call, options, sound, stop)
+                talk.run(call)
             case Exception() as error:
                 raise error
             case _:
@@ -124,7 +127,7 @@ def _call(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _listen(options: argparse.Namespace, stop: Event) -> int:
-    sound = read_wav(options.play) if options.play else None
+    Talk(options, stop)  # to see at once whether its file can be read
     taken, done = 0, 0
 
     def on_call(call: Call) -> None:
@@ -135,8 +138,10 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
         taken += 1
         try:
             _say(f"call from {call.remote.uri}")
+            talk = Talk(options, stop)
+            call.on_audio = talk.hear
             call.answer(options.timeout)
-            _talk(call, options, sound, stop)
+            talk.run(call)
         finally:
             done += 1
             if done == options.calls:
@@ -162,30 +167,49 @@ def _options(options: argparse.Namespace, stop: Event) -> int:
     return 0
 
 
-def _talk(call: Call, options: argparse.Namespace, sound: "array[int] | None", stop: Event) -> None:
-    """Play and record until somebody hangs up, the sound is over, or time is up."""
-    law = call.codec.name.upper() if call.codec else "PCMU"
-    encode = LAWS[law][0]
-    recording = Recording(law)
-    call.on_audio = recording.add
-    _say(f"talking to {call.remote.uri} in {law}")
-    began, position = monotonic(), 0
-    limit = float("inf") if options.seconds is None else options.seconds
-    silence = array("h", bytes(2 * PACKET))
-    while not (call.is_over or stop.is_set() or position / 8000 >= limit):
-        packet = silence if sound is None else sound[position : position + PACKET]
-        if not packet:
-            break
-        call.send_audio(encode(packet))
-        position += PACKET
-        call.wait_ended(max(0.0, began + position / 8000 - monotonic()))
-    call.hangup()
-    _say(f"over after {monotonic() - began:.1f} s: {call.reason}")
-    if call.statistics is not None:
-        for name in ("packets_sent", "packets_received", "lost", "jitter_ms"):
-            _say(f"  {name} {getattr(call.statistics, name):g}")
-    if options.record is not None:
-        write_wav(options.record, recording.samples)
+class Talk:
+    """What is said and heard in one call, as the options have it.  Raises LocalError."""
+
+    def __init__(self, options: argparse.Namespace, stop: Event) -> None:
+        self._sound = read_wav(options.play) if options.play else None
+        self._record: Path | None = options.record
+        self._limit = float("inf") if options.seconds is None else options.seconds
+        self._stop = stop
+        self._heard: list[tuple[bytes, int]] = []
+
+    def hear(self, payload: bytes, timestamp: int) -> None:
+        """Keep what arrives, if it is to be recorded."""
+        if self._record is not None:
+            self._heard.append((payload, timestamp))
+
+    def run(self, call: Call) -> None:
+        """Talk until somebody hangs up, the sound is over, or time is up."""
+        law = call.codec.name.upper() if call.codec else "PCMU"
+        _say(f"talking to {call.remote.uri} in {law}")
+        began = monotonic()
+        self._speak(call, LAWS[law][0], began)
+        call.hangup()
+        _say(f"over after {monotonic() - began:.1f} s: {call.reason}")
+        if call.statistics is not None:
+            for name in ("packets_sent", "packets_received", "lost", "jitter_ms"):
+                _say(f"  {name} {getattr(call.statistics, name):g}")
+        if self._record is not None:
+            recording = Recording(law)
+            for payload, timestamp in self._heard:
+                recording.add(payload, timestamp)
+            write_wav(self._record, recording.samples)
+
+    def _speak(self, call: Call, encode: Callable[["array[int]"], bytes], began: float) -> None:
+        silence = array("h", bytes(2 * PACKET))
+        position = 0
+        while not (call.is_over or self._stop.is_set() or position / CLOCK_RATE >= self._limit):
+            sound = self._sound
+            packet = silence if sound is None else sound[position : position + PACKET]
+            if not packet:
+                return
+            call.send_audio(encode(packet))
+            position += PACKET
+            call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
 
 
 def _agent(options: argparse.Namespace, other: str | None) -> Agent:

@@ -98,6 +98,7 @@ class Agent:
         self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
         self._registrations = Registrations()
         self._registration: Registration | None = None
+        self._granted: AsyncResult[int] = AsyncResult()
         self._driver = SipDriver(self._stack, ports, locate=Locations(outbound_proxy).flows)
         self._driver.machines += [self._agents, self._registrations]
 
@@ -120,18 +121,25 @@ class Agent:
         TimeoutError if it is not answered.
         """
         self._forget_registration()
-        owner = _Registered()
+        granted = self._granted = AsyncResult()
         registration = Registration(
-            self._stack, self.aor, self.contact, self._home, owner, os.urandom,
-            login=self._login, expires=expires,
-        )  # fmt: skip
+            self._stack,
+            self.aor,
+            self.contact,
+            self._home,
+            _Registered(granted),
+            os.urandom,
+            login=self._login,
+            expires=expires,
+        )
         self._registration = registration
         self._registrations.add(registration)
         self._driver.run(registration.start, monotonic())
         try:
-            return _wait(owner.granted, timeout, "the registrar does not answer")
+            return _wait(granted, timeout, "the registrar does not answer")
         except (RemoteError, TimeoutError):
-            self._forget_registration()
+            if self._registration is registration:
+                self._forget_registration()
             raise
 
     def unregister(self, timeout: float = 5.0) -> bool:
@@ -144,6 +152,8 @@ class Agent:
         if registration is not None:
             self._driver.run(registration.close, monotonic())
             self._registrations.discard(registration)
+            if not self._granted.ready():
+                self._granted.set_exception(RemoteError("Request Terminated", 487))
         return registration
 
     # -- calling ------------------------------------------------------------------------
@@ -308,20 +318,20 @@ class _Core:
 class _Registered:
     """Waits for the first word of a registrar: §10.2."""
 
-    def __init__(self) -> None:
-        self.granted: AsyncResult[int] = AsyncResult()
+    def __init__(self, granted: "AsyncResult[int]") -> None:
+        self._granted = granted
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
-        if self.granted.ready():
+        if self._granted.ready():
             log.info("registered again")
         else:
-            self.granted.set(expires)
+            self._granted.set(expires)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
-        if self.granted.ready():
+        if self._granted.ready():
             log.warning("no longer registered: %d %s", status, reason)
         else:
-            self.granted.set_exception(RemoteError(reason, status))
+            self._granted.set_exception(RemoteError(reason, status))
 
 
 class _Question:

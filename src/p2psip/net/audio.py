@@ -47,7 +47,8 @@ class AudioStream:
     """One call's sound, from the first SDP to `close`.
 
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
-    the order of sending; `wake` when `deadline` may have come nearer.  Raises NoPortsError.
+    the order of sending; `wake` when `deadline` may have come nearer.  `direction` is what the
+    next offer or answer asks for (RFC 8866 §6.7).  Raises NoPortsError.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class AudioStream:
         self._host, self._codecs = host, tuple(codecs)
         self._on_audio, self._wake = on_audio, wake
         self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
-        self._cname = f"{os.urandom(6).hex()}@{host}"  # RFC 7022 §4.2: unlinkable
+        self._cname = f"{os.urandom(6).hex()}@{host}"  # says nothing of us: RFC 3550 §6.5.1
         self._ours: Session | None = None
         self._theirs: Session | None = None
         self._offered: Session | None = None
@@ -72,6 +73,7 @@ class AudioStream:
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
         self._talking = self._closed = False
+        self.direction = "sendrecv"
 
     # -- what is settled ----------------------------------------------------------------
 
@@ -125,7 +127,7 @@ class AudioStream:
             self._port.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia("audio", self._port.rtp_port, self._codecs)
+        return LocalMedia("audio", self._port.rtp_port, self._codecs, self.direction)
 
     def _settle(self, agreed: Agreed, ours: Session, theirs: Session) -> None:
         media = accepted(agreed, "audio")

@@ -131,6 +131,15 @@ class Call:
             self._driver.run(self._signalling.bye, monotonic(), reason)
             self._end(HUNG_UP, RemoteError("Request Terminated", 487))
 
+    def hold(self, on: bool = True) -> None:
+        """Ask the other side to be silent, or to speak again: RFC 3264 §8.4.
+
+        `is_held` of the other side tells when that has been understood.
+        """
+        if self.is_up:
+            self._audio.direction = "sendonly" if on else "sendrecv"
+            self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
+
     def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
         """Send one payload now; whoever calls this keeps the pace (see `AudioStream.send`).
 

@@ -84,7 +84,7 @@ def write_wav(path: Path, samples: "array[int]") -> None:
     if sys.byteorder == "big":
         little.byteswap()
     try:
-        with wave.open(str(path), "wb") as file:
+        with path.open("wb") as raw, wave.open(raw, "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(g711.CLOCK_RATE)

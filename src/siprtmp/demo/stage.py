@@ -111,9 +111,7 @@ class Stage:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop them in reverse order; a second Ctrl-C does not get in between."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        """Stop them in reverse order."""
         for process in reversed(self._processes):
             process.stop()
         self._selector.close()

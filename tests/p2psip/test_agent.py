@@ -1,0 +1,271 @@
+"""Agents on loopback: two phones call each other, and one talks to a registrar that refuses."""
+
+import socket
+
+import gevent
+import pytest
+
+from p2psip.agent import Agent
+from p2psip.errors import LocalError, RemoteError
+
+FRAMES = [bytes([number]) * 160 for number in range(10)]
+
+
+def wait_for(condition):
+    """Let other greenlets run until it is so."""
+    with gevent.Timeout(5):
+        while not condition():
+            gevent.sleep(0.005)
+
+
+@pytest.fixture
+def make():
+    """Agents that are closed at the end."""
+    agents = []
+
+    def run(user, **options):
+        agents.append(Agent(user=user, **options))
+        return agents[-1]
+
+    yield run
+    for agent in agents:
+        agent.close(timeout=0.5)
+
+
+@pytest.fixture
+def alice(make):
+    return make("alice", display="Alice")
+
+
+@pytest.fixture
+def bob(make):
+    return make("bob")
+
+
+def uri(agent):
+    host, port = agent.address
+    return f"sip:{agent.user}@{host}:{port}"
+
+
+def answering(agent, heard=None):
+    """Have an agent answer its calls; the list they will be in."""
+    calls = []
+
+    def on_call(call):
+        if heard is not None:
+            call.on_audio = lambda payload, timestamp: heard.append((payload, timestamp))
+        call.answer(timeout=5)
+        calls.append(call)
+
+    agent.on_call = on_call
+    return calls
+
+
+def talk(sender, frames=FRAMES):
+    for frame in frames:
+        assert sender.send_audio(frame)
+        gevent.sleep(0.002)
+
+
+def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
+    at_bob, at_alice, rang = [], [], []
+    taken = answering(bob, at_bob)
+    call = alice.call(
+        uri(bob),
+        timeout=5,
+        on_audio=lambda payload, timestamp: at_alice.append((payload, timestamp)),
+        on_ringing=lambda status, reason: rang.append(status),
+    )
+    wait_for(lambda: taken)
+    assert rang == [180]
+    assert call.is_up and taken[0].is_up and call.id == taken[0].id
+    assert (call.direction, taken[0].direction) == ("out", "in")
+    assert taken[0].remote.display == "Alice"
+    assert call.codec.name == taken[0].codec.name == "PCMU"
+    talk(call)
+    talk(taken[0])
+    wait_for(lambda: len(at_bob) == len(at_alice) == len(FRAMES))
+    for heard in (at_bob, at_alice):
+        assert [payload for payload, _ in heard] == FRAMES
+        first = heard[0][1]
+        assert [(at - first) % 2**32 for _, at in heard] == [160 * n for n in range(len(FRAMES))]
+    call.hangup()
+    call.hangup()  # changes nothing
+    assert taken[0].wait_ended(5)
+    assert (call.reason, taken[0].reason) == ("hung up", "BYE")
+    assert not call.send_audio(FRAMES[0])
+    assert call.statistics.packets_sent == taken[0].statistics.packets_received == len(FRAMES)
+    assert taken[0].statistics.lost == 0
+    assert alice.calls == bob.calls == []
+
+
+def test_the_callee_may_hang_up_too(alice, bob):
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    assert not call.wait_ended(0.01)
+    taken[0].hangup()
+    assert call.wait_ended(5) and call.reason == "BYE"
+
+
+def test_a_refusal_is_an_error_with_its_status(alice, bob):
+    bob.on_call = lambda call: call.reject(603, "Decline")
+    with pytest.raises(RemoteError, match="Decline") as refused:
+        alice.call(uri(bob), timeout=5)
+    assert refused.value.status == 603
+
+
+def test_who_has_no_on_call_is_unavailable(alice, bob):
+    with pytest.raises(RemoteError) as refused:
+        alice.call(uri(bob), timeout=5)
+    assert refused.value.status == 480
+
+
+def test_a_handler_that_fails_refuses_the_call(alice, bob):
+    def on_call(call):
+        raise ZeroDivisionError
+
+    bob.on_call = on_call
+    with pytest.raises(RemoteError) as refused:
+        alice.call(uri(bob), timeout=5)
+    assert refused.value.status == 603
+
+
+def test_nobody_of_that_name(alice, bob):
+    """Covers RFC 3261 §8.2.2.1."""
+    with pytest.raises(RemoteError) as refused:
+        alice.call(uri(bob).replace("bob", "carol"), timeout=5)
+    assert refused.value.status == 404
+
+
+def test_no_codec_in_common_is_488_and_nobody_is_told(alice, make):
+    """Covers RFC 3261 §13.3.1.3."""
+    told = []
+    carol = make("carol", codecs=("speex/16000",))
+    carol.on_call = told.append
+    with pytest.raises(RemoteError) as refused:
+        alice.call(uri(carol), timeout=5)
+    assert refused.value.status == 488
+    assert told == [] == carol.calls
+
+
+def test_giving_up_cancels(alice, bob):
+    """Covers RFC 3261 §9.1."""
+    ringing = []
+    bob.on_call = ringing.append
+    with pytest.raises(TimeoutError):
+        alice.call(uri(bob), timeout=0.2)
+    wait_for(lambda: ringing and ringing[0].is_over)
+    assert ringing[0].reason == "CANCEL"
+    with pytest.raises(RemoteError) as gone:
+        ringing[0].answer()
+    assert gone.value.status == 487
+    assert alice.calls == bob.calls == []
+
+
+def test_what_a_caller_must_not_do(alice, bob):
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    for wrong in (call.answer, call.reject, taken[0].answer):
+        with pytest.raises(LocalError):
+            wrong()
+    taken[0].reject()  # too late: nothing happens
+    assert call.is_up and taken[0].is_up
+
+
+@pytest.mark.parametrize(
+    "target", ["", "tel:+15551234", "sips:bob@example.com", "<sip:bob@x", "a b"]
+)
+def test_what_cannot_be_called(alice, target):
+    with pytest.raises(LocalError):
+        alice.call(target, timeout=1)
+    assert alice.calls == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"listen": ("0.0.0.0", 0)},
+        {"codecs": ("speex/fast",)},
+        {"codecs": ("",)},
+        {"domain": "b@d"},
+        {"domain": "bad domain"},
+    ],
+)
+def test_what_cannot_be_an_agent(options):
+    with pytest.raises(LocalError):
+        Agent(**options)
+
+
+def test_a_bare_name_is_one_of_our_domain(make, bob):
+    host, port = bob.address
+    taken = answering(bob)
+    carol = make("carol", domain=f"{host}:{port}")
+    carol.call("bob", timeout=5)
+    wait_for(lambda: taken)
+    assert str(taken[0].remote.uri) == f"sip:carol@{host}:{port}"
+
+
+def test_speex_is_sent_by_explicit_timestamps(make):
+    alice, bob = (make(user, codecs=("speex/16000",)) for user in ("alice", "bob"))
+    heard = []
+    answering(bob, heard)
+    call = alice.call(uri(bob), timeout=5)
+    for at in (0, 320, 1600):
+        call.send_audio(b"frame", at)
+    call.send_audio(b"next")
+    wait_for(lambda: len(heard) == 4)
+    first = heard[0][1]
+    assert [(at - first) % 2**32 for _, at in heard] == [0, 320, 1600, 1920]
+
+
+def test_options_tell_what_a_phone_can_do(alice, bob):
+    """Covers RFC 3261 §11.2."""
+    response = alice.options(uri(bob), timeout=5)
+    assert response.status == 200
+    assert "INVITE" in response.headers.get("Allow")
+    with pytest.raises(RemoteError) as refused:
+        alice.options(uri(bob).replace("bob", "carol"), timeout=5)
+    assert refused.value.status == 404
+
+
+def test_who_is_no_registrar_refuses_to_register(make, bob):
+    """Covers RFC 3261 §8.2.1."""
+    host, port = bob.address
+    bobs = make("bob", domain=f"{host}:{port}")
+    with pytest.raises(RemoteError) as refused:
+        bobs.register(timeout=5)
+    assert refused.value.status == 405
+    assert not bobs.registered
+    assert bobs.unregister()  # there is nothing to take back
+
+
+def test_a_registrar_that_is_silent(make):
+    with PlainSocket() as silent, pytest.raises(TimeoutError):
+        make("bob", domain=silent.domain).register(timeout=0.1)
+
+
+def test_hold_and_resume_by_the_other_side(alice, bob):
+    """Covers RFC 3264 §8.4."""
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    for hold in (True, False):
+        taken[0].hold(hold)
+        wait_for(lambda hold=hold: call.is_held is hold)
+        assert call.send_audio(FRAMES[0]) is not hold
+    assert call.is_up and taken[0].is_up
+
+
+class PlainSocket:
+    """A UDP port where nobody answers."""
+
+    def __enter__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.domain = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        return self
+
+    def __exit__(self, *error):
+        self.socket.close()

@@ -1,0 +1,118 @@
+"""`python -m p2psip` as its users run it: processes on loopback, judged by exit code and output."""
+
+import math
+import signal
+import subprocess
+import sys
+from array import array
+
+import pytest
+
+from p2psip.net.sound import read_wav, write_wav
+
+SECOND = array("h", (int(9000 * math.sin(n * 0.35)) for n in range(8000)))
+FEW = SECOND[:2400]
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "p2psip", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*arguments):
+    """Exit code, standard output, standard error."""
+    process = start(*arguments)
+    out, err = process.communicate(timeout=20)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def listener():
+    """`listener(*options)`: a process that answers calls, and its URI."""
+    processes = []
+
+    def run(*options):
+        process = start("listen", *options)
+        processes.append(process)
+        word, _, uri = process.stdout.readline().strip().rpartition(" ")
+        assert word == "listening at"
+        return process, uri
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_a_call_that_plays_and_records(listener, tmp_path):
+    write_wav(tmp_path / "play.wav", FEW)
+    phone, uri = listener("--calls", 1, "--record", tmp_path / "heard.wav")
+    code, out, err = run("call", uri, "--play", tmp_path / "play.wav")
+    assert (code, err) == (0, "")
+    assert "180 Ringing" in out and "hung up" in out and "lost 0" in out
+    out, err = phone.communicate(timeout=10)
+    assert (phone.returncode, err) == (0, "")
+    assert "call from sip:anonymous@127.0.0.1" in out
+    heard = read_wav(tmp_path / "heard.wav")
+    assert len(heard) == len(FEW)
+    assert max(abs(a - b) for a, b in zip(heard, FEW, strict=True)) < 300
+
+
+def test_options(listener):
+    _, uri = listener()
+    code, out, _ = run("options", uri)
+    assert code == 0
+    assert out.startswith("200 OK\n") and "\nAllow: INVITE" in out
+
+
+def test_an_interrupted_listener_hangs_up_and_keeps_what_it_heard(listener, tmp_path):
+    phone, uri = listener("--record", tmp_path / "heard.wav")
+    call = start("call", uri)
+    while not call.stdout.readline().startswith("talking"):
+        pass
+    phone.send_signal(signal.SIGINT)
+    assert "over after" in phone.communicate(timeout=10)[0]
+    assert phone.returncode == 0
+    assert "BYE" in call.communicate(timeout=10)[0]
+    assert call.returncode == 0
+    read_wav(tmp_path / "heard.wav")
+
+
+def test_refusal_and_silence_are_exit_code_1(listener):
+    _, uri = listener()
+    code, _, err = run("call", uri.replace("anonymous", "nobody"))
+    assert (code, err) == (1, "p2psip: 404 Not Found\n")
+    code, _, err = run("register", "bob@" + uri.partition("@")[2])
+    assert (code, err) == (1, "p2psip: 405 Method Not Allowed\n")
+    code, _, err = run("options", "sip:127.0.0.1:9", "--timeout", "0.2")
+    assert (code, err) == (1, "p2psip: 127.0.0.1 does not answer within 0.2 s\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["call"],
+        ["call", "tel:+15551234"],
+        ["call", "bob@127.0.0.1", "--play", "/absent.wav"],
+        ["call", "bob@127.0.0.1", "--listen", "127.0.0.1"],
+        ["listen", "--listen", "0.0.0.0:0"],
+        ["listen", "--codec", "MP3"],
+    ],
+)
+def test_what_is_asked_for_wrongly_is_exit_code_2(arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(("p2psip: ", "usage: ")) and "Traceback" not in err
+
+
+def test_help():
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in ("register", "call", "listen", "options"):
+        assert command in out
