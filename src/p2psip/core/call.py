@@ -6,6 +6,7 @@ How a call begins is told by `uac` and `uas`; what both do within the dialog is 
 re-INVITE in either direction, and what else a peer may ask.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ class Timer(StrEnum):
     PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 
-class Call:
+class Call(ABC):
     """One call of one user (§13).
 
     `invite` is the INVITE that began it; `remote` the other side; `local_sdp` and `remote_sdp`
@@ -288,7 +289,7 @@ class Call:
         """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4)."""
         if self.state is CallState.ENDING:
             self._hang_up(now)
-        elif self.state in (CallState.UP, CallState.ANSWERED):
+        else:
             self.lost("no ACK", now)
 
     # Inside: new offers
@@ -359,9 +360,9 @@ class Call:
 
     # Inside: time
 
+    @abstractmethod
     def _on_timer(self, timer: Timer, now: float) -> None:
         """Own design: which timers there are depends on how the call began."""
-        raise NotImplementedError
 
     def _set_state(self, state: CallState) -> None:
         self.state = state

@@ -245,8 +245,6 @@ class Clients:
 
     def _pass_up(self, attempt: _Attempt, response: Response, now: float) -> None:
         handle = attempt.handle
-        if handle._attempt is not attempt or (handle.done and response.status >= 300):
-            return  # a server that was given up for another one
         if response.status < 200 and handle.cancelled and not handle.done:
             self._send_cancel(attempt, now)
         if response.status == 503 and not handle.cancelled and self._try_next(handle, now):
@@ -260,7 +258,7 @@ class Clients:
         """Try the next server after this one failed (RFC 3263 §4.3), or tell the user."""
         handle = attempt.handle
         if handle.done or handle._attempt is not attempt:
-            return
+            return  # it was the ACK of a refusal that got lost
         if handle.cancelled or not self._try_next(handle, now):
             self._fail(handle, status, now)
 

@@ -44,7 +44,7 @@ class Exchange:
         self.request: Request
         self._stack, self._user, self._next_cseq = stack, user, next_cseq
         self._keyring = keyring
-        self._handle: ClientHandle | None = None
+        self._handle: ClientHandle
         self._cancelled = False
         self._answered: set[tuple[str, str]] = set()
         self._rounds = 0
@@ -59,13 +59,10 @@ class Exchange:
     def cancel(self, now: float) -> None:
         """Give up an INVITE (§9.1); its final answer still comes."""
         self._cancelled = True
-        if self._handle is not None:
-            self._handle.cancel(now)
+        self._handle.cancel(now)
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
-        if handle is not self._handle:
-            return  # a challenged request's own late news
         if response.status in (401, 407) and self._try_again(response, now):
             return
         self.done = self.done or response.status >= 200
@@ -73,10 +70,8 @@ class Exchange:
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Take the end without an answer as the answer that it stands for (§8.1.3.1)."""
-        if handle is self._handle:
-            self.done = True
-            response = response_to(self.request, status, REASONS[status])
-            self._user.on_response(self, response, now)
+        self.done = True
+        self._user.on_response(self, response_to(self.request, status, REASONS[status]), now)
 
     def _try_again(self, response: Response, now: float) -> bool:
         """Send the request again with credentials; False when that would not help (§22.2)."""

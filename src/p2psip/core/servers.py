@@ -175,9 +175,7 @@ class Servers:
 
     def _settle(self, handle: ServerHandle, now: float) -> None:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""
-        machine = self._machines.get(handle)
-        if machine is None:
-            return  # a user that was called meanwhile has ended it
+        machine = self._machines[handle]
         if machine.finished:
             self._table.remove(handle)
             del self._machines[handle]

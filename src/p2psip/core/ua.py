@@ -113,8 +113,6 @@ class UserAgent:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
             raise
         self._calls[call] = None
-        if call.dialog is not None:
-            self.remember(call, call.dialog)
         self._ringing[_origin(request)] = call
         call.start(now)
         return call

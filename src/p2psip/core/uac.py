@@ -139,9 +139,8 @@ class OutgoingCall(Call):
     def _on_failure(self, response: Response, now: float) -> None:
         """Take the refusal, which ends all early dialogs (§13.2.2.3, §12.3)."""
         before = self.state
-        if before in (CallState.CALLING, CallState.ENDING) and self._bye is None:
-            self._drop_dialogs(None)
-            self._set_state(CallState.ENDED)
+        self._drop_dialogs(None)
+        self._set_state(CallState.ENDED)
         if before is CallState.CALLING:
             self.owner.on_rejected(self, response.status, response.reason, now)
 

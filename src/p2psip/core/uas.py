@@ -45,6 +45,7 @@ class IncomingCall(Call):
         self.remote_sdp = offer_of(server.request)
         self._server = server
         self.dialog = Dialog.of_server(server.request, server.to_tag)
+        agent.remember(self, self.dialog)
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
 

@@ -155,7 +155,7 @@ class InviteServer(Machine[State, Event, Do]):
     def _again(self, timer: Event) -> float | None:
         """Wind up timer G again; one 100 is enough."""
         if timer is Event.SILENCE:
-            return None
+            return super()._again(timer)
         self._gap = min(2 * self._gap, T2)  # §17.2.1 [timer-g-doubles-to-t2]
         return self._gap
 

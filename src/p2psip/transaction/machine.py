@@ -5,6 +5,7 @@ drawing as a table and says which timers start on entering a box; nothing here s
 because a timer dies when the machine reaches a box that has no arrow for it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -14,7 +15,7 @@ E = TypeVar("E", bound=StrEnum)  # what stands above the line beside an arrow
 D = TypeVar("D", bound=StrEnum)  # what stands below it: orders to the caller
 
 
-class Machine(Generic[S, E, D]):
+class Machine(ABC, Generic[S, E, D]):
     """One transaction; `state` is its current box.  Times are in seconds.
 
     Own design: a sans-I/O machine that never sees a message, a socket or a clock.
@@ -63,9 +64,9 @@ class Machine(Generic[S, E, D]):
         self._timers = {timer: at for timer, at in self._timers.items() if timer in arrows}
         self._timers |= {timer: now + delay for timer, delay in self._delays().items()}
 
+    @abstractmethod
     def _delays(self) -> Mapping[E, float]:
         """Which timers start on entering the present box, and how long they run."""
-        raise NotImplementedError
 
     def _again(self, timer: E) -> float | None:
         """How long `timer` runs after firing in place; None when once is enough."""

@@ -165,6 +165,16 @@ def test_the_strongest_algorithm_is_taken():
     assert told.algorithm == "SHA-256"
 
 
+def test_a_nonce_that_does_not_change_is_counted_on():
+    class Stubborn(Guard):
+        def challenge(self, realm, stale):
+            self.nonces.setdefault("n", 0)
+            return [("WWW-Authenticate", Challenge.digest(realm, nonce="n"))]
+
+    guard = Stubborn(uses=2)
+    assert ask(guard, keyring(), times=3) == [200, 200, 401] and len(guard.requests) == 5
+
+
 def test_a_challenge_that_nobody_can_read_is_passed_on():
     guard = Guard(algorithms=("ROT-13",))
     assert ask(guard, keyring()) == [401] and len(guard.requests) == 1

@@ -338,6 +338,21 @@ def test_names_are_looked_up_and_servers_tried_in_order():
     assert asker.heard == [200] and handle.done
 
 
+def test_a_lost_acknowledgement_is_no_news():
+    """RFC 3261 §17.1.4: the ACK of a refusal could not be sent; the user has its answer."""
+    stack, asker = lone_stack(), Asker()
+    others = [UDP, Flow("UDP", ("10.0.0.3", PORT))]
+    stack.request(request("INVITE"), asker, 0.0, flows=others)
+    waiting = [message for message, _ in sent(stack)]
+    for flow, status in zip(others, (503, 486), strict=True):
+        invite = waiting.pop()
+        stack.receive(bytes(response_to(invite, status, to_tag="t")), flow, 0.1)
+        ack, *waiting = [message for message, _ in sent(stack)]
+        assert ack.method == "ACK"
+        stack.flow_failed(flow, 0.2)
+    assert asker.heard == [486] and stack.take_orders() == [] and stack.transactions == 0
+
+
 def test_no_server_is_a_503_and_so_is_no_transport():
     stack, asker = lone_stack(), Asker()
     stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
