@@ -15,7 +15,6 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.message import Message, MessageType
 
-
 # Own design: reading AMF takes a second for every few megabytes, and nobody else is served
 # meanwhile; the longest commands in use are some kilobytes.
 MAX_COMMAND: Final = 65536
