@@ -60,7 +60,7 @@ def serve(arguments: Sequence[str]) -> int:
     done = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, done.set)
-    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.event("status", **gateway.status()))
+    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     listening = " ".join(
         f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()

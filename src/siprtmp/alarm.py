@@ -5,32 +5,22 @@ deadline comes nearer than it is set for; when it fires too early, it is simply 
 """
 
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gevent import get_hub
 
 from p2psip.net.clock import monotonic
+from siprtmp.facilities import Timed
 
 log: Final = logging.getLogger(__name__)
 
 
-class Machine(Protocol):
-    """Anything with a deadline.  Own design: the house's machines all are."""
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`, in `monotonic` seconds; None for never."""
-
-    def tick(self, now: float) -> None:
-        """Do what is due."""
-
-
 class Alarm:
-    """Wakes one machine.  Own design: see the module."""
+    """Wakes one machine, by the clock `monotonic`.  Own design: see the module."""
 
     __slots__ = ("_at", "_cancelled", "_machine", "_timer")
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Timed) -> None:
         self._machine = machine
         self._at: float | None = None
         self._cancelled = False
@@ -42,15 +32,17 @@ class Alarm:
         if due is None or self._cancelled or (self._at is not None and self._at <= due):
             return
         self._timer.stop()
+        self._timer.close()
         self._at = due
         self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
         self._timer.start(self._fire)
 
     def cancel(self) -> None:
         """The machine is gone.  Own design."""
-        self._cancelled = True
-        self._timer.stop()
-        self._timer.close()
+        if not self._cancelled:
+            self._cancelled = True
+            self._timer.stop()
+            self._timer.close()
 
     def _fire(self) -> None:
         self._at = None

@@ -8,80 +8,22 @@ is what they tell their user; what a call needs is the same, and is here: an off
 media leg, an end that forgets everything, one log line each for start, answer and end.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
 from p2psip.core.call import Call
 from p2psip.core.keyring import Login
 from p2psip.core.owner import CallOwner
 from p2psip.core.stack import ServerHandle
-from p2psip.core.ua import UserAgent
 from p2psip.core.uas import IncomingCall
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import Session
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp import sdp_map
+from siprtmp.facilities import CallFacilities, CallUser, Reserved
 from siprtmp.leg import Leg
-from siprtmp.logs import Log
 from siprtmp.sdp_map import AudioPlan, Endpoint
-
-
-class MediaEdge(Protocol):
-    """Where legs get their ports and their wake-ups.  Own design: the gateway is the real one."""
-
-    media_host: str
-
-    def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
-        """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
-
-    def close_leg(self, leg: Leg) -> None:
-        """Stop waking a leg that is closed.  Own design."""
-
-
-class CallUser(Protocol):
-    """Who makes or takes the call: a client's line, or a stock tool's stream.  Own design."""
-
-    log_id: str
-
-    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """A provisional response other than 100: RFC 3261 §13.2.2.1."""
-
-    def on_call_up(self, plan: AudioPlan, now: float) -> None:
-        """The 200 was received, or sent and acknowledged: RFC 3261 §13.2.2.4, §13.3.1.4."""
-
-    def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """It never came up: RFC 3261 §13.2.2.3."""
-
-    def on_call_cancelled(self, now: float) -> None:
-        """The caller gave up before an answer: RFC 3261 §9.2."""
-
-    def on_call_over(self, reason: str, now: float) -> None:
-        """It was up, and is over: RFC 3261 §15."""
-
-    def on_call_held(self, held: bool, now: float) -> None:
-        """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
-
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Sound from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
-
-    def on_hold_back(self, hold: bool) -> None:
-        """The publisher is too far ahead, or no longer.  Own design."""
-
-    def on_drained(self, now: float) -> None:
-        """All that was published has been sent.  Own design."""
-
-
-@dataclass(slots=True)
-class CallFacilities:
-    """What every call of the gateway shares.  Own design."""
-
-    agent: UserAgent
-    media: MediaEdge
-    random: Callable[[int], bytes]
-    log: Log
-    calls: "set[AudioCall]" = field(default_factory=set)
 
 
 class AudioCall(CallOwner):
@@ -97,6 +39,7 @@ class AudioCall(CallOwner):
         self._ringing: IncomingCall | None = None
         self.names: Sequence[str] = ()
         self._leg: Leg | None = None
+        self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
         self._offer: Session | None = None
         self._local: Session | None = None
@@ -124,20 +67,20 @@ class AudioCall(CallOwner):
         self.names = names
         endpoint = self._open(now)
         try:
-            self._offer = self._local = sdp_map.offer(names, endpoint, unnamed=unnamed)
+            self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
+            self.call = self._facilities.agent.invite(
+                to,
+                from_,
+                contact,
+                bytes(self._offer),
+                self,
+                now,
+                credentials=credentials,
+            )
         except RemoteError:
             self._close(now)
             raise
         self._facilities.calls.add(self)
-        self.call = self._facilities.agent.invite(
-            to,
-            from_,
-            contact,
-            bytes(self._offer),
-            self,
-            now,
-            credentials=credentials,
-        )
         self._log("call-start", direction="out", caller=str(from_.uri), callee=str(to.uri))
 
     # -- in -----------------------------------------------------------------------------
@@ -148,14 +91,15 @@ class AudioCall(CallOwner):
         RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
         """
         request = server.request
-        self.call = self._ringing = self._facilities.agent.incoming(server, contact, self, now)
+        call = self._facilities.agent.incoming(server, contact, self, now)
+        self.call = self._ringing = call
         self._facilities.calls.add(self)
         self._log(
             "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
         )
         try:
-            if request.body and not sdp_map.is_acceptable(
-                Session.parse(request.body), host=self._facilities.media.media_host
+            if call.remote_sdp and not sdp_map.is_acceptable(
+                Session.parse(call.remote_sdp), host=self._facilities.media.media_host
             ):
                 raise RemoteError("Not Acceptable Here", 488)
             self._open(now)
@@ -184,13 +128,14 @@ class AudioCall(CallOwner):
             self._local, plan = sdp_map.answer(theirs, names, endpoint)
             self._start(plan, now)
         else:
-            self._local = self._offer = sdp_map.offer(names, endpoint)
+            self._local = self._offer = self._make_offer(endpoint)
         call.accept(bytes(self._local), now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user is not told: it knows."""
         if self._ringing is not None and not self._over:
             self._ringing.reject(status, reason, now)
+            self._ringing.bye(now)  # where the 200 is out already, and else nothing
             self._end(now, f"{status} {reason}")
 
     # -- either way ---------------------------------------------------------------------
@@ -227,34 +172,40 @@ class AudioCall(CallOwner):
         self, call: Call, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
         """Early media is heard when there is any: RFC 3960 §3."""
-        if sdp and self._offer is not None:
+        if sdp and self._offer is not None and self._leg is not None:
             try:
-                self._start(sdp_map.conclude(self._offer, Session.parse(sdp)), now)
+                plan = sdp_map.conclude(self._offer, Session.parse(sdp))
+                self._leg.start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
         self.user.on_call_ringing(status, reason, now)
 
     def on_accepted(self, call: Call, sdp: bytes | None, now: float) -> None:
         """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
-        leg = self._leg
-        if leg is None:
+        plan = self.plan
+        try:
+            if self._offer is not None and (sdp or plan is None):
+                plan = sdp_map.conclude(self._offer, Session.parse(sdp or b""))
+            if plan is None:
+                raise RemoteError("Not Acceptable Here", 488)
+        except RemoteError as error:
+            self._unusable(error, now)
             return
-        if self._offer is not None:
-            try:
-                self._start(sdp_map.conclude(self._offer, Session.parse(sdp or b"")), now)
-            except RemoteError as error:
-                call.bye(now)
-                self._fail(error.status, error.reason, now)
-                return
-        plan = leg.plan
-        if plan is not None:
-            self._up_at = now
-            self._log("call-answer", codec=plan.codec.name)
-            self.user.on_call_up(plan, now)
+        self._start(plan, now)  # anew even if nothing changed: from here on silence counts
+        self._up_at = now
+        self._log("call-answer", codec=plan.codec.name)
+        self.user.on_call_up(plan, now)
 
     def on_rejected(self, call: Call, status: int, reason: str, now: float) -> None:
-        """Nobody there, or nobody willing: RFC 3261 §13.2.2.3."""
-        self._fail(status, reason, now)
+        """Nobody there, or nobody willing: RFC 3261 §13.2.2.3.
+
+        A call for us that nobody answered (§13.3.1) ends for the user as if its caller had.
+        """
+        if self._ringing is None:
+            self._fail(status, reason, now)
+        elif not self._over:
+            self._end(now, f"{status} {reason}")
+            self.user.on_call_cancelled(now)
 
     def on_cancelled(self, call: Call, now: float) -> None:
         """The caller hung up first: RFC 3261 §9.2."""
@@ -291,9 +242,8 @@ class AudioCall(CallOwner):
         if sdp and self._local is not None:
             try:
                 self._start(sdp_map.conclude(self._local, Session.parse(sdp)), now)
-            except RemoteError:
-                self.hang_up(now, "unusable answer")
-                self.user.on_call_over("unusable answer", now)
+            except RemoteError as error:
+                self._unusable(error, now)
 
     def on_reoffer_failed(self, call: Call, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""
@@ -333,9 +283,34 @@ class AudioCall(CallOwner):
         self._endpoint = Endpoint(media.media_host, port, session_id)
         return self._endpoint
 
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> Session:
+        """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
+
+        Own design: an x-flv line that the other side takes up is not served yet, so what comes
+        there is dropped.
+        """
+        if "flv" in self.names:
+            try:
+                self._reserved = self._facilities.media.reserve()
+            except LocalError as error:
+                raise RemoteError("Service Unavailable", 503) from error
+            endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
+        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
+
     def _start(self, plan: AudioPlan, now: float) -> None:
         if self._leg is not None:
             self._leg.start(plan, now)
+
+    def _unusable(self, error: RemoteError, now: float) -> None:
+        """End a call whose answer leaves nothing to hear, and tell the user: RFC 3264 §7."""
+        if self.call is None or self._over:
+            return
+        self.call.bye(now)
+        if self._ringing is None and self._up_at is None:
+            self._fail(error.status, error.reason, now)
+        else:
+            self._end(now, f"{error.status} {error.reason}")
+            self.user.on_call_over(error.reason, now)
 
     def _fail(self, status: int, reason: str, now: float) -> None:
         if not self._over:
@@ -361,6 +336,9 @@ class AudioCall(CallOwner):
             self._leg.close(now)
             self._facilities.media.close_leg(self._leg)
             self._leg = None
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
 
     def _log(self, what: str, **values: object) -> None:
         call_id = self.call.id if self.call else "-"

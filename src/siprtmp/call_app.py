@@ -21,14 +21,17 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
 from siprtmp import sdp_map
-from siprtmp.call import AudioCall, CallFacilities
+from siprtmp.call import AudioCall
+from siprtmp.facilities import CallFacilities, Waker
 from siprtmp.metadata import announce
+from siprtmp.pacing import Void
 from siprtmp.sdp_map import AudioPlan
 
 APP: Final = "call"
 FAILED: Final = "NetStream.Publish.Rejected"
 BAD_NAME: Final = "NetStream.Publish.BadName"
 OVER: Final = "NetStream.Unpublish.Success"
+DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
 class CallHome(Protocol):
@@ -106,7 +109,7 @@ class CallApplication:
         if not self.home.is_local_domain(request.uri):
             return None
         named = self._names.get(request.uri.user or "")
-        return named.incoming if named is not None else None
+        return named.incoming if named is not None and not named.dials else None
 
     def forget(self, named: "NamedCall") -> None:
         """A name nobody uses is free.  Own design."""
@@ -133,6 +136,9 @@ class NamedCall:
         self._publisher: ServerStream | None = None
         self._call: AudioCall | None = None
         self._is_up = False
+        self._hears: AudioCall | None = None  # the call, as soon as it takes sound
+        self._void = Void(self.on_hold_back, self._wake)
+        self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
     @property
@@ -164,12 +170,18 @@ class NamedCall:
             self.on_call_failed(error.status, error.reason, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """What is published goes to the phone, or nowhere while there is none."""
-        if self._call is not None:
-            self._call.publish(type_id, timestamp, payload, now)
+        """What is published goes to the phone; while there is none it passes unheard.
+
+        RTMP 1.0 §7.1.4.  Own design: at the pace of a call all the same, see `Void`.
+        """
+        if self._hears is not None:
+            self._hears.publish(type_id, timestamp, payload, now)
+        elif type_id != DATA:
+            self._void.put(timestamp / 1000, now)
 
     def end(self, now: float) -> None:
         """Unpublishing hangs up, when what was sent has been heard.  RTMP 1.0 §7.2.2.3."""
+        self._void.stop()
         self._publisher = None
         if self._call is None:
             self._forget_if_idle(now)
@@ -212,6 +224,8 @@ class NamedCall:
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self._finished(now)
+        else:
+            self._hear_if_possible()
 
     # -- CallUser -----------------------------------------------------------------------
 
@@ -221,6 +235,7 @@ class NamedCall:
     def on_call_up(self, plan: AudioPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
         self._is_up = True
+        self._hear_if_possible()
         if self._publisher is not None and self.dials:
             self._publisher.connection.held_on(now)
             self._publisher.accept_publish(self, now)
@@ -262,7 +277,7 @@ class NamedCall:
             self._hang_up(now)
 
     def _finished(self, now: float, code: str = OVER, description: str = "") -> None:
-        self._call, self._is_up = None, False
+        self._call, self._hears, self._is_up = None, None, False
         self.remote.end(now)
         publisher = self._publisher
         if publisher is not None and self.dials:
@@ -271,9 +286,23 @@ class NamedCall:
             publisher.end_publish(code, description, now)
         self._forget_if_idle(now)
 
+    def _hear_if_possible(self) -> None:
+        """From now on the phone hears the publisher, unless its answer is still to come."""
+        if self._call is not None and self._call.plan is not None:
+            self._hears = self._call
+            self._void.stop()
+
+    def _wake(self) -> None:
+        if self._waker is None:
+            self._waker = self._application.facilities.media.waker(self._void)
+        self._waker.set()
+
     def _players_changed(self, remote: LiveStream, now: float) -> None:
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:
         if self._publisher is None and self._call is None and not self.remote.players:
             self._application.forget(self)
+            if self._waker is not None:
+                self._waker.cancel()
+                self._waker = None

@@ -11,8 +11,12 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
+from p2psip.core.users import UserStore
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.address import Address as SipAddress
+from p2psip.sip.uri import Uri
 from siprtmp.numbers import parse_host_port, parse_port_range
 
 Address = tuple[str, int]
@@ -86,15 +90,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, instead of a page of usage and then the line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The options of `python -m siprtmp serve`.
 
     Own design: no option has a default here, so that "not given" can be told from a value
-    and the configuration file stands between the two.
+    and the configuration file stands between the two; and none may be shortened, so that a
+    later version can have a new one.  A bad option raises ConfigError.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m siprtmp serve",
         argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
         description="Join RTMP streams and SIP calls.",
     )
     add = parser.add_argument
@@ -129,8 +142,8 @@ def build_parser() -> argparse.ArgumentParser:
 def load(arguments: Sequence[str]) -> Settings:
     """Settings from the command line over the file it names over the defaults.
 
-    Own design.  Raises ConfigError for a bad file or a combination that can't be served;
-    argparse itself exits with 2 on a bad option.
+    Own design.  Raises ConfigError for a bad option or file, or a combination that can't be
+    served.
     """
     given = vars(build_parser().parse_args(arguments))
     for unavailable in ("rtmps", "rtmfp", "sips"):
@@ -145,13 +158,17 @@ def load(arguments: Sequence[str]) -> Settings:
 def load_file(path: Path) -> Settings:
     """Settings from a TOML file; unknown names and wrong types are errors.
 
-    Own design.  Raises ConfigError naming the file and the key.
+    Own design.  A file it names is looked for beside it, wherever the gateway is started.
+    Raises ConfigError naming the file and the key.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    return replace(Settings(source=path), **_from_document(document, path))
+    settings = replace(Settings(source=path), **_from_document(document, path))
+    if settings.users is not None:
+        settings = replace(settings, users=path.parent / settings.users)
+    return settings
 
 
 def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -177,7 +194,7 @@ def _convert(name: str, value: Any) -> Any:
     if name == "rtp_ports":
         return _port_range(_text(value))
     if name == "domain":
-        return tuple(_text(item) for item in ([value] if isinstance(value, str) else value))
+        return tuple(map(_text, value if isinstance(value, list) else [value]))
     if name == "users":
         return Path(_text(value))
     if isinstance(default, bool):
@@ -202,13 +219,8 @@ def check(settings: Settings) -> Settings:
     """
     if settings.rtmp is None and settings.sip is None:
         raise ConfigError("nothing to serve: both --rtmp and --sip are off")
-    if settings.external_ip is not None:
-        try:
-            ipaddress.ip_address(settings.external_ip)
-        except ValueError:
-            raise ConfigError(f"--external-ip {settings.external_ip}: not an address") from None
-    if settings.users is not None and not settings.users.is_file():
-        raise ConfigError(f"--users {settings.users}: no such file")
+    _check_texts(settings)
+    load_users(settings)
     if settings.users is None and not settings.allow_anonymous:
         for name in ("rtmp", "sip", "http"):
             address = getattr(settings, name)
@@ -220,6 +232,47 @@ def check(settings: Settings) -> Settings:
     if settings.sip and is_wildcard(settings.sip[0]) and settings.external_ip is None:
         raise ConfigError("--sip on every interface needs --external-ip, the address phones see")
     return settings
+
+
+def load_users(settings: Settings) -> UserStore | None:
+    """The users of the file named, or None without one.
+
+    Own design.  Raises ConfigError for a file that can't be read or holds anything else.
+    """
+    if settings.users is None:
+        return None
+    try:
+        return UserStore.parse(settings.users.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"--users {settings.users}: {error.strerror}") from None
+    except (UnicodeDecodeError, LocalError) as error:
+        raise ConfigError(f"--users {settings.users}: {error}") from None
+
+
+def _check_texts(settings: Settings) -> None:
+    """What argparse took as it stood, since a file may hold it too."""
+    if settings.external_ip is not None:
+        try:
+            ipaddress.ip_address(settings.external_ip)
+        except ValueError:
+            raise ConfigError(f"--external-ip {settings.external_ip}: not an address") from None
+    for name in settings.domain:
+        if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
+            raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for option, text in (
+        ("outbound-proxy", settings.outbound_proxy),
+        ("call-from", settings.call_from),
+    ):
+        if text is not None and not _is_sip(text):
+            raise ConfigError(f"--{option} {text}: not a SIP URI")
+
+
+def _is_sip(text: str) -> bool:
+    try:
+        uri = SipAddress.parse(text).uri if "<" in text else Uri.parse(text)
+    except RemoteError:
+        return False
+    return uri.scheme == "sip" and bool(uri.host)
 
 
 def _text(value: Any) -> str:

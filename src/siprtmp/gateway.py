@@ -23,7 +23,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
-from p2psip.net.media import MediaPort, PortPool
+from p2psip.net.media import MediaPort, PortPool, Receiver
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
@@ -35,12 +35,13 @@ from rtmplite.streams import Registry
 from siprtmp import __version__
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
-from siprtmp.call import AudioCall, CallFacilities
+from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
-from siprtmp.config import ConfigError, Settings
+from siprtmp.config import ConfigError, Settings, load_users
+from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
-from siprtmp.sip_app import LINE_PARAM, SipApplication
+from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.status import ProcessFigures, StatusServer
 
 USER_AGENT = f"siprtmp/{__version__}"
@@ -55,7 +56,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
         self.registry = Registry()
-        self.users = _load_users(settings)
+        self.users = load_users(settings)
         self.admission = Admission(settings, self.users)
         self._rtmp: RtmpServer | None = None
         self._http: StatusServer | None = None
@@ -134,7 +135,7 @@ class SipSide:
         self, settings: Settings, users: UserStore | None, admission: Admission, log: Log
     ) -> None:
         assert settings.sip is not None
-        self._settings, self._admission = settings, admission
+        self._settings, self._admission, self._log = settings, admission, log
         ports = SipPorts(*settings.sip)
         self.media_host = settings.external_ip or ports.address[0]
         self._bind_ip = ports.address[0]
@@ -185,7 +186,8 @@ class SipSide:
 
     def contact(self, user: str, line: str) -> Uri:
         """A Contact that leads back here, marked with whose it is: RFC 3261 §8.1.1.8."""
-        return self.stack.contact(user or None).with_params(**{LINE_PARAM: _token(line)})
+        contact, token = self.stack.contact(user or None), _token(line)
+        return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
         self, aor: Uri, contact: Uri, credentials: Login, owner: RegistrationOwner, now: float
@@ -212,23 +214,25 @@ class SipSide:
         """Whether a client may place calls.  Own design: see `admission`."""
         return self._admission.admits(connection.peer_address[0], connection.tc_url, query)
 
-    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+    def canonical(self, uri: Uri) -> Identity:
+        """User and domain, the port only where the domain is not ours: RFC 3261 §10.3."""
+        aor = self._domains.address_of_record(uri)
+        return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
+
+    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
         aor = self._domains.address_of_record(identity)
         if aor is not None and self._admission.has_user(*aor):
             return False
-        return self._admission.admits(connection.peer_address[0], connection.tc_url, "")
+        return self._admission.admits(connection.peer_address[0], connection.tc_url, query)
 
     # -- MediaEdge ----------------------------------------------------------------------
 
     def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        port = MediaPort(
-            self._bind_ip,
-            self._ports,
+        port = self._open_port(
             lambda data, source: leg.on_rtp(data, monotonic()),
             lambda data, source: leg.on_rtcp(data, monotonic()),
-            latch=self._settings.nat,
         )
         alarm: Alarm
         leg = Leg(
@@ -249,6 +253,22 @@ class SipSide:
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
+
+    def reserve(self) -> MediaPort:
+        """Ports whose traffic is dropped: RFC 3550 §11.  Raises LocalError without free ports."""
+        return self._open_port(lambda data, source: None, lambda data, source: None)
+
+    def waker(self, machine: Timed) -> Alarm:
+        """Something to wake a machine.  Own design."""
+        return Alarm(machine)
+
+    def _open_port(self, on_rtp: Receiver, on_rtcp: Receiver) -> MediaPort:
+        latch = self._settings.nat
+        try:
+            return MediaPort(self._bind_ip, self._ports, on_rtp, on_rtcp, latch=latch)
+        except OSError as error:  # no descriptor is left, or the address has gone
+            self._log.warning("no-media-port", reason=error.strerror)
+            raise LocalError("no media port") from error
 
     # -- the rest -----------------------------------------------------------------------
 
@@ -290,15 +310,6 @@ class SipSide:
         return self.lines.find(request) or self.names.find(request)
 
 
-def _load_users(settings: Settings) -> UserStore | None:
-    if settings.users is None:
-        return None
-    try:
-        return UserStore.parse(settings.users.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, LocalError) as error:
-        raise ConfigError(f"--users {settings.users}: {error}") from None
-
-
 def _locations(settings: Settings) -> Locations:
     try:
         return Locations(settings.outbound_proxy)
@@ -312,7 +323,7 @@ def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
     try:
         yield
     except (OSError, RemoteError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ConfigError(f"{option} {address[0]}:{address[1]}: {reason}") from None
 
 

@@ -92,10 +92,12 @@ class Leg:
 
     # -- set-up -------------------------------------------------------------------------
 
-    def start(self, plan: AudioPlan, now: float) -> None:
+    def start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
         """Send and receive as an answer settled; again after every later one.
 
         RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
+        `early` says that the call is not answered yet (RFC 3960 §3): silence is no reason to
+        end what only rings.
         """
         if self._closed:
             return
@@ -104,8 +106,8 @@ class Leg:
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
         if self._session is None or self._session.clock_rate != codec.clock_rate:
-            self._session = RtpSession(
-                self._session.ssrc if self._session else None,
+            self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+                None,
                 codec.clock_rate,
                 self._cname,
                 self._random,
@@ -115,11 +117,12 @@ class Leg:
             self._order = ReorderBuffer()
         if self._down is None:
             self._down = RtpToFlv(codec)
-        if self._plan is None or self._plan.sending != plan.sending:
+        before = self._plan
+        if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._up, self._up_format = None, -1
         self._plan = plan
         self._active = now
-        self._silence_at = None if media.held else now + self._timeout
+        self._silence_at = None if media.held or early else now + self._timeout
         self._wake()
 
     @property
@@ -169,7 +172,9 @@ class Leg:
 
         Own design: a file sent faster than time is still being heard.
         """
-        if self._up is not None and not self._closed:
+        if self._closed:
+            return
+        if self._up is not None:
             self._pace(self._up.flush(), now)
         self._up, self._up_format, self._draining = None, -1, True
         self._finish(now)
@@ -183,7 +188,8 @@ class Leg:
         self._draining = False
         if self._up is None or self._up.codec is not codec:
             self._up = FlvToRtp(codec, plan.media.ptime)
-            self._pacer = Pacer(plan.media.ptime / 2000)
+            self._pacer = Pacer(self._up.packet_seconds / 2)
+            self._hold_back(False)  # what held the publisher back went with the old pacer
             # a second publisher, or codec, goes on where the clock of the first would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._up_format = sound_format
@@ -229,6 +235,7 @@ class Leg:
         header = self._session.received_rtp(data, now)
         if header is None:
             return
+        self._active = now
         payload_type, _, sequence, timestamp, ssrc, start, end = header
         heard = (
             payload_type,
@@ -254,7 +261,6 @@ class Leg:
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or down is None:
             return  # telephone-events, comfort noise, or what was never agreed
-        self._active = now
         self.received += 1
         if codec is not down.codec:
             down.switch(codec)

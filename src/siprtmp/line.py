@@ -41,6 +41,7 @@ class State(StrEnum):
     IDLE = "idle"
     INVITING = "inviting"
     INVITED = "invited"
+    ANSWERED = "answered"  # by us; the caller's ACK is on its way
     UP = "up"
 
 
@@ -93,26 +94,38 @@ class Line:
 
     # -- registering --------------------------------------------------------------------
 
-    def connect(self, now: float) -> None:
-        """Register, or accept at once when there is no password.
+    def connect(self, now: float, query: str = "") -> None:
+        """Register, or be let in at once when there is no password.
 
-        RFC 3261 §10.2: nothing is answered before the registrar has.
+        RFC 3261 §10.2: nothing is answered before the registrar has.  `query` is what followed
+        a question mark in a stream's name.
         """
-        if not self.account.password:
-            if self._home.may_claim(self.connection, self.account.identity):
-                self.connection.accept(now)
-            else:
-                self.connection.reject("403 Forbidden: this identity needs a password", now)
-            return
-        self.registration = self._home.register(self, now)
+        if self.account.password:
+            self.registration = self._home.register(self, now)
+        elif self._home.may_claim(self.connection, self.account.identity, query):
+            self._enter(now)
+        else:
+            self._turn_away("403 Forbidden: this identity needs a password", now)
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
         """The registrar took us, for the first time or again: RFC 3261 §10.2.4."""
-        self.connection.accept(now)
+        self._enter(now)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
-        """The registrar refused: RFC 3261 §10.2.7.  After the first time the line stays."""
-        self.connection.reject(f"{status} {reason}", now)
+        """The registrar refused: RFC 3261 §10.2.7.  Once let in, the line stays."""
+        if not self._home.has(self):
+            self._turn_away(f"{status} {reason}", now)
+
+    def _enter(self, now: float) -> None:
+        if self._home.admit(self, now):
+            self.connection.accept(now)
+        else:
+            self._turn_away("Already logged in.", now)
+
+    def _turn_away(self, reason: str, now: float) -> None:
+        """Refuse to connect; or to stay, where the identity came with a stream's name."""
+        self.connection.reject(reason, now)
+        self.connection.close(now, reason, "NetConnection.Connect.Rejected")
 
     def close(self, now: float) -> None:
         """The connection is gone: hang up, and unregister (RFC 3261 §10.2.2)."""
@@ -174,6 +187,8 @@ class Line:
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self.on_call_over(error.reason, now)
+        else:
+            self.state = State.ANSWERED
 
     def _reject(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 3261 §13.3.1.3; what is no failure becomes 603."""
@@ -183,7 +198,7 @@ class Line:
         code, _, reason = said.strip().partition(" ")
         if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
             code, _, reason = DECLINE.partition(" ")
-        self._call.refuse(int(code), _printable(reason) or "Declined", now)
+        self._call.refuse(int(code), _printable(reason) or DECLINE.partition(" ")[2], now)
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:
@@ -282,7 +297,12 @@ class Line:
     # -- streams ------------------------------------------------------------------------
 
     def publish(self, stream: ServerStream, now: float) -> None:
-        """Any published stream is `local`.  Own design, as the original; RTMP 1.0 §7.2.2.6."""
+        """Any published stream is `local`, the last one if there are several.
+
+        Own design, as the original; RTMP 1.0 §7.2.2.6.
+        """
+        if self._publisher is not None:
+            self._publisher.unpublish(now)
         self._publisher = stream
         stream.accept_publish(self, now)
 
@@ -293,6 +313,7 @@ class Line:
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
+        self._publisher = None
         if self._call is not None:
             self._call.publish_ended(now)
 

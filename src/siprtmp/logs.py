@@ -26,6 +26,15 @@ class Log:
         if self._logger.isEnabledFor(logging.INFO):
             self._logger.info(what, extra={"values": values})
 
+    def report(self, what: str, **values: object) -> None:
+        """Write one INFO line whatever the level is: somebody asked.  Own design."""
+        place = ("(asked for)", 0, what, (), None)
+        self._logger.handle(
+            self._logger.makeRecord(
+                self._logger.name, logging.INFO, *place, extra={"values": values}
+            )
+        )
+
     def warning(self, what: str, **values: object) -> None:
         """Write one WARNING line.  Own design: as `event`."""
         self._logger.warning(what, extra={"values": values})

@@ -3,13 +3,15 @@
 Implements FLV 10.1 §E.5: without onMetaData, players wait for a picture that never comes.
 """
 
+from typing import Final
+
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.streams import LiveStream
 from siprtmp.call import AudioCall
 from siprtmp.translate.codecs import AudioCodec
 
-DATA: int = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
+DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
 def on_metadata(codec: AudioCodec) -> bytes:

@@ -16,7 +16,7 @@ def parse_host_port(text: str) -> tuple[str, int]:
         host = host[1:-1]
     elif ":" in host:
         raise ValueError(f"{text!r}: write an IPv6 address in brackets")
-    if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    if not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 65535:
         raise ValueError(f"{text!r}: the port must be 0 to 65535")
     return host, int(port)
 
@@ -32,7 +32,7 @@ def parse_port_range(text: str) -> tuple[int, int]:
     Raises ValueError with a message for the operator.
     """
     low_text, dash, high_text = text.partition("-")
-    if not (dash and low_text.isdigit() and high_text.isdigit()):
+    if not (dash and text.isascii() and low_text.isdigit() and high_text.isdigit()):
         raise ValueError(f"{text!r} is not LOW-HIGH")
     low, high = int(low_text), int(high_text)
     if not 1024 <= low < high <= 65535 or high < low + low % 2 + 1:

@@ -12,9 +12,13 @@ Three kinds of publisher are told apart by how far they run ahead of the clock:
   stay late for good;
 - those that send faster than time (a file): nothing of theirs is ever dropped, they are
   held back instead (`is_ahead`).
+
+The last two begin alike on a busy machine, where a file's first packet may come well before
+its second.  So a backlog is given time to grow into a lead, and meanwhile is not held back.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +27,11 @@ HOLD_SECONDS: Final = 0.5  # queued sound beyond which the publisher is not read
 RESUME_SECONDS: Final = 0.3
 LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is not live
 LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall
+LIVE_JUDGE: Final = 1.0  # how long a larger backlog may wait to prove that it is a file's
+LIVE_LIMIT: Final = 5.0  # and how large it may get before that is settled
+MAX_GAP: Final = (
+    10.0  # a step of media time, ahead of the clock, that is no silence but a new clock
+)
 
 
 class Pacer(Generic[T]):
@@ -38,7 +47,10 @@ class Pacer(Generic[T]):
         self._anchor: float | None = None  # when media time 0 is due
         self._first = 0.0  # when media time 0 would have come from a punctual publisher
         self._sent = 0.0  # when the last packet left
+        self._last = 0.0  # media time of the newest packet
+        self._cut = 0.0  # media time that steps of the publisher's clock have added
         self._is_live = True
+        self._late_since: float | None = None  # when the backlog became too large for a live one
 
     @property
     def deadline(self) -> float | None:
@@ -55,7 +67,7 @@ class Pacer(Generic[T]):
     @property
     def is_ahead(self) -> bool:
         """Whether the publisher must be held back.  Own design: more than HOLD_SECONDS."""
-        return self.backlog > HOLD_SECONDS
+        return self.backlog > (LIVE_LIMIT if self._is_live else HOLD_SECONDS)
 
     @property
     def has_room(self) -> bool:
@@ -67,20 +79,22 @@ class Pacer(Generic[T]):
 
         Own design.
         """
+        at -= self._cut
         if self._anchor is None:
             self._anchor = self._first = now - at
+        due = self._anchor + at
+        if due <= now + self.early and not self._queue:
+            if due < now:
+                self._anchor = now - at
+            self._sent, self._last = now, at
+            return [item]
+        if at - self._last > MAX_GAP and due - now > MAX_GAP:
+            step = at - self._last - 2 * self.early
+            at, self._cut = at - step, self._cut + step
+        self._last = at
         if at - (now - self._first) > LIVE_LEAD:
             self._is_live = False
-        if not self._queue:
-            due = self._anchor + at
-            if due <= now + self.early:
-                if due < now:
-                    self._anchor = now - at
-                self._sent = now
-                return [item]
         self._queue.append((at, item))
-        if self._is_live and self.backlog > LIVE_BACKLOG:
-            self._catch_up(now)
         return self.tick(now)
 
     def tick(self, now: float) -> list[T]:
@@ -90,6 +104,8 @@ class Pacer(Generic[T]):
         """
         if not self._queue or self._anchor is None:
             return []
+        if self._is_live:
+            self._judge(now)
         at, item = self._queue[0]
         due = self._anchor + at
         if due > now + 1e-6:
@@ -104,6 +120,16 @@ class Pacer(Generic[T]):
         """Forget what waits, when the call it waited for is gone.  Own design."""
         self._queue.clear()
 
+    def _judge(self, now: float) -> None:
+        """Tell a live publisher's backlog from a file's, which grows into a lead."""
+        if self.backlog <= LIVE_BACKLOG:
+            self._late_since = None
+        elif self._late_since is None:
+            self._late_since = now
+        elif now - self._late_since > LIVE_JUDGE:
+            self._late_since = None
+            self._catch_up(now)
+
     def _catch_up(self, now: float) -> None:
         """Keep the newest packet of a backlog that is history; it leaves a packet time on."""
         newest, before = self._queue[-1], self._queue[-2]
@@ -111,3 +137,45 @@ class Pacer(Generic[T]):
         self._queue.clear()
         self._queue.append(newest)
         self._anchor = max(now, self._sent + newest[0] - before[0]) - newest[0]
+
+
+class Void:
+    """Plays what nobody hears, at its own pace, and keeps nothing of it.
+
+    Own design: a publisher that waits to be called must not be swallowed at full speed, or a
+    file would be over before the phone rings.  Live sources cost a subtraction a message.
+    `hold_back(True)` asks to read no more from the publisher, `wake` says that there is a
+    `deadline` now.
+    """
+
+    def __init__(self, hold_back: Callable[[bool], None], wake: Callable[[], None]) -> None:
+        self.deadline: float | None = None
+        self._hold_back, self._wake = hold_back, wake
+        self._start: float | None = None  # when media time 0 would have come
+
+    def put(self, at: float, now: float) -> None:
+        """Take note of a message of media time `at` (s).  Own design."""
+        if self._start is None:
+            self._start = now - at
+        ahead = self._start + at - now
+        if 0.0 <= ahead <= HOLD_SECONDS:
+            return
+        if ahead < 0.0 or ahead > MAX_GAP:  # late, or another clock
+            self._start = now - at
+        elif self.deadline is None:
+            self.deadline = now + ahead - RESUME_SECONDS
+            self._hold_back(True)
+            self._wake()
+
+    def tick(self, now: float) -> None:
+        """Let the publisher go on when its time has come.  Own design."""
+        if self.deadline is not None and self.deadline <= now:
+            self.deadline = None
+            self._hold_back(False)
+
+    def stop(self) -> None:
+        """Somebody hears from now on, or nobody publishes.  Own design."""
+        self._start = None
+        if self.deadline is not None:
+            self.deadline = None
+            self._hold_back(False)

@@ -74,12 +74,14 @@ class AudioPlan:
 class Endpoint:
     """Where our media is: the address for `c=` and `o=`, the RTP port, an SDP session id.
 
-    RFC 8866 §5.2 and §5.7.
+    RFC 8866 §5.2 and §5.7.  `flv_port` is for the x-flv line, which needs its own: two lines
+    of one port would be one stream (RFC 3264 §5.1).  0 when there is none.
     """
 
     host: str
     port: int
     session_id: int
+    flv_port: int = 0
 
     @property
     def origin(self) -> Origin:
@@ -115,7 +117,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", ours.port, tuple(codecs)))
     if "flv" in names:
-        lines.append(LocalMedia("video", ours.port, (X_FLV,)))
+        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)

@@ -13,16 +13,21 @@ from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
-from siprtmp.call import AudioCall, CallFacilities
+from siprtmp.call import AudioCall
+from siprtmp.facilities import CallFacilities
 from siprtmp.line import Account, Line
 from siprtmp.metadata import announce
 
 APP: Final = "sip"
 LINE_PARAM: Final = "line"  # tells lines of one user apart in the Contact we gave
+
+Identity = tuple[str, str, int | None]
+"""User, domain, and the port that belongs to a domain of somebody else's."""
 
 
 class SipHome(Protocol):
@@ -41,20 +46,28 @@ class SipHome(Protocol):
     def unregister(self, registration: Registration, now: float) -> None:
         """Take a registration back: RFC 3261 §10.2.2."""
 
-    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
+
+    def canonical(self, uri: Uri) -> Identity:
+        """The one form of an identity that all names of its domain share: RFC 3261 §10.3."""
 
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
 
 class SipApplication:
-    """All lines of all rich clients.  Own design: `replace` says which of two accounts stays."""
+    """All lines of all rich clients.
+
+    Own design: a line is here once it has proved who it is, and only then it takes the place
+    of an earlier one; `keep_first` has it turned away instead.
+    """
 
     def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
         self._home, self._keep_first = home, keep_first
         self.facilities = home.facilities
-        self._lines: dict[tuple[str, str, int | None], Line] = {}
+        self._lines: dict[Identity, Line] = {}
+        self._by_token: dict[str, Line] = {}  # the same, by what their Contacts carry
 
     def __len__(self) -> int:
         """How many lines there are."""
@@ -88,7 +101,7 @@ class SipApplication:
         if isinstance(line, Line):
             line.command(command, now)
         else:
-            connection.result(command.transaction_id)
+            connection.error(command.transaction_id, RtmpError("No identity in the URL"))
 
     def on_publish(
         self, connection: ServerConnection, stream: ServerStream, name: str, now: float
@@ -114,8 +127,10 @@ class SipApplication:
         """The line dies with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
-            if self._lines.get(_key(line.account.identity)) is line:
-                del self._lines[_key(line.account.identity)]
+            if self.has(line):
+                del self._lines[self._home.canonical(line.account.identity)]
+            if self._by_token.get(connection.id) is line:
+                del self._by_token[connection.id]
             line.close(now)
 
     # -- what lines ask -----------------------------------------------------------------
@@ -138,9 +153,9 @@ class SipApplication:
         """Take a line's registration back: RFC 3261 §10.2.2."""
         self._home.unregister(registration, now)
 
-    def may_claim(self, connection: ServerConnection, identity: Uri) -> bool:
+    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
-        return self._home.may_claim(connection, identity)
+        return self._home.may_claim(connection, identity, query)
 
     def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
         """Begin `remote` with its metadata: FLV 10.1 §E.5."""
@@ -151,42 +166,41 @@ class SipApplication:
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The line an INVITE is for, by our Contact, the Request-URI, or To: RFC 3261 §16.5.
 
-        Own design: To comes last, since a registrar elsewhere may have put a bare Contact
-        into the Request-URI.
+        Own design: To comes last, and only with a domain that is not ours: the registrar there
+        may have put a bare Contact into the Request-URI.
         """
-        token = request.uri.param(LINE_PARAM)
-        if token:
-            for line in self._lines.values():
-                if line.connection.id == token:
-                    return line.incoming
-        line_for = self._by_uri(request.uri) or self._by_uri(request.to.uri)
-        return line_for.incoming if line_for else None
-
-    def _by_uri(self, uri: Uri) -> Line | None:
-        exact = self._lines.get(_key(uri))
-        if exact is not None or not self._home.is_local_domain(uri):
-            return exact
-        for line in self._lines.values():  # another name of ours: localhost and 127.0.0.1
-            identity = line.account.identity
-            if identity.user == uri.user and self._home.is_local_domain(identity):
-                return line
-        return None
+        line = self._by_token.get(request.uri.param(LINE_PARAM) or "")
+        line = line or self._lines.get(self._home.canonical(request.uri))
+        if line is None and not self._home.is_local_domain(request.to.uri):
+            line = self._lines.get(self._home.canonical(request.to.uri))
+        return line.incoming if line is not None else None
 
     # -- inside -------------------------------------------------------------------------
 
-    def _log_in(self, connection: ServerConnection, account: Account, now: float) -> Line | None:
-        key = _key(account.identity)
+    def has(self, line: Line) -> bool:
+        """Whether the line has been let in, and nobody took its place.  Own design."""
+        return self._lines.get(self._home.canonical(line.account.identity)) is line
+
+    def admit(self, line: Line, now: float) -> bool:
+        """Let a line in that has proved who it is; False if another one was first.
+
+        Own design: `keep_first` decides which of the two stays.
+        """
+        key = self._home.canonical(line.account.identity)
         first = self._lines.get(key)
-        if first is not None and self._keep_first:
-            connection.reject("Already logged in.", now)
-            return None
+        if first is not None and first is not line and self._keep_first:
+            return False
+        self._lines[key] = self._by_token[line.connection.id] = line
+        if first is not None and first is not line:
+            first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
+        return True
+
+    def _log_in(
+        self, connection: ServerConnection, account: Account, now: float, query: str = ""
+    ) -> Line:
         remote = connection.registry.open(APP, connection.id)
         line = connection.data = Line(connection, account, self, remote)
-        self._lines[key] = line
-        if first is not None:
-            first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
-        if connection.instance:
-            line.connect(now)
+        line.connect(now, query)
         return line
 
     def _line_of(
@@ -200,7 +214,7 @@ class SipApplication:
             account = read_account(identity, connection.connect_args)
         except RemoteError:
             return None
-        return self._log_in(connection, account, now)
+        return self._log_in(connection, account, now, stream.query)
 
 
 def read_account(instance: str, args: tuple[Value, ...]) -> Account:
@@ -217,7 +231,3 @@ def read_account(instance: str, args: tuple[Value, ...]) -> Account:
     texts = [arg if isinstance(arg, str) else "" for arg in args[:4]] + [""] * 4
     auth_user, password, display, rate = texts[:4]
     return Account(uri, auth_user or uri.user, password, display, rate == "narrowband")
-
-
-def _key(uri: Uri) -> tuple[str, str, int | None]:
-    return uri.user or "", uri.host.lower(), uri.port

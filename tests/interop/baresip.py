@@ -13,6 +13,8 @@ MODULES_PATH = Path("/usr/lib/baresip/modules")
 MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile")
 APPLICATIONS = ("account", "contact", "menu", "ctrl_tcp")
 
+PHONE_PORTS = range(10_000, 20_000)  # below those that the kernel gives to others
+
 CONFIG = """\
 poll_method epoll
 sip_listen 127.0.0.1:{port}
@@ -24,7 +26,7 @@ audio_alert aubridge,alert
 ausrc_srate {rate}
 auplay_srate {rate}
 audio_buffer 20-160
-rtp_ports 10000-19999
+rtp_ports {low}-{high}
 rtcp_mux no
 jitter_buffer_delay 1-5
 rtp_stats yes
@@ -86,6 +88,8 @@ class Baresip(Process):
         text = CONFIG.format(
             port=self.port,
             control=self.control_port,
+            low=PHONE_PORTS[0],
+            high=PHONE_PORTS[-1],
             folder=self.folder,
             rate=rate,
             modules_path=MODULES_PATH,

@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siprtmp.pacing import Pacer
+from siprtmp.pacing import MAX_GAP, Pacer, Void
 
 PTIME = 0.02
 
@@ -56,17 +57,98 @@ def test_packets_leave_in_order_and_never_two_at_once(gaps, file_like):
     assert all(b - a >= PTIME - pacer.early - 1e-6 for (a, _), (b, _) in pairwise(sent))
 
 
-def test_a_live_publisher_is_not_late_for_good_after_a_stall():
-    """Own design: a backlog of a stalled live source is history."""
+def play(pacer, arrivals):
+    """Everything sent, as (time, item), when item i of media time i * PTIME comes at its time."""
+    sent, now = [], 0.0
+    for i, at in enumerate(arrivals):
+        sent += drain(pacer, at, now)
+        now = at
+        sent += [(now, item) for item in pacer.put(i * PTIME, i, now)]
+    return sent
+
+
+@pytest.mark.parametrize("stall", [0.3, 1.0, 3.0])
+def test_a_live_publisher_is_not_late_for_good_after_a_stall(stall):
+    """Own design: a backlog of a stalled live source is history, a second later at the latest."""
+    pacer, missed = Pacer(), round(stall / PTIME)
+    arrivals = [i * PTIME for i in range(100)]
+    arrivals += [(100 + missed) * PTIME] * missed
+    arrivals += [i * PTIME for i in range(100 + missed, 250 + missed)]
+    sent = play(pacer, arrivals)
+    assert pacer.dropped > 0 and pacer.backlog <= 0.25
+    late = [at - item * PTIME for at, item in sent]
+    assert max(late[-50:]) <= 0.25 and not pacer.is_ahead
+    assert [item for _, item in sent] == sorted(item for _, item in sent)
+
+
+@pytest.mark.parametrize("stall", [0.1, 0.5, 2.0, 4.0])
+@pytest.mark.parametrize("first", [1, 3])
+def test_nothing_is_lost_of_a_file_whose_beginning_came_early(first, stall):
+    """RFC 3551 §4.2: on a busy machine a file's second packet may come long after its first."""
+    pacer, count = Pacer(), 500
+    arrivals = [0.0] * first + [stall + 0.001 * i for i in range(count - first)]
+    sent = play(pacer, arrivals)
+    sent += drain(pacer, 60.0, arrivals[-1])
+    assert [item for _, item in sent] == list(range(count)) and not pacer.dropped
+    assert all(b - a >= PTIME - pacer.early - 1e-6 for (a, _), (b, _) in pairwise(sent))
+
+
+def test_a_clock_that_leaps_is_not_waited_for():
+    """Own design: RTMP 1.0 §5.3.1.3 lets a publisher say any time, even next month."""
+    pacer, leap = Pacer(), 2_000_000.0
+    assert [pacer.put(i * PTIME, i, i * PTIME) for i in range(3)] == [[0], [1], [2]]
+    sent = [(3 * PTIME, item) for item in pacer.put(leap, 3, 3 * PTIME)]
+    sent += drain(pacer, 1.0, 3 * PTIME)
+    assert [item for _, item in sent] == [3] and sent[0][0] <= 4 * PTIME
+    assert pacer.put(leap + PTIME, 4, 4 * PTIME) + pacer.tick(5 * PTIME) == [4]
+
+
+def test_a_real_silence_is_waited_for():
+    """RFC 3551 §4.1: media time goes on while nothing is said."""
     pacer = Pacer()
-    for i in range(100):
-        assert pacer.put(i * PTIME, i, i * PTIME) == [i]
-    sent = []
-    for i in range(100, 250):  # three seconds arrive together, three seconds late
-        sent += pacer.put(i * PTIME, i, 250 * PTIME)
-    assert pacer.dropped > 100 and pacer.backlog <= 0.25
-    for i in range(250, 300):
-        now = i * PTIME
-        sent += [item for _, item in drain(pacer, now, now)]
-        sent += pacer.put(i * PTIME, i, now)
-    assert sent[-1] >= 285
+    assert pacer.put(0.0, "before", 0.0) == ["before"]
+    assert pacer.put(60.0, "after", 60.0) == ["after"]  # nobody's clock leapt
+    assert pacer.put(65.0, "a file's", 60.0) == [] and pacer.deadline == pytest.approx(65.0)
+
+
+class Held:
+    """A publisher that can be told to wait, and the void it plays into."""
+
+    def __init__(self):
+        self.waits, self.woken = False, 0
+        self.void = Void(self.hold, self.wake)
+
+    def hold(self, waits):
+        assert waits != self.waits
+        self.waits = waits
+
+    def wake(self):
+        self.woken += 1
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 0.2), st.integers(0, (1 << 32) - 1)), max_size=60))
+def test_the_void_never_holds_anybody_for_long(messages):
+    """Own design: whatever times a publisher says, it is read again within MAX_GAP."""
+    held, now = Held(), 0.0
+    for gap, at in messages:
+        now += gap
+        held.void.tick(now)
+        if not held.waits:
+            held.void.put(at / 1000, now)
+        assert held.waits == (held.void.deadline is not None)
+        assert held.void.deadline is None or held.void.deadline <= now + MAX_GAP
+    held.void.stop()
+    assert not held.waits and held.void.deadline is None
+
+
+def test_a_file_takes_its_time_in_the_void_and_a_live_source_no_timer():
+    """Own design: ten seconds of a file last about ten, ten seconds live are never held."""
+    file, live, now = Held(), Held(), 0.0
+    for i in range(500):
+        while file.waits:
+            now = file.void.deadline
+            file.void.tick(now)
+        file.void.put(i * PTIME, now)
+        live.void.put(i * PTIME, i * PTIME + (i % 7) * 0.005)
+    assert 9.0 < now < 10.0 and file.woken < 60
+    assert not live.woken

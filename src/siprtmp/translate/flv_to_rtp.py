@@ -54,6 +54,11 @@ class FlvToRtp:
         self._wideband = codec.clock_rate > 8000
         self._rest = b""  # G.711 short of a packet
 
+    @property
+    def packet_seconds(self) -> float:
+        """How much sound a packet holds: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
+        return self._size / self.codec.clock_rate if self.codec.is_g711 else speex.FRAME_SECONDS
+
     def suits(self, sound_format: int) -> bool:
         """Whether tags of this SoundFormat can be sent in this codec: FLV 10.1 §E.4.2.1."""
         return sound_format == self.codec.sound_format or (
@@ -83,7 +88,8 @@ class FlvToRtp:
         """
         if not self._rest:
             return []
-        return [self._packet(self._rest.ljust(self._size, bytes([self._silence])), self._size)]
+        rest, self._rest = self._rest, b""
+        return [self._packet(rest.ljust(self._size, bytes([self._silence])), self._size)]
 
     def _speex(self, sound: bytes, timestamp: int) -> list[Packet]:
         if len(sound) >= 8 and speex.is_metadata(sound):
@@ -108,8 +114,10 @@ class FlvToRtp:
         missing = self._clock.gap(timestamp, pending)
         if not missing:
             return []
+        if pending and pending + missing <= self._size:  # it ends in the packet it began in
+            self._rest += bytes([self._silence]) * missing
+            return []
         out = self.flush()
-        self._rest = b""
         self._clock.position += missing - (len(out) and self._size - pending)
         self._marker = True
         return out
