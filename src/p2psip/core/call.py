@@ -228,6 +228,7 @@ class Call(ABC):
         self._set_state(CallState.ENDING)
         if self._bye is not None:
             return
+        self._reoffer.abandon(now)
         request = self.new_request("BYE")
         if self._bye_reason:
             request = request.replace(headers=request.headers.append("Reason", self._bye_reason))
@@ -241,6 +242,7 @@ class Call(ABC):
     def _on_bye(self, server: ServerHandle, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
         self._reply(server, 200, now)
+        self._reoffer.abandon(now)
         before = self.state
         self._set_state(CallState.ENDED)
         if before in (CallState.UP, CallState.ANSWERED):

@@ -80,6 +80,12 @@ class Reoffer:
             return True
         return False
 
+    def abandon(self, now: float) -> None:
+        """Take that the call ends: an open re-INVITE would otherwise wait for ever (§9.1)."""
+        self._wanted = None
+        if self._exchange is not None:
+            self._exchange.cancel(now)
+
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take the peer's word on our offer (§14.1)."""
         if exchange is not self._exchange or response.status < 200:

@@ -334,6 +334,24 @@ def test_a_new_offer_left_undecided_is_withdrawn():
     settle(link, alice)
 
 
+def test_a_call_that_ends_withdraws_its_open_offer():
+    for ended_by_peer in (True, False):
+        link, alice, script, call, invite = calling()
+        script.say(accept(invite), A)
+        call.reinvite(b"well?", link.now)
+        link.run(until=link.now + 0.3)
+        again = script.heard[-1]
+        script.say(response_to(again, 100), A)
+        if ended_by_peer:
+            script.say(back(invite, accept(invite), "BYE", 1), A)
+        else:
+            call.bye(link.now)
+            link.run(until=link.now + 0.1)
+        last = [message.method for message in script.heard if isinstance(message, Request)][3:]
+        assert last == (["CANCEL"] if ended_by_peer else ["CANCEL", "BYE"])
+        settle(link, alice)
+
+
 def test_info_arrives_and_its_refusal_says_why():
     link, alice, bob, call, other = established()
     other.info("application/dtmf-relay", b"Signal=5", link.now)

@@ -66,7 +66,7 @@ def test_the_cookie_lets_branch_sent_by_and_method_decide(branch, other, host, m
 
 
 def test_an_ack_and_a_cancel_find_their_invite():
-    """Covers RFC 3261 §17.2.3 [match-method], §17.1.1.3 [ack-via]."""
+    """Covers RFC 3261 §17.2.3 [match-method]."""
     invite = request()
     refusal = response_to(invite, 486, to_tag="x")
     assert server_key(ack_for(invite, refusal)) == server_key(invite)
