@@ -20,7 +20,7 @@ or a lagging player needs no bytes of its own.  Only whole messages are ever lef
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from rtmplite.rtmp.application import Sink
 from rtmplite.rtmp.chunk import encode_absolute
@@ -31,6 +31,9 @@ from rtmplite.tracks import Tracks, Weight
 AUDIO: Final = MessageType.AUDIO
 VIDEO: Final = MessageType.VIDEO
 DATA: Final = MessageType.DATA
+
+# How to write a message for those who do not speak RTMP, from type, timestamp in ms and payload.
+Framing: TypeAlias = Callable[[int, int, bytes], bytes]
 
 
 class Outlet(Protocol):
@@ -83,7 +86,7 @@ class Player:
                  "viewer", "waiting")  # fmt: skip
 
     def __init__(
-        self, live: "LiveStream", outlet: Outlet, stream_id: int, viewer: Viewer | None
+        self, live: "LiveStream", outlet: Outlet, stream_id: int | Framing, viewer: Viewer | None
     ) -> None:
         self._live, self.outlet, self.stream_id, self.viewer = live, outlet, stream_id, viewer
         self.audio = self.video = True
@@ -127,7 +130,7 @@ class Player:
         return self.behind_since is None
 
 
-_Audience = list[tuple[int, list[Player]]]  # message stream id, and who uses that one
+_Audience = list[tuple[int | Framing, list[Player]]]  # message stream id, and who uses that one
 
 
 class LiveStream:
@@ -140,11 +143,12 @@ class LiveStream:
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
         self.app, self.name = app, name
-        self.publishing = False
+        self.publishing, self.kind = False, "live"
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._patience = registry, registry.patience
         self._tracks = Tracks()
         self._players: list[Player] = []
+        self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
         self._waiting: list[Player] = []
 
@@ -158,20 +162,39 @@ class LiveStream:
         """Own design: whether who joins now has missed something."""
         return self._tracks.begun
 
-    def begin(self, now: float) -> None:
+    @property
+    def kinds(self) -> frozenset[int]:
+        """Own design: the message types that this publication has had so far."""
+        return frozenset(self._tracks.kinds)
+
+    def opening(self) -> list[tuple[int, bytes]]:
+        """Type and payload of metadata and codec headers.  Own design: as `join` sends them."""
+        return self._tracks.opening()
+
+    def tap(self, sink: Sink) -> None:
+        """Let `sink` have every message of this publication, and its end.
+
+        Own design: for who must miss nothing and is no player: a recorder, a relay.
+        """
+        self._taps.append(sink)
+
+    def begin(self, now: float, kind: str = "live") -> None:
         """Open it for writing: what a former publisher left behind is forgotten.
 
         Who is here already gets everything from the first message on.  Own design: the first
         `write` does this too.  See `publishing` before calling it for a second publisher; nobody
-        would know who of the two sent what.
+        would know who of the two sent what.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
         """
-        self.publishing, self._tracks = True, Tracks()
+        self._end_taps(now)
+        self.publishing, self.kind, self._tracks = True, kind, Tracks()
         for player in self._players:
             player.waiting = player.behind_since is not None
             if player.viewer is not None:
                 player.viewer.published(now)
         self.rearrange()
         self._registry.keep(self)
+        for on_begin in self._registry.on_begin:
+            on_begin(self, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
@@ -181,18 +204,18 @@ class LiveStream:
         if not self.publishing:
             self.begin(now)
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
+        if self._taps and weight is not Weight.NOTHING:
+            for tap in self._taps:
+                tap.write(type_id, timestamp, payload, now)
         if not self._players or weight is Weight.NOTHING:
             return
         if self._flowing is None:
             self._arrange()
         if self._waiting and weight is not Weight.ESSENTIAL:
             self._release(weight, now)
-        chunk_stream_id = CHUNK_STREAMS[type_id]
         skippable = weight is not Weight.ESSENTIAL
         for stream_id, players in self._audience(type_id, weight):
-            data = encode_absolute(
-                type_id, timestamp, stream_id, payload, chunk_stream_id, CHUNK_SIZE
-            )
+            data = _encode(stream_id, type_id, timestamp, payload)
             for player in players:
                 outlet = player.outlet
                 if outlet.output_size and not player.keeps_up(self._patience, now) and skippable:
@@ -207,26 +230,21 @@ class LiveStream:
         for player in list(self._players):
             if player.viewer is not None:
                 player.viewer.unpublished(now)
+        self._end_taps(now)
         self._registry.keep(self)
 
-    def join(self, outlet: Outlet, stream_id: int, viewer: Viewer | None, now: float) -> Player:
+    def join(
+        self, outlet: Outlet, stream_id: int | Framing, viewer: Viewer | None, now: float
+    ) -> Player:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         Own design; FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
-        `stream_id` is the message stream which the player will find it on.
+        `stream_id` is the message stream which the player will find it on; for a player who does
+        not speak RTMP it is a `Framing`, the same for all of its kind.
         """
         player = Player(self, outlet, stream_id, viewer)
         for type_id, payload in self._tracks.opening():
-            outlet.put(
-                encode_absolute(
-                    type_id,
-                    self._tracks.timestamp,
-                    stream_id,
-                    payload,
-                    CHUNK_STREAMS[type_id],
-                    CHUNK_SIZE,
-                )
-            )
+            outlet.put(_encode(stream_id, type_id, self._tracks.timestamp, payload))
         self._players.append(player)
         self._changed(now)
         return player
@@ -240,6 +258,11 @@ class LiveStream:
     def rearrange(self) -> None:
         """Sort the audience anew before the next message.  Own design: once, however many ask."""
         self._flowing = None
+
+    def _end_taps(self, now: float) -> None:
+        taps, self._taps = self._taps, []
+        for tap in taps:
+            tap.end(now)
 
     def _changed(self, now: float) -> None:
         self.rearrange()
@@ -272,8 +295,15 @@ class LiveStream:
                 self.rearrange()
 
 
+def _encode(stream_id: int | Framing, type_id: int, timestamp: int, payload: bytes) -> bytes:
+    if not isinstance(stream_id, int):
+        return stream_id(type_id, timestamp, payload)
+    chunks = CHUNK_STREAMS[type_id]
+    return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
+
+
 def _by_stream(players: list[Player], type_id: int) -> _Audience:
-    groups: dict[int, list[Player]] = {}
+    groups: dict[int | Framing, list[Player]] = {}
     for player in players:
         if player.wants(type_id):
             groups.setdefault(player.stream_id, []).append(player)
@@ -284,11 +314,12 @@ class Registry:
     """All live streams of a server, by application and name.
 
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
-    open it again rather than keep it.
+    open it again rather than keep it.  Everyone in `on_begin` is told when one starts.
     """
 
     def __init__(self, patience: Patience = Patience()) -> None:
         self.patience = patience
+        self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self._streams: dict[tuple[str, str], LiveStream] = {}
 
     @property

@@ -36,11 +36,13 @@ class Weight(Enum):
 class Tracks:
     """The media of one publication.  Own design: kept apart from who watches.
 
-    `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has.
+    `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
+    `kinds` are the message types seen.
     """
 
     def __init__(self) -> None:
         self.timestamp, self.begun = 0, False
+        self.kinds: set[int] = set()
         self._newest: dict[int, bytes] = {}  # of what is essential, by type
         self._video_at: float | None = None
 
@@ -52,6 +54,7 @@ class Tracks:
         `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
         """
         self.timestamp = timestamp
+        self.kinds.add(type_id)
         if type_id == MessageType.AUDIO:
             weight = Weight.ESSENTIAL if is_audio_header(payload) else Weight.PLAIN
         elif type_id == MessageType.VIDEO:

@@ -39,7 +39,7 @@ class LiveApplication:
             description = f"{name} is already published." if name else "A stream needs a name."
             stream.reject_publish("NetStream.Publish.BadName", description, now)
             return
-        live.begin(now)
+        live.begin(now, stream.kind)
         stream.accept_publish(live, now)
 
     def on_play(
