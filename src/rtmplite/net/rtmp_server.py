@@ -23,7 +23,8 @@ from rtmplite.rtmp.server import ServerConnection
 
 log = logging.getLogger(__name__)
 
-READ_SIZE: Final = 65536  # bytes per wake-up
+READ_SIZE: Final = 65536  # bytes per wake-up ...
+SMALL_READ: Final = 4096  # ... of those who send little: room for more takes longer than a call
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 BACKLOG: Final = 1024
 ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
@@ -31,6 +32,8 @@ LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is
 FAREWELL: Final = 0.5  # s, the same for all of them when the server stops
 TICK: Final = 1.0  # s, how coarse time-outs are
 CLOSED: Final = "NetConnection.Connect.Closed"
+
+LAST: Final = -2  # a watcher's priority, the lowest there is: after gevent's own
 
 _WATCH_READ, _WATCH_WRITE = 1, 2
 _OUT_OF_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -64,6 +67,9 @@ class RtmpServer:
         self.dirty: list[_Peer] = []  # who has something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
         self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
+        # The last thing before the loop sleeps.  A callback of its own for every flush would make
+        # the loop poll once more each time, a good part of the work for a single call.
+        self._flusher = self._loop.prepare(ref=False, priority=LAST)
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
@@ -83,6 +89,8 @@ class RtmpServer:
         self._acceptor = self._loop.io(listener.fileno(), _WATCH_READ)
         self._acceptor.start(self._accept)
         self._ticker.start(self._tick)
+        if self._merger is None:
+            self._flusher.start(self._flush)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -114,14 +122,13 @@ class RtmpServer:
         end = now() + FAREWELL
         while self._peers and now() < end:
             gevent.sleep(FAREWELL / 50)
+        self._flusher.stop()
         for peer in list(self._peers):
             peer.shut()
 
     def schedule(self) -> None:
-        """Flush what is in `dirty` when this turn of the loop, or the merge window, ends."""
-        if self._merger is None:
-            self._loop.run_callback(self._flush)
-        else:
+        """Flush what is in `dirty` when the merge window ends; without one every turn does it."""
+        if self._merger is not None:
             self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
 
     def forget(self, peer: "_Peer") -> None:
@@ -133,6 +140,8 @@ class RtmpServer:
 
         That is nearly all a server with an audience does, so no call is spent there but `send`.
         """
+        if not self.dirty:
+            return
         if self._merger is not None:
             self._merger.stop()
         dirty = self.dirty.copy()
@@ -197,6 +206,7 @@ class _Peer:
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
         self._open = True
+        self._receive, self._room = connected.recv, SMALL_READ
         loop = gevent.get_hub().loop
         self._reader = loop.io(connected.fileno(), _WATCH_READ)
         self._writer = loop.io(connected.fileno(), _WATCH_WRITE)
@@ -264,11 +274,14 @@ class _Peer:
         try:
             call(*args)
         except Exception:
-            log.exception("connection %s fails", self.machine.id)
-            try:
-                self.machine.abort("internal error", now())
-            except Exception:
-                log.exception("connection %s fails to close", self.machine.id)
+            self._failed()
+
+    def _failed(self) -> None:
+        log.exception("connection %s fails", self.machine.id)
+        try:
+            self.machine.abort("internal error", now())
+        except Exception:
+            log.exception("connection %s fails to close", self.machine.id)
 
     def _on_output(self, machine: Connection) -> None:
         if not self._dirty:
@@ -286,19 +299,23 @@ class _Peer:
 
     def _on_readable(self) -> None:
         try:
-            data = self._socket.recv(READ_SIZE)
+            data = self._receive(self._room)
         except BlockingIOError:
             return
         except OSError as error:
             self._lost(error.strerror or "error")
             return
+        self._room = SMALL_READ if len(data) < SMALL_READ else READ_SIZE
         if not data:
             self._lost("closed by the peer")
         elif not self.machine.closed:  # else it has not read our last words yet
             self._feed(data)
 
     def _feed(self, data: bytes) -> None:
-        self.guard(self.machine.receive, data, now())
+        try:
+            self.machine.receive(data, now())
+        except Exception:
+            self._failed()
 
     def _lost(self, reason: str) -> None:
         self.guard(self.machine.connection_lost, now(), reason)
