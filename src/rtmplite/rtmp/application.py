@@ -5,8 +5,11 @@ between the part of it that knows the protocol and the part that decides.  Nothi
 an application that needs time answers later, by the same methods.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
+from rtmplite.amf.values import Value
 from rtmplite.rtmp.command import Command
 
 if TYPE_CHECKING:
@@ -22,6 +25,59 @@ class Sink(Protocol):
 
     def end(self, now: float) -> None:
         """Own design: no more will come, whether unpublished or cut off."""
+
+
+ANY: Final = -2.0  # what is live, else what is recorded: RTMP 1.0 §7.2.2.1
+LIVE_ONLY: Final = -1.0  # RTMP 1.0 §7.2.2.1
+TO_THE_END: Final = -1.0  # RTMP 1.0 §7.2.2.1
+
+
+@dataclass(frozen=True, slots=True)
+class PlayRequest:
+    """The further arguments of play: RTMP 1.0 §7.2.2.1.
+
+    `start` is in ms, or `ANY` or `LIVE_ONLY`; `duration` is in ms, or `TO_THE_END`.  Without
+    `reset` the stream is put at the end of what this client plays.
+    """
+
+    start: float = ANY
+    duration: float = TO_THE_END
+    reset: bool = True
+
+    @classmethod
+    def parse(cls, args: tuple[Value, ...]) -> "PlayRequest":
+        """Read what follows the name; anything odd reads as if it were absent: Field §"Play times".
+
+        RTMP 1.0 §7.2.2.1 gives seconds, which is what a script says; on the wire are ms, the two
+        special values with or without the factor.
+        """
+        start, duration, reset = [*args, None, None, None][:3]
+        begin, length = _number(start, ANY), _number(duration, TO_THE_END)
+        if begin < 0:
+            begin = LIVE_ONLY if begin in (LIVE_ONLY, 1000 * LIVE_ONLY) else ANY
+        return cls(begin, length if length >= 0 else TO_THE_END, reset is None or bool(reset))
+
+
+class Playback(Protocol):
+    """Own design: what plays a recorded stream to one client; a live one needs no such thing."""
+
+    def pause(self, paused: bool, at: float, now: float) -> None:
+        """Stop or go on; `at` is the client's time in ms: RTMP 1.0 §7.2.2.8."""
+
+    def seek(self, milliseconds: float, now: float) -> None:
+        """Go on from there: RTMP 1.0 §7.2.2.7."""
+
+    def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
+        """Switch a medium off or on: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
+
+    def play2(self, options: Mapping[str, Value], now: float) -> None:
+        """Go over to another stream, by NetStreamPlayOptions: RTMP 1.0 §7.2.2.2."""
+
+    def buffer(self, milliseconds: int, now: float) -> None:
+        """The client wants to have so much in hand: RTMP 1.0 §7.1.7."""
+
+    def stop(self, now: float) -> None:
+        """The client is gone, or plays something else.  Own design: say nothing more."""
 
 
 class Application(Protocol):
@@ -54,3 +110,8 @@ class Application(Protocol):
 
         Own design: it follows every `on_connect`, once.
         """
+
+
+def _number(value: Value, default: float) -> float:
+    """A time as a client sent it; NaN and what is beyond 32 bits are no times."""
+    return value if isinstance(value, float) and abs(value) < 1 << 32 else default

@@ -158,8 +158,8 @@ class ClientConnection(Connection):
     def _on_media(self, message: Message, now: float) -> None:
         self._events.append(message)
 
-    def _on_control(self, message: control.Control) -> None:
-        super()._on_control(message)
+    def _on_control(self, message: control.Control, now: float) -> None:
+        super()._on_control(message, now)
         if isinstance(message, control.StreamEof):
             self._events.append(Ended(message.stream_id))
 

@@ -257,9 +257,9 @@ class Connection:
             for part in aggregated(message):
                 self._on_message(part, now)
         elif parsed := control.parse_control(message):
-            self._on_control(parsed)
+            self._on_control(parsed, now)
 
-    def _on_control(self, message: control.Control) -> None:
+    def _on_control(self, message: control.Control, now: float) -> None:
         """Obey RTMP 1.0 §5.4.4, RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7.
 
         An Acknowledgement needs nothing: TCP's own window is what slows us down, as in every
@@ -272,12 +272,17 @@ class Connection:
                 self.send_window(size)  # RTMP 1.0 §5.4.5 [answer-with-window]
             case control.PingRequest(timestamp):
                 self.send_control(control.PingResponse(timestamp))
+            case control.SetBufferLength():
+                self._on_buffer_length(message, now)
 
     def _handshaken(self, now: float) -> None:
         """Hook: the handshake is over."""
 
     def _on_media(self, message: Message, now: float) -> None:
         """Hook: a message of type 8, 9, 15 or 18."""
+
+    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """Hook: a player says how much it wants in hand."""
 
     def _on_command(self, command: Command, stream_id: int, now: float) -> None:
         """Hook: a command."""

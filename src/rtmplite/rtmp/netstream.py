@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.rtmp import control
-from rtmplite.rtmp.application import Sink
+from rtmplite.rtmp.application import Playback, PlayRequest, Sink
 from rtmplite.rtmp.command import Command, on_status
 from rtmplite.rtmp.connection import text
 from rtmplite.rtmp.message import Message, MessageType
@@ -36,7 +36,8 @@ class ServerStream:
 
     `name` is what the client called it, `path` the same seen from the application's name on:
     both ways to split a URL give the same `path` (see `ServerConnection.instance`); `query` is
-    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  An application that
+    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  `request` is what
+    else the client said about playing, `buffer` how many ms it wants in hand.  An application that
     answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer.
     """
 
@@ -44,7 +45,8 @@ class ServerStream:
         self.connection, self.id = connection, stream_id
         self.state = State.IDLE
         self.name, self.path, self.query, self.kind = "", "", "", "live"
-        self._reset = True
+        self.request, self.buffer = PlayRequest(), 0
+        self.playback: Playback | None = None
         self._sink: Sink | None = None
         self._player: Player | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
@@ -76,13 +78,13 @@ class ServerStream:
             return
         self.state, self._sink = State.PUBLISHING, sink
         self.connection.send_control(control.StreamBegin(self.id))
-        self._status("NetStream.Publish.Start", f"{self.name} is now published.")
+        self.status("NetStream.Publish.Start", f"{self.name} is now published.")
 
     def reject_publish(self, code: str, description: str, now: float) -> None:
         """Refuse, with a code such as NetStream.Publish.BadName: §7.2.2."""
         if self.state is State.WANTS_TO_PUBLISH:
             self.state = State.IDLE
-            self._status(code, description, "error")
+            self.status(code, description, "error")
 
     def end_publish(self, code: str, description: str, now: float) -> None:
         """Take back an `accept_publish`, then close the connection: §7.2.2.
@@ -90,7 +92,7 @@ class ServerStream:
         Own design: ffmpeg and librtmp go on sending whatever they are told; a closed connection
         is what they understand.
         """
-        self._status(code, description, "error")
+        self.status(code, description, "error")
         self.connection.close(now, reason=description)
 
     def accept_play(self, live: LiveStream, now: float) -> None:
@@ -103,37 +105,44 @@ class ServerStream:
             return
         self.state = State.PLAYING
         self.connection.send_control(control.StreamBegin(self.id))
-        if self._reset:
-            self._status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
-        self._status("NetStream.Play.Start", f"Started playing {self.name}.")
-        self._data("|RtmpSampleAccess", True, True)
+        self._say_start()
         self._player = live.join(self.connection, self.id, self, now)
+
+    def accept_recorded(self, now: float) -> None:
+        """Start what `playback` plays: §7.2.2.1, in the order of its message flow."""
+        if self.state is State.WANTS_TO_PLAY:
+            self.state = State.PLAYING
+            self.connection.send_control(control.StreamIsRecorded(self.id))
+            self.connection.send_control(control.StreamBegin(self.id))
+            self._say_start()
 
     def reject_play(self, code: str, description: str, now: float) -> None:
         """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1."""
         if self.state is State.WANTS_TO_PLAY:
             self.state = State.IDLE
-            self._status(code, description, "error")
+            self.status(code, description, "error")
 
     def published(self, now: float) -> None:
         """Tell the player that somebody publishes.  Own design: as Flash Media Server does."""
         if self._player is not None:
             self.connection.send_control(control.StreamBegin(self.id))
-            self._status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
+            self.status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
 
     def unpublished(self, now: float) -> None:
         """Tell the player that nothing more will come: RTMP 1.0 §7.1.7.
 
         ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
         """
-        self._status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
+        self.status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
         self.connection.send_control(control.StreamEof(self.id))
 
     def stop(self, now: float) -> None:
         """Neither publish nor play any more; nothing is said: §7.2.2.3."""
-        sink, player = self._sink, self._player
+        sink, player, playback = self._sink, self._player, self.playback
         withdrawn = self.state is State.WANTS_TO_PUBLISH
-        self.state, self._sink, self._player = State.IDLE, None, None
+        self.state, self._sink, self._player, self.playback = State.IDLE, None, None, None
+        if playback is not None:
+            playback.stop(now)
         if player is not None:
             player.leave(now)
         if sink is not None:
@@ -146,7 +155,7 @@ class ServerStream:
         """Stop publishing and say so.  Own design: librtmp asks for it by FCUnpublish."""
         if self._sink is not None:
             self.stop(now)
-            self._status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")
+            self.status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")
 
     def _on_publish(self, command: Command, now: float) -> None:
         self.stop(now)
@@ -157,22 +166,51 @@ class ServerStream:
         connection = self.connection
         connection.application.on_publish(connection, self, self.name, now)
 
+    def on_buffer(self, milliseconds: int, now: float) -> None:
+        """Remember how much the client wants in hand: RTMP 1.0 §7.1.7."""
+        self.buffer = milliseconds
+        if self.playback is not None:
+            self.playback.buffer(milliseconds, now)
+
+    def status(self, code: str, description: str, level: str = "status") -> None:
+        """Send an onStatus for this stream: §7.2.2."""
+        status = on_status(level, code, description, details=self.name, clientid=self.connection.id)
+        self.connection.send_command(status, self.id)
+
+    def data(self, *values: Value) -> None:
+        """Send a data message of our own: RTMP 1.0 §7.1.2."""
+        self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
+
     def _on_play(self, command: Command, now: float) -> None:
-        """`start` and `duration` mean nothing to a live stream; `reset` is true by default."""
-        self.stop(now)
+        """Play at once, or, without `reset`, after what is recorded and plays already: §7.2.2.1.
+
+        `start` and `duration` mean nothing to a live stream.
+        """
+        self.request = PlayRequest.parse(command.args[1:])
+        if self.request.reset or self.playback is None:
+            self.stop(now)
+            self.state = State.WANTS_TO_PLAY
         self._take_name(command)
-        reset = command.args[3] if len(command.args) > 3 else True
-        self._reset = bool(reset)
-        self.state = State.WANTS_TO_PLAY
         connection = self.connection
         connection.application.on_play(connection, self, self.name, now)
+
+    def _on_play2(self, command: Command, now: float) -> None:
+        """§7.2.2.2; a live stream has one bit rate, so changing it is playing another."""
+        options = command.args[0] if command.args else None
+        if not isinstance(options, dict):
+            self.status("NetStream.Play.Failed", "play2 without options.", "error")
+        elif self.playback is not None:
+            self.playback.play2(options, now)
+        else:
+            name = options.get("streamName")
+            self._on_play(Command("play", args=(name, options.get("start"))), now)
 
     def _on_close(self, command: Command, now: float) -> None:
         if self.state is State.PUBLISHING:
             self.unpublish(now)
         elif self.state is State.PLAYING:
             self.stop(now)
-            self._status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
+            self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
         else:
             self.stop(now)
 
@@ -181,42 +219,54 @@ class ServerStream:
         paused = bool(command.args and command.args[0])
         if self._player is not None:
             self._player.select(paused=paused)
+        if self.playback is not None:
+            at = command.args[1] if len(command.args) > 1 else 0.0
+            self.playback.pause(paused, at if isinstance(at, float) else 0.0, now)
         word = "Pause" if paused else "Unpause"
-        self._status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
+        self.status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
 
     def _on_seek(self, command: Command, now: float) -> None:
-        """§7.2.2.7: what is live cannot be sought in."""
-        self._status("NetStream.Seek.Failed", f"{self.name} is live.", "error")
+        """§7.2.2.7: what is live cannot be sought in, and nothing by what is no time."""
+        at = command.args[0] if command.args else None
+        if self.playback is None:
+            self.status("NetStream.Seek.Failed", f"{self.name} is live.", "error")
+        elif not isinstance(at, float) or not 0 <= at < 1 << 32:
+            self.status("NetStream.Seek.InvalidTime", "This is no time.", "error")
+        else:
+            self.playback.seek(at, now)
 
     def _on_receive(self, command: Command, now: float) -> None:
         """§7.2.2.4 and §7.2.2.5."""
         wanted = bool(command.args and command.args[0])
-        if self._player is None:
-            return
-        if command.name == "receiveAudio":
-            self._player.select(audio=wanted)
+        of_audio = command.name == "receiveAudio"
+        audio, video = (wanted, None) if of_audio else (None, wanted)
+        if self._player is not None:
+            self._player.select(audio=audio, video=video)
+        elif self.playback is not None:
+            self.playback.select(now, audio=audio, video=video)
         else:
-            self._player.select(video=wanted)
+            return
         if wanted:
-            self._status("NetStream.Seek.Notify", f"{command.name} {self.name}.")
-            self._status("NetStream.Play.Start", f"Started playing {self.name}.")
+            self.status("NetStream.Seek.Notify", f"{command.name} {self.name}.")
+            self.status("NetStream.Play.Start", f"Started playing {self.name}.")
 
     def _take_name(self, command: Command) -> None:
         given = text(command.args[0]) if command.args else ""
         self.name, _, self.query = given.partition("?")
         self.path = "/".join(part for part in (self.connection.instance, self.name) if part)
 
-    def _status(self, code: str, description: str, level: str = "status") -> None:
-        status = on_status(level, code, description, details=self.name, clientid=self.connection.id)
-        self.connection.send_command(status, self.id)
-
-    def _data(self, *values: Value) -> None:
-        self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
+    def _say_start(self) -> None:
+        """Flash Player shows a script nothing of the media before |RtmpSampleAccess."""
+        if self.request.reset:
+            self.status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
+        self.status("NetStream.Play.Start", f"Started playing {self.name}.")
+        self.data("|RtmpSampleAccess", True, True)
 
 
 _COMMANDS: Final[Mapping[str, Callable[[ServerStream, Command, float], None]]] = {
     "publish": ServerStream._on_publish,
     "play": ServerStream._on_play,
+    "play2": ServerStream._on_play2,
     "closeStream": ServerStream._on_close,
     "pause": ServerStream._on_pause,
     "pauseRaw": ServerStream._on_pause,  # Flash Player 9 and later

@@ -152,6 +152,11 @@ class ServerConnection(Connection):
         if stream is not None:
             stream.on_media(message, now)
 
+    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        stream = self.streams.get(event.stream_id)
+        if stream is not None:
+            stream.on_buffer(event.milliseconds, now)
+
     def _on_command(self, command: Command, stream_id: int, now: float) -> None:
         if self.state is State.NEW:
             if command.name != "connect":
