@@ -1,5 +1,6 @@
 """A stream becomes a phone call and a phone call a stream, with real tools at both ends."""
 
+import re
 from itertools import pairwise
 
 import dpkt
@@ -15,13 +16,14 @@ PTIME = 0.02
 
 
 class Capture(Process):
-    """tshark on loopback, everything UDP."""
+    """tshark on loopback: the RTP of phones, and the SIP of one of them."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, phone):
         """Needs the right to capture, which CI's root has."""
         program = require("tshark", "tshark")
         self.file = folder / "udp.pcap"
-        words = ["-i", "lo", "-f", "udp", "-F", "pcap", "-q", "-w", str(self.file)]
+        wanted = f"udp portrange {PHONE_PORTS[0]}-{PHONE_PORTS[-1]} or udp port {phone.port}"
+        words = ["-i", "lo", "-f", wanted, "-F", "pcap", "-q", "-w", str(self.file)]
         super().__init__(folder, [program, *words])
 
     def is_ready(self):
@@ -99,15 +101,16 @@ def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
 def test_a_file_sent_at_once_is_heard_whole_and_leaves_without_a_burst(start, gateway, tmp_path):
     """Covers RFC 3551 §4.2."""
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
-    capture = start(Capture)
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD)
+    capture = start(Capture, phone)
     name = f"bob@{server.sip}"
     start(Ffmpeg.publish, server.url("call", name), hz=440, seconds=SECONDS, realtime=False)
     phone.wait_event("CALL_ESTABLISHED")
     phone.wait_event("CALL_CLOSED", timeout=SECONDS + 10)
     samples, rate = phone.heard()
     assert tone_fraction(samples, rate, 440) > 0.95
-    capture.wait_until(lambda: b" BYE\r\n" in capture.file.read_bytes(), what="the last packets")
+    bye = re.compile(rb"BYE sip:[^ ]*:%d" % phone.port)  # not that of some other call
+    capture.wait_until(lambda: bye.search(capture.file.read_bytes()), what="the last packets")
     capture.stop()
     lines = [line for line in phone.output.splitlines() if line.startswith("m=audio")]
     ports = {int(line.split()[1]) for line in lines}
