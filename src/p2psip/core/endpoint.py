@@ -175,7 +175,4 @@ def _is_born_here(server: ServerHandle) -> bool:
 
 
 def _is_loopback(flow: Flow) -> bool:
-    try:
-        return ipaddress.ip_address(flow.remote[0]).is_loopback
-    except ValueError:
-        return False
+    return ipaddress.ip_address(flow.remote[0]).is_loopback

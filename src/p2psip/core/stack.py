@@ -116,6 +116,11 @@ class Stack:
         self._receive(data, flow, now)
         self._deliver_local(now)
 
+    def refuse(self, data: bytes | memoryview, flow: Flow, error: RemoteError, now: float) -> None:
+        """Take what a stream brought instead of a message, and answer it if possible (§18.3)."""
+        self._now = now
+        self._refuse(salvage(data), flow, error)
+
     def flow_failed(self, flow: Flow, now: float) -> None:
         """Take the news that messages on `flow` were or may be lost (§17.1.4, RFC 6026 §8.8)."""
         self._now = now

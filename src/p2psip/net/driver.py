@@ -15,6 +15,7 @@ import gevent
 from gevent import get_hub
 
 from p2psip.core.stack import Flow, Listener, Locate, Send, Stack
+from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.udp import UdpListener, plain_socket
@@ -75,7 +76,11 @@ class SipDriver:
         self.address = ports.address
         self._udp = UdpListener(ports.udp, self._on_message)
         self._tcp = TcpListener(
-            ports.tcp, self._on_message, self._on_failure, max_connections=max_connections
+            ports.tcp,
+            self._on_message,
+            self._on_malformed,
+            self._on_failure,
+            max_connections=max_connections,
         )
         self._timer: Any = get_hub().loop.timer(0.0)
         self._armed: float | None = None
@@ -149,6 +154,9 @@ class SipDriver:
 
     def _on_message(self, data: bytes, flow: Flow) -> None:
         self._guarded(self.stack.receive, data, flow)
+
+    def _on_malformed(self, data: bytes, flow: Flow, error: RemoteError) -> None:
+        self._guarded(self.stack.refuse, data, flow, error)
 
     def _on_failure(self, flow: Flow) -> None:
         self._guarded(self.stack.flow_failed, flow)

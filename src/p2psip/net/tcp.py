@@ -13,6 +13,7 @@ from typing import Final
 
 from gevent import get_hub
 
+from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.udp import READ, plain_socket
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
@@ -27,25 +28,26 @@ GREETING_SECONDS: Final = 32.0  # 64*T1: who has sent no message by then holds a
 IDLE_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
 PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
 SWEEP_SECONDS: Final = 2.0
-PAUSE_SECONDS: Final = 1.0  # without accepting, when the process has no descriptor left
 
 
 class TcpListener:
     """A listening socket and all its connections.
 
-    RFC 3261 §18.2.1.  `on_message(data, flow)` and `on_failure(flow)` are called in the hub
-    and must not wait.
+    RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
+    `on_failure(flow)` are called in the hub and must not wait.
     """
 
     def __init__(
         self,
         bound: socket.socket,
         on_message: Callable[[bytes, Flow], None],
+        on_malformed: Callable[[bytes, Flow, RemoteError], None],
         on_failure: Callable[[Flow], None],
         *,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
+        self.on_malformed = on_malformed
         self._max_connections = max_connections
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
@@ -53,7 +55,6 @@ class TcpListener:
         loop = get_hub().loop
         self._watcher = loop.io(bound.fileno(), READ)
         self._watcher.start(self._accept)
-        self._pause = loop.timer(PAUSE_SECONDS, ref=False)
         self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
         self._sweeper.start(self._sweep)
 
@@ -71,7 +72,7 @@ class TcpListener:
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
-        for watcher in (self._watcher, self._pause, self._sweeper):
+        for watcher in (self._watcher, self._sweeper):
             watcher.stop()
             watcher.close()
         self._socket.close()
@@ -83,8 +84,7 @@ class TcpListener:
             opened, source = self._socket.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                self._watcher.stop()  # or the loop would spin on what it can't take
-                self._pause.start(self._watcher.start, self._accept)
+                self._watcher.stop()  # the loop would spin on what it can't take: see _sweep
             return
         if len(self.connections) >= self._max_connections:
             opened.close()
@@ -99,7 +99,7 @@ class TcpListener:
         opened.setblocking(False)
         try:
             failed = opened.connect_ex(remote)
-        except (OSError, OverflowError, ValueError):  # no such port, no address
+        except (OSError, OverflowError):  # no such port
             failed = errno.EHOSTUNREACH
         if failed not in (0, errno.EINPROGRESS):
             opened.close()
@@ -107,6 +107,7 @@ class TcpListener:
         return Connection(self, opened, Flow("TCP", remote), connected=failed == 0)
 
     def _sweep(self) -> None:
+        self._watcher.start(self._accept)
         now = monotonic()
         for connection in list(self.connections.values()):
             if now - connection.heard > connection.patience:
@@ -214,7 +215,7 @@ class Connection:
                 if item is KeepAlive.PING:
                     self.send(b"\r\n")  # RFC 5626 §4.4.1
             elif isinstance(item, Malformed):
-                self._owner.on_message(item.data, self.flow)
+                self._owner.on_malformed(item.data, self.flow, item.error)
             else:
                 self._has_greeted = True
                 self._owner.on_message(bytes(item), self.flow)

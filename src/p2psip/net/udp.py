@@ -42,7 +42,7 @@ class UdpListener:
             self._socket.sendto(data, flow.remote)
         except BlockingIOError:
             return True  # lost on the way, as UDP may; the transaction repeats it
-        except (OSError, OverflowError, ValueError):  # no route, no such port, no address
+        except (OSError, OverflowError):  # no route, no such port
             return False
         return True
 

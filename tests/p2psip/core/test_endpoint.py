@@ -333,6 +333,27 @@ def test_two_phones_call_each_other(transports, caller_ends):
     assert by_home and HOME not in by_home
 
 
+def test_a_user_in_this_process_is_called_and_hangs_up():
+    """Covers RFC 3261 §12.2.2 and §13.3.1.4: what belongs to a dialog here goes to its agent."""
+    link = Link()
+    bob = Member(link, BOB, "bob")  # owns the call that the home takes
+
+    def route(asked):
+        def accept(server, now):
+            home.agent.incoming(server, home.stack.contact("ann"), bob, now).accept(b"yes", now)
+
+        return accept
+
+    home = Home(link, users=store("alice"), route=route)
+    alice = Member(link, ALICE, "alice")
+    call = alice.call("ann", link.now)
+    link.run(until=1.0)
+    assert alice.events(call) == ["accepted"] and bob.events() == ["accepted"]
+    call.bye(link.now)
+    link.run()
+    assert bob.events() == ["accepted", "ended"] and home.idle and alice.idle
+
+
 # Garbage
 
 GOOD = [

@@ -1,0 +1,254 @@
+"""What joins a stack, its sockets and its clock."""
+
+import logging
+import socket as plain
+
+import gevent
+import pytest
+from sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
+
+from p2psip.core.stack import Flow
+from p2psip.net import driver as module
+from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.driver import SipPorts
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def run(**options):
+        made.append(Echo(**options))
+        return made[-1]
+
+    yield run
+    for echo in made:
+        echo.driver.close()
+
+
+class Heard:
+    def __init__(self):
+        self.statuses = []
+
+    def on_response(self, handle, response, now):
+        self.statuses.append(response.status)
+
+    def on_failure(self, handle, status, now):
+        self.statuses.append(-status)
+
+
+def ask(echo, uri, body=b""):
+    """Send an OPTIONS to `uri` as a machine does; who hears of it."""
+    heard = Heard()
+    headers = Headers(
+        [
+            ("Max-Forwards", 70),
+            ("From", "<sip:a@b>;tag=1"),
+            ("To", "<sip:x@y>"),
+            ("Call-ID", str(id(heard))),
+            ("CSeq", "1 OPTIONS"),
+        ]
+    )
+    request = Request("OPTIONS", Uri.parse(uri), headers, body)
+    echo.driver.run(echo.stack.request, request, heard, monotonic())
+    return heard
+
+
+def uri(echo, more=""):
+    return f"sip:x@{echo.address[0]}:{echo.address[1]}{more}"
+
+
+# Ports
+
+
+def test_one_port_for_both_transports():
+    """Covers RFC 3261 §18.2.1."""
+    ports = SipPorts(LOOPBACK, 0)
+    assert ports.udp.getsockname() == ports.tcp.getsockname()
+    assert [(each.transport, each.port) for each in ports.listeners] == [
+        ("UDP", ports.address[1]),
+        ("TCP", ports.address[1]),
+    ]
+    with pytest.raises(OSError):
+        SipPorts(*ports.address)
+    ports.udp.close()
+    ports.tcp.listen()
+    with pytest.raises(OSError):
+        SipPorts(*ports.address)  # one of the two is not enough
+    ports.tcp.close()
+
+
+def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
+    true, tries = module._bound, []
+
+    def bound(kind, host, port):
+        if kind is plain.SOCK_STREAM:
+            tries.append(port)
+            if len(tries) < 3:
+                raise OSError("taken")
+        return true(kind, host, port)
+
+    monkeypatch.setattr(module, "_bound", bound)
+    ports = SipPorts(LOOPBACK, 0)
+    assert len(tries) == 3 and ports.address[1] == tries[-1]
+    ports.udp.close()
+    ports.tcp.close()
+    tries[:] = [0] * -module.BIND_TRIES
+    monkeypatch.setattr(module, "_bound", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        SipPorts(LOOPBACK, 0)
+
+
+def test_an_address_that_is_not_here():
+    with pytest.raises(OSError):
+        SipPorts("192.0.2.1", 0)
+
+
+# Between two
+
+
+@pytest.mark.parametrize("more", ["", ";transport=tcp"])
+def test_a_question_is_answered(make, more):
+    one, two = make(), make()
+    heard = ask(one, uri(two, more))
+    assert until(lambda: heard.statuses == [200])
+    assert two.heard == ["OPTIONS"] and two.driver.connections == (1 if more else 0)
+
+
+def test_a_large_request_goes_by_tcp_and_back_to_udp_where_nobody_listens(make):
+    """Covers RFC 3261 §18.1.1."""
+    one, two = make(), make()
+    heard = ask(one, uri(two), b"x" * 2000)
+    assert until(lambda: heard.statuses == [200]) and one.driver.connections == 1
+    two.driver._tcp.close()
+    assert until(lambda: one.driver.connections == 0)
+    heard = ask(one, uri(two), b"x" * 2000)
+    assert until(lambda: heard.statuses == [200]) and one.driver.connections == 0
+
+
+def test_silence_is_a_408_in_time(make):
+    """Covers RFC 3261 §17.1.2.2: the one timer serves every deadline."""
+    one = make()
+    silent = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    silent.bind((LOOPBACK, 0))
+    began = monotonic()
+    heard = ask(one, f"sip:x@{LOOPBACK}:{silent.getsockname()[1]}")
+    assert until(lambda: heard.statuses == [-408])
+    assert 64 * one.stack.t1 <= monotonic() - began < 64 * one.stack.t1 + 0.5
+    silent.close()
+
+
+def test_what_is_addressed_to_ourselves_uses_no_socket(make):
+    one = make()
+    one.driver._udp.send = one.driver._tcp.send = None  # would fail
+    heard = ask(one, uri(one))
+    assert until(lambda: heard.statuses == [200])
+
+
+# Names
+
+
+def test_a_name_is_looked_up_without_stopping_the_others(make):
+    asked = []
+
+    def locate(target):
+        asked.append(target.host)
+        gevent.sleep(0.05)
+        return [Flow("UDP", two.address)]
+
+    one, two = make(locate=locate), make()
+    heard = ask(one, "sip:x@example.com")
+    assert UdpClient(one.address).ask(options_request()).startswith(b"SIP/2.0 200")
+    assert heard.statuses == [] and asked == ["example.com"]
+    assert until(lambda: heard.statuses == [200])
+
+
+def test_a_look_up_that_fails_is_no_route(make, caplog):
+    def locate(target):
+        raise RuntimeError("the resolver is broken")
+
+    one = make(locate=locate)
+    with caplog.at_level(logging.ERROR):
+        heard = ask(one, "sip:x@example.com")
+        assert until(lambda: heard.statuses == [-503])
+    assert "locating example.com" in caplog.text
+
+
+@pytest.mark.parametrize("transport", ["TLS", "SCTP"])
+def test_a_transport_that_is_not_here_is_no_route(make, transport):
+    one = make(locate=lambda target: [Flow(transport, (LOOPBACK, 5061))])
+    heard = ask(one, "sip:x@example.com")
+    assert until(lambda: heard.statuses == [-503])
+
+
+# When something goes wrong
+
+
+class Broken:
+    """A machine whose tick fails, once."""
+
+    def __init__(self):
+        self.deadline = monotonic()
+
+    def tick(self, now):
+        self.deadline = None
+        raise RuntimeError("a bug")
+
+
+def test_an_error_of_ours_stops_nobody_else(make, caplog):
+    one = make()
+    true = one.on_request
+    calls = []
+
+    def on_request(server, request, now):
+        calls.append(request)
+        if len(calls) == 1:
+            raise RuntimeError("a bug")
+        true(server, request, now)
+
+    one.on_request = on_request
+    one.driver.machines.append(Broken())
+    with caplog.at_level(logging.ERROR):
+        assert UdpClient(one.address).ask(options_request("1"), timeout=0.1) == b""
+        for client in (UdpClient(one.address), TcpClient(one.address)):
+            assert client.ask(options_request(type(client).__name__)).startswith(b"SIP/2.0 200")
+        assert until(lambda: "tick of Broken" in caplog.text)
+    assert "a bug" in caplog.text
+
+
+def test_an_error_for_who_called_is_told_and_orders_go_out_all_the_same(make):
+    one, two = make(), make()
+    heard = Heard()
+
+    def act():
+        heard.statuses += ask(one, uri(two)).statuses
+        raise RuntimeError("afterwards")
+
+    with pytest.raises(RuntimeError):
+        one.driver.run(act)
+    assert until(lambda: two.heard == ["OPTIONS"])
+
+
+# The end
+
+
+def test_closing_twice_and_everything_after_it_is_harmless(make):
+    one = make()
+    client = TcpClient(one.address)
+    assert client.ask(options_request()).startswith(b"SIP/2.0 200")
+    one.driver.close()
+    one.driver.close()
+    assert client.read() == b"" and one.driver.connections == 0
+    ask(one, f"sip:x@{LOOPBACK}:9")
+    one.driver.wake()
+    assert UdpClient(one.address).socket is not None
+
+
+def test_one_clock_runs_and_the_other_is_told():
+    """Covers RFC 3550 §4: wall-clock time is monotonic time and an offset."""
+    import time
+
+    assert abs(wallclock() + monotonic() - time.time()) < 0.1

@@ -1,0 +1,311 @@
+"""The TCP listener on real sockets."""
+
+import errno
+import os
+import socket as plain
+import struct
+
+import gevent
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from mutations import mutations
+from sockets import LOOPBACK, Echo, TcpClient, options_request, until
+
+from p2psip.core.stack import Flow
+from p2psip.net import tcp
+
+
+@pytest.fixture
+def echo():
+    echo = Echo()
+    yield echo
+    echo.driver.close()
+
+
+def hurry(monkeypatch, **seconds):
+    """Let limits of the module come sooner; an element made afterwards keeps to them."""
+    for name, value in {"SWEEP_SECONDS": 0.01, **seconds}.items():
+        monkeypatch.setattr(tcp, name, value)
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def run(**options):
+        made.append(Echo(**options))
+        return made[-1]
+
+    yield run
+    for echo in made:
+        echo.driver.close()
+
+
+def request(branch=None):
+    return options_request(branch or os.urandom(4).hex(), "TCP")
+
+
+def works(echo):
+    """Whether somebody with good manners is served."""
+    return TcpClient(echo.address).ask(request()).startswith(b"SIP/2.0 200")
+
+
+def closed(client):
+    """Whether the other side closes within two seconds."""
+    try:
+        return client.read() == b""
+    except ConnectionError:
+        return True
+
+
+# Framing
+
+
+def test_a_stream_is_cut_into_messages(echo):
+    """Covers RFC 3261 §18.3: whatever pieces it comes in."""
+    client = TcpClient(echo.address)
+    data = request("a") + b"\r\n" + request("b") + request("c")
+    for start in range(0, len(data), 50):
+        client.socket.sendall(data[start : start + 50])
+        gevent.sleep(0.001)
+    assert until(lambda: len(echo.heard) == 3)
+    assert until(lambda: client.read(0.1).count(b"SIP/2.0 200") > 0)
+
+
+def test_a_ping_is_answered(echo):
+    """Covers RFC 5626 §4.4.1."""
+    client = TcpClient(echo.address)
+    assert client.ask(b"\r\n\r\n") == b"\r\n"
+    assert client.ask(b"\r\n", timeout=0.05) == b""
+    assert client.ask(b"\r\n") == b"\r\n"
+    assert not echo.heard
+
+
+def test_a_malformed_message_is_answered_and_the_next_one_read(echo):
+    """Covers RFC 3261 §18.3: the frame held, so the stream goes on."""
+    client = TcpClient(echo.address)
+    bad = request("bad").replace(b"CSeq: 1 OPTIONS", b"CSeq: one OPTIONS")
+    assert client.ask(bad).startswith(b"SIP/2.0 400")
+    assert client.ask(request("good")).startswith(b"SIP/2.0 200")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"Content-Length: 999999999", b"Content-Length: -1", b"Content-Length: x", b"X: y"],
+)
+def test_a_length_that_cannot_be_trusted_ends_the_connection(echo, head):
+    """Covers RFC 3261 §18.3: with an answer, if the head tells whom to answer."""
+    client = TcpClient(echo.address)
+    answer = client.ask(request().replace(b"Content-Length: 0", head))
+    assert answer[:11] in (b"SIP/2.0 400", b"SIP/2.0 513") and closed(client)
+    assert works(echo)
+
+
+# Ill treatment
+
+
+@pytest.mark.parametrize("cut", [1, 30, len(request("1234")) - 1])
+def test_half_a_message_and_then_silence_for_ever(echo, cut):
+    client = TcpClient(echo.address)
+    client.socket.sendall(request("1234")[:cut])
+    client.socket.close()
+    assert until(lambda: echo.driver.connections == 0) and works(echo)
+
+
+def test_a_reset_in_the_middle(echo):
+    client = TcpClient(echo.address)
+    client.socket.sendall(request())
+    client.socket.setsockopt(plain.SOL_SOCKET, plain.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.close()
+    assert until(lambda: echo.driver.connections == 0) and works(echo)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\0" * 100, b"\x03" + bytes(1536), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00" * 200],
+    ids=["zeros", "rtmp", "http", "tls"],
+)
+def test_another_protocol_disturbs_nobody(echo, data):
+    client = TcpClient(echo.address)
+    client.socket.sendall(data)
+    assert works(echo)
+
+
+def test_a_head_without_end_is_cut_off(echo):
+    """Covers RFC 3261 §18.3: memory is bounded."""
+    client = TcpClient(echo.address)
+    try:
+        for _ in range(100):
+            client.socket.sendall(b"X-Filler: " + b"y" * 10_000 + b"\r\n")
+    except ConnectionError:
+        pass
+    assert closed(client) and works(echo)
+
+
+def test_who_never_reads_is_given_up(echo, monkeypatch):
+    monkeypatch.setattr(tcp, "MAX_QUEUED", 20_000)
+    echo.driver._tcp._socket.setsockopt(plain.SOL_SOCKET, plain.SO_SNDBUF, 4096)
+    client = TcpClient(echo.address)
+    client.socket.setsockopt(plain.SOL_SOCKET, plain.SO_RCVBUF, 1)
+    with pytest.raises(ConnectionError):
+        for number in range(20_000):
+            client.socket.sendall(request(str(number)))
+            gevent.sleep(0)
+    assert until(lambda: echo.driver.connections == 0) and works(echo)
+
+
+SHARED = {}
+
+
+@given(mutations(st.just(request("1") + b"\r\n\r\n" + request("2"))))
+@settings(max_examples=25)
+def test_spoiled_streams_disturb_nobody(data):
+    echo = SHARED.get("echo") or SHARED.setdefault("echo", Echo())
+    client = TcpClient(echo.address)
+    client.socket.sendall(data)
+    before = echo.stack.counters.malformed
+    assert works(echo)
+    event(f"malformed: {echo.stack.counters.malformed > before}")
+    client.socket.close()
+
+
+def teardown_module():
+    if SHARED:
+        SHARED.pop("echo").driver.close()
+
+
+# Limits
+
+
+def test_connections_are_limited_and_places_become_free(make):
+    echo = make(max_connections=3)
+    clients = [TcpClient(echo.address) for _ in range(3)]
+    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
+    assert closed(TcpClient(echo.address))
+    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
+    assert not echo.driver._tcp.send(b"x", Flow("TCP", (LOOPBACK, 9)))
+    clients.pop().socket.close()
+    assert until(lambda: echo.driver.connections == 2) and works(echo)
+
+
+def test_who_says_nothing_loses_the_place(make, monkeypatch):
+    hurry(monkeypatch, GREETING_SECONDS=0.1)
+    echo = make()
+    silent, pinging, good = (TcpClient(echo.address) for _ in range(3))
+    assert good.ask(request()).startswith(b"SIP/2.0 200")
+    assert pinging.ask(b"\r\n\r\n") == b"\r\n"
+    assert closed(silent) and closed(pinging)
+    assert good.ask(request()).startswith(b"SIP/2.0 200") and echo.driver.connections == 1
+
+
+def test_who_has_been_quiet_for_long_is_closed_and_a_ping_is_a_word(make, monkeypatch):
+    """Covers RFC 5626 §4.4.1: keep-alives keep a connection alive."""
+    hurry(monkeypatch, IDLE_SECONDS=0.15)
+    echo = make()
+    quiet, pinging = (TcpClient(echo.address) for _ in range(2))
+    for client in (quiet, pinging):
+        assert client.ask(request()).startswith(b"SIP/2.0 200")
+    for _ in range(6):
+        assert pinging.ask(b"\r\n\r\n") == b"\r\n"
+        gevent.sleep(0.05)
+    assert closed(quiet) and echo.driver.connections == 1
+
+
+def test_without_descriptors_the_loop_does_not_spin(make, monkeypatch):
+    hurry(monkeypatch, SWEEP_SECONDS=0.1)
+    echo = make()
+    listener, calls = echo.driver._tcp, []
+
+    class Exhausted:
+        def accept(self):
+            calls.append(1)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    true, listener._socket = listener._socket, Exhausted()
+    client = TcpClient(echo.address)
+    gevent.sleep(0.25)
+    assert 2 <= len(calls) <= 4
+    listener._socket = true
+    assert client.ask(request()).startswith(b"SIP/2.0 200")
+
+
+# Outward
+
+
+def server():
+    bound = plain.socket()
+    bound.bind((LOOPBACK, 0))
+    bound.listen()
+    bound.setblocking(False)
+    return bound
+
+
+def test_a_connection_is_opened_and_used_again(echo):
+    """Covers RFC 3261 §18.1.1."""
+    listening = server()
+    flow = Flow("TCP", listening.getsockname())
+    for text in (b"one ", b"two "):
+        assert echo.driver._tcp.send(text, flow)
+    gevent.sleep(0.02)
+    accepted, _ = listening.accept()
+    assert accepted.recv(100) == b"one two " and echo.driver.connections == 1
+    assert echo.driver._tcp.send(b"three", flow)
+    gevent.sleep(0.02)
+    assert accepted.recv(100) == b"three"
+
+
+def test_a_refused_connection_is_told(echo):
+    """Covers RFC 3261 §18.4."""
+    lost = []
+    echo.driver._tcp.on_failure = lost.append
+    closing = server()
+    flow = Flow("TCP", closing.getsockname())
+    closing.close()
+    echo.driver._tcp.send(b"x", flow)
+    assert until(lambda: lost == [flow]) and echo.driver.connections == 0
+
+
+def test_a_far_end_that_does_not_answer_is_given_up(make, monkeypatch):
+    hurry(monkeypatch, CONNECT_SECONDS=0.1)
+    echo, lost = make(), []
+    full = plain.socket()
+    full.bind((LOOPBACK, 0))
+    full.listen(0)
+    filling = [plain.socket() for _ in range(3)]
+    for each in filling:  # more than the backlog: the next SYN is dropped
+        each.setblocking(False)
+        each.connect_ex(full.getsockname())
+    flow = Flow("TCP", full.getsockname())
+    echo.driver._tcp.on_failure = lost.append
+    assert echo.driver._tcp.send(b"x", flow)
+    assert until(lambda: lost == [flow])
+
+
+@pytest.mark.parametrize("remote", [(LOOPBACK, 0), (LOOPBACK, 70000)])
+def test_what_cannot_be_reached_is_told(echo, remote):
+    """Covers RFC 3261 §18.4."""
+    sent = echo.driver._tcp.send(b"x", Flow("TCP", remote))
+    assert not sent or until(lambda: echo.driver.connections == 0)
+    assert works(echo)
+
+
+def test_a_phone_that_went_away_is_not_called_back_on_its_old_port(echo):
+    """What came in on a connection is answered on it or not at all."""
+    listening = server()
+    flow = Flow("TCP", listening.getsockname(), echo.address)
+    assert echo.driver._tcp.send(b"x", flow) is False
+    with pytest.raises(BlockingIOError):
+        listening.accept()
+
+
+def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
+    """A phone that was restarted may come from its old port before we know that it went."""
+    listener = echo.driver._tcp
+    flow, lost = Flow("TCP", (LOOPBACK, 40000), echo.address), []
+    listener.on_failure = lost.append
+    real = server()
+    ends = [plain.create_connection(real.getsockname()) for _ in range(2)]
+    made = [tcp.Connection(listener, end, flow, connected=True) for end in ends]
+    assert lost == [flow] and listener.connections == {flow.remote: made[1]}
+    assert not made[0].send(b"x") and made[1].send(b"x")

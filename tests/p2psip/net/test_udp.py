@@ -1,0 +1,144 @@
+"""The UDP listener on a real socket."""
+
+import os
+import random
+import socket as plain
+
+import gevent
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from mutations import mutations
+from sockets import LOOPBACK, Echo, UdpClient, options_request, until
+
+from p2psip.core.stack import Flow
+from p2psip.net.udp import BURST, UdpListener
+
+
+@pytest.fixture
+def echo():
+    echo = Echo()
+    yield echo
+    echo.driver.close()
+
+
+def works(echo):
+    """Whether somebody with good manners is served."""
+    return (
+        UdpClient(echo.address).ask(options_request(os.urandom(4).hex())).startswith(b"SIP/2.0 200")
+    )
+
+
+def test_a_datagram_is_a_message(echo):
+    """Covers RFC 3261 §18.2.1: the answer goes to the port the request came from."""
+    client = UdpClient(echo.address)
+    answer = client.ask(options_request("a"))
+    assert answer.startswith(b"SIP/2.0 200 OK\r\n")
+    assert f"rport={client.socket.getsockname()[1]}".encode() in answer
+
+
+def test_ipv6_is_served():
+    echo = Echo("::1")
+    try:
+        answer = UdpClient(echo.address).ask(options_request("a", host="[::1]"))
+        assert answer.startswith(b"SIP/2.0 200 OK\r\n")
+    finally:
+        echo.driver.close()
+
+
+def test_a_burst_is_read_without_loss(echo):
+    client = UdpClient(echo.address)
+    for number in range(5 * BURST):
+        client.socket.send(options_request(str(number)))
+    assert until(lambda: len(echo.heard) == 5 * BURST)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"\0" * 65507,
+        b"\x80\0" * 600,
+        options_request(via=False),
+        options_request()[:40],
+        options_request(body=b"x" * 60000),
+        b"SIP/2.0 200 OK\r\n\r\n",
+    ],
+    ids=["empty", "ping", "zeros", "rtp", "no Via", "cut", "huge body", "stray response"],
+)
+def test_garbage_disturbs_nobody(echo, data):
+    UdpClient(echo.address).socket.send(data)
+    assert works(echo)
+
+
+def test_without_a_via_nobody_is_answered(echo):
+    """Covers RFC 3261 §18.2.1."""
+    client = UdpClient(echo.address)
+    assert client.ask(options_request(via=False), timeout=0.1) == b"" and not echo.heard
+
+
+def test_random_octets_disturb_nobody(echo):
+    client, chaos = UdpClient(echo.address), random.Random(1)
+    for _ in range(200):
+        client.socket.send(chaos.randbytes(chaos.randrange(1400)))
+    assert works(echo)
+
+
+SHARED = {}
+
+
+@given(st.lists(mutations(st.just(options_request())), max_size=5))
+@settings(max_examples=25)
+def test_spoiled_messages_disturb_nobody(datagrams):
+    echo = SHARED.get("echo") or SHARED.setdefault("echo", Echo())
+    client = UdpClient(echo.address)
+    for data in datagrams:
+        client.socket.send(data[:60000])
+    before = echo.stack.counters.malformed
+    assert works(echo)
+    event(f"malformed: {echo.stack.counters.malformed > before}")
+
+
+def teardown_module():
+    if SHARED:
+        SHARED.pop("echo").driver.close()
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        (LOOPBACK, 0),
+        (LOOPBACK, 70000),
+        ("::1", 5060),
+        ("255.255.255.255", 5060),
+    ],
+)
+def test_what_cannot_be_sent_is_told(echo, remote):
+    """Covers RFC 3261 §18.4."""
+    assert echo.driver._udp.send(b"x", Flow("UDP", remote)) is False
+    assert works(echo)
+
+
+def test_a_full_socket_loses_datagrams_as_udp_may():
+    class Full:
+        def sendto(self, data, remote):
+            raise BlockingIOError
+
+    listener = UdpListener.__new__(UdpListener)
+    listener._socket = Full()
+    assert listener.send(b"x", Flow("UDP", (LOOPBACK, 5060))) is True
+
+
+def test_nothing_is_heard_after_closing():
+    bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.setblocking(False)
+    bound.bind((LOOPBACK, 0))
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append(data))
+    client = UdpClient(listener.address)
+    client.socket.send(b"1")
+    assert until(lambda: heard == [b"1"])
+    listener.close()
+    gevent.sleep(0.02)
+    assert heard == [b"1"]
