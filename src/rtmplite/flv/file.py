@@ -1,6 +1,7 @@
 """FLV files: a header, then tags, each followed by its size to find the way back.
 
-Implements FLV 10.1 §E.2 and FLV 10.1 §E.3.
+Implements FLV 10.1 §E.2 and FLV 10.1 §E.3.  `read` and `write` are for files that fit into memory;
+`Reader` takes a file in pieces of any size, `framed` gives what to append to one.
 
     >>> name = Tag(TagType.SCRIPT, 0, b"...")
     >>> read(write([name]))
@@ -11,7 +12,7 @@ data=b'...', stream_id=0, filtered=False)])
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, data_size
@@ -56,21 +57,115 @@ def tags(data: bytes | memoryview) -> Iterator[Tag]:
     The way back is not checked, since some writers fill it wrongly and no reader needs it.
     Raises RemoteError where the file is broken or ends within a tag.
     """
-    Header.parse(data)
-    data = memoryview(data)
-    at = _HEADER.unpack_from(data)[3] + _SIZE.size  # §E.2, DataOffset
+    at, data = first_tag(data), memoryview(data)
     while at < len(data):
         end = at + HEADER_SIZE + data_size(data, at)
         yield Tag.parse(data[at:end])
         at = end + _SIZE.size
 
 
+def framed(tag: Tag) -> bytes:
+    """Write a tag with the size that follows it, as it stands in a file: §E.3."""
+    raw = bytes(tag)
+    return raw + _SIZE.pack(len(raw))
+
+
 def write(content: Iterable[Tag]) -> bytes:
     """Write a whole file: §E.3; its header tells what the tags hold: §E.2."""
     content = list(content)
     kinds = {tag.tag_type for tag in content}
-    parts = [bytes(Header(TagType.AUDIO in kinds, TagType.VIDEO in kinds)), bytes(_SIZE.size)]
-    for tag in content:
-        raw = bytes(tag)
-        parts += raw, _SIZE.pack(len(raw))
-    return b"".join(parts)
+    header = start(TagType.AUDIO in kinds, TagType.VIDEO in kinds)
+    return b"".join([header, *map(framed, content)])
+
+
+def start(has_audio: bool, has_video: bool) -> bytes:
+    """Write what precedes the first tag: a header, and a size of nothing: §E.2, §E.3."""
+    return bytes(Header(has_audio, has_video)) + bytes(_SIZE.size)
+
+
+class Reader:
+    """Reads a file in pieces: §E.3.  What is kept is less than one tag, and no more than was fed.
+
+    `header` is None until it is there.  `position` is where the next tag begins: bytes from the
+    start of the file, or from the tag that reading began at, with `inside`.
+
+        >>> reader, raw = Reader(), write([Tag(TagType.SCRIPT, 0, b"...")])
+        >>> [len(reader.feed(raw[i : i + 1])) for i in range(len(raw))].count(1), reader.position
+        (1, 31)
+    """
+
+    def __init__(self, *, inside: bool = False) -> None:
+        self.header: Header | None = None
+        self.position = 0
+        self._inside, self._held = inside, bytearray()
+
+    @property
+    def held(self) -> int:
+        """Own design: how many bytes of the next tag are here."""
+        return len(self._held)
+
+    def feed(self, data: bytes | memoryview) -> list[Tag]:
+        """Take the next bytes, give the tags that are complete with them: §E.3.
+
+        A tag counts once the size after it is there.  Raises RemoteError if this is no FLV file.
+        """
+        held = self._held
+        held += data
+        at, found = 0, []
+        if not self._inside:
+            at = self._skip_header()
+        while self._inside and len(held) >= at + HEADER_SIZE:
+            end = at + HEADER_SIZE + data_size(held, at)
+            if len(held) < end + _SIZE.size:
+                break
+            found.append(Tag.parse(bytes(held[at:end])))
+            at = end + _SIZE.size
+        del held[:at]
+        self.position += at
+        return found
+
+    def _skip_header(self) -> int:
+        if len(self._held) < _HEADER.size:
+            if not b"FLV".startswith(self._held[:3]):
+                raise RemoteError("this is no FLV file")
+            return 0
+        self.header = Header.parse(bytes(self._held[: _HEADER.size]))
+        first = first_tag(bytes(self._held[: _HEADER.size]))
+        self._inside = len(self._held) >= first
+        return first if self._inside else 0
+
+
+def first_tag(data: bytes | memoryview) -> int:
+    """Give the position of the first tag, from the header at the start of `data`: §E.2, §E.3.
+
+    Raises RemoteError if it is none.
+    """
+    Header.parse(data)
+    return int(_HEADER.unpack_from(data)[3]) + _SIZE.size
+
+
+class Source(Protocol):
+    """Own design: a file that can be read anywhere, be it on a disk or `Memory`."""
+
+    @property
+    def size(self) -> int:
+        """Own design: bytes, at the time of asking."""
+
+    def read(self, at: int, size: int) -> bytes:
+        """Give so many bytes from there on.  Own design: fewer only at the end."""
+
+
+class Memory:
+    """A `Source` of bytes.  Own design: for tests, and for files that are there already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        """Own design: bytes."""
+        return len(self._data)
+
+    def read(self, at: int, size: int) -> bytes:
+        """Own design: a slice."""
+        return self._data[at : at + size]

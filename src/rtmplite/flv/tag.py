@@ -81,7 +81,7 @@ class Tag:
         return header + self.data
 
 
-def data_size(raw: bytes | memoryview, at: int = 0) -> int:
+def data_size(raw: bytes | bytearray | memoryview, at: int = 0) -> int:
     """Give the DataSize of the tag whose header begins at `at`: §E.4.1.
 
     Raises RemoteError if the header is not all there.

@@ -92,3 +92,40 @@ def test_real_files(corpus, line):
         shifted += tag.tag_type == TagType.VIDEO and body.composition_time != 0
     offsets = re.search(r"(\d+) with composition offset", said)
     assert shifted == (int(offsets[1]) if offsets else 0)
+
+
+@given(st.lists(flv.tags(), max_size=5), st.lists(st.integers(1, 40), min_size=1))
+def test_pieces_of_any_size_give_the_same_tags(tags, sizes):
+    """Covers FLV 10.1 §E.2, FLV 10.1 §E.3: nothing depends on where a read ends."""
+    raw, reader, back, at = file.write(tags), file.Reader(), [], 0
+    while at < len(raw):
+        size = sizes[at % len(sizes)]
+        back += reader.feed(raw[at : at + size])
+        at += size
+        assert reader.position + reader.held == min(at, len(raw))
+    assert back == tags and reader.position == len(raw)
+    assert reader.header == file.read(raw)[0]
+
+
+@given(mutations(flv.files()) | st.binary(max_size=40), st.integers(1, 50))
+def test_pieces_of_other_bytes_are_refused_or_kept(raw, size):
+    """Covers FLV 10.1 §E.3."""
+
+    def read():
+        reader = file.Reader()
+        with suppress(RemoteError):
+            for at in range(0, len(raw), size):
+                reader.feed(raw[at : at + size])
+
+    assert peak(read) <= 32 * len(raw) + 65536
+
+
+def test_reading_may_begin_at_any_tag():
+    """Covers FLV 10.1 §E.3."""
+    tags = [file.Tag(8, at, bytes(at)) for at in range(3)]
+    raw = file.write(tags)
+    reader = file.Reader(inside=True)
+    assert reader.feed(raw[13 + 15 :] + bytes(5)) == tags[1:]
+    assert reader.position == len(raw) - 28 and reader.held == 5
+    source = file.Memory(raw)
+    assert source.size == len(raw) and source.read(9, 4) == bytes(4)
