@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 from weakref import WeakSet
 
-from gevent import Greenlet, getcurrent
-from gevent.pywsgi import WSGIServer
+from gevent import Greenlet, getcurrent, with_timeout
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
 
-JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-TEXT: Final = [("Content-Type", "text/plain; charset=utf-8")]
+# One question each: a client that asks on without reading the answers has to be hung up on.
+CLOSE: Final = ("Connection", "close")
+JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
+MAX_CLIENTS: Final = 64  # at a time; more wait for their turn in the system's queue
+CLIENT_SECONDS: Final = 5.0  # what a client has for its request
+TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 
 
 class ProcessFigures:
@@ -35,12 +40,25 @@ class ProcessFigures:
         return {"sockets": _open_sockets(), "greenlets": len(alive)}
 
 
+class _Hurried(WSGIHandler):
+    """One client, who may not take for ever over a request."""
+
+    def handle(self) -> None:
+        """Serve the connection as long as the time lasts."""
+        with_timeout(CLIENT_SECONDS, super().handle, timeout_value=None)
+
+
 class StatusServer:
-    """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does."""
+    """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
+
+    Own design: clients who are slow, or many, cost no more than `MAX_CLIENTS` greenlets.
+    """
 
     def __init__(self, address: tuple[str, int], figures: Callable[[], dict[str, object]]) -> None:
         self._figures = figures
-        self._server: Any = WSGIServer(address, self._answer, log=None)
+        self._server: Any = WSGIServer(
+            address, self._answer, log=None, handler_class=_Hurried, spawn=Pool(MAX_CLIENTS)
+        )
         self._server.start()
 
     @property
@@ -61,6 +79,8 @@ class StatusServer:
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]
         start("200 OK", JSON)
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return []
         return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
 

@@ -1,0 +1,60 @@
+"""The status page, to the impatient and the rude."""
+
+import gevent
+import pytest
+from gevent import socket
+
+from siprtmp import status
+from siprtmp.status import StatusServer
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(status, "CLIENT_SECONDS", 0.3)
+    server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0})
+    yield server
+    server.stop()
+
+
+def talk(server, data):
+    """All that is answered to `data`, until the server hangs up."""
+    with socket.create_connection(server.address, 2) as client:
+        client.sendall(data)
+        answer = b""
+        while piece := client.recv(65536):
+            answer += piece
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("line", "status_line"),
+    [
+        (b"GET /status", b"200 OK"),
+        (b"HEAD /status", b"200 OK"),
+        (b"GET /", b"404 Not Found"),
+        (b"POST /status", b"405 Method Not Allowed"),
+    ],
+)
+def test_there_is_one_page(server, line, status_line):
+    answer = talk(server, line + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 " + status_line)
+    assert (b'{\n "calls": 0\n}' in answer) == (line == b"GET /status")
+
+
+def test_who_is_slow_is_hung_up_on_and_a_crowd_of_them_blocks_nobody(server):
+    """More slow clients than are served at a time, and one who only wants to know."""
+    crowd = [socket.create_connection(server.address, 2) for _ in range(status.MAX_CLIENTS + 9)]
+    for client in crowd:
+        client.sendall(b"GET /status HTTP/1.1\r\nHo")
+    assert talk(server, b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n")
+    gevent.sleep(0.4)
+    for client in crowd:
+        assert client.recv(1) == b""
+        client.close()
+
+
+def test_who_never_reads_is_hung_up_on_too(server, capfd):
+    with socket.create_connection(server.address, 2) as client, pytest.raises(OSError):
+        for _ in range(100):
+            client.sendall(b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n" * 10_000)
+    assert "Traceback" not in capfd.readouterr().err
