@@ -99,7 +99,9 @@ class Phone(Element, CallOwner):
     @property
     def idle(self):
         """Is everything forgotten?"""
-        return not (self.stack.transactions or self.agent.dialogs or self.agent.calls)
+        agent = self.agent
+        kept = agent.dialogs, agent.calls, len(agent._ringing), len(agent._agenda)
+        return not (self.stack.transactions or any(kept))
 
     def events(self, call=None):
         """The names of what happened, for one call or all."""

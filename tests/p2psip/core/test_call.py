@@ -8,6 +8,7 @@ from flows import (
     C,
     ack,
     called,
+    drop,
     established,
     names,
     pick_up,
@@ -28,6 +29,19 @@ def test_two_byes_that_cross_end_one_call():
     link.run(until=2.0)
     assert sorted(names(link)) == ["A 200 BYE", "A BYE", "B 200 BYE", "B BYE"]
     assert alice.log == bob.log == []
+    settle(link, alice, bob)
+
+
+def test_a_bye_before_the_ack_of_a_new_offer_is_sent_once():
+    link, alice, bob, call, other = established()
+    link.weather = drop("ACK")
+    call.reinvite(b"hold", link.now)
+    link.run(until=1.1)
+    link.weather = drop("BYE", "BYE")
+    other.bye(link.now)
+    link.run(until=3.0)
+    byes = [data for _, _, _, (_, data) in link.sent if data.startswith(b"BYE")]
+    assert len(byes) == 3 and len(set(byes)) == 1 and names(link).count("A ACK") == 2
     settle(link, alice, bob)
 
 

@@ -86,6 +86,20 @@ def test_an_offer_waits_for_the_ack_of_the_call_and_for_the_one_before():
     settle(link, alice, bob)
 
 
+def test_an_offer_waits_for_the_ack_of_the_peers_offer():
+    """RFC 3261 §14.1: not before the server transaction is confirmed."""
+    link, alice, bob, call, other = established()
+    link.weather = drop("ACK")
+    call.reinvite(b"hold", link.now)
+    link.run(until=1.1)
+    other.reinvite(b"me too", link.now)
+    link.run(until=1.4)
+    assert names(link) == ["A INVITE", "B 200 INVITE", "A ACK"]
+    link.run(until=3.0)
+    assert names(link)[3:] == ["B 200 INVITE", "A ACK", "B INVITE", "A 200 INVITE", "B ACK"]
+    settle(link, alice, bob)
+
+
 def test_a_new_offer_that_gets_no_answer_loses_the_call():
     link, alice, bob, call, _other = established()
     del link.nodes[B]

@@ -144,7 +144,7 @@ class TwoPhones(RuleBasedStateMachine):
                 call.bye(self.link.now)
         self.link.run()
         for phone in self.phones:
-            assert phone.idle and len(phone.agent._agenda) == 0 and not phone.agent._ringing
+            assert phone.idle
             for call in phone.calls:
                 assert call.state is CallState.ENDED
                 words = phone.events(call)

@@ -137,6 +137,17 @@ def test_a_flood_of_dialogs_is_not_remembered():
     settle(link, alice)
 
 
+def test_an_answer_after_the_cancel_ends_all_dialogs():
+    link, alice, script, call, invite = calling()
+    for tag in ("one", "two"):
+        script.say(accept(invite, tag, 180, b""), A)
+    call.bye(link.now)
+    script.say(accept(invite, "one"), A)
+    assert [message.method for message in script.heard[1:4]] == ["CANCEL", "ACK", "BYE"]
+    assert alice.agent.dialogs == 1
+    settle(link, alice)
+
+
 def test_a_call_refused_after_early_media_leaves_no_dialog():
     link, alice, script, _call, invite = calling()
     script.say(accept(invite, "one", 183), A)
