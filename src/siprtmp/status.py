@@ -17,7 +17,7 @@ from gevent.pywsgi import WSGIHandler, WSGIServer
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
-MAX_CLIENTS: Final = 64  # at a time; more wait for their turn in the system's queue
+MAX_CLIENTS: Final = 500  # at a time; more wait for their turn in the system's queue
 CLIENT_SECONDS: Final = 5.0  # what a client has for its request
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 

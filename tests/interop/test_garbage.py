@@ -30,7 +30,7 @@ from rtmplite.rtmp.message import Message, MessageType
 AUDIO = MessageType.AUDIO
 GROWTH = 64 * 1024  # KiB of memory that an attack may cost for good
 ENOUGH = 25  # frames in a flow that a test has disturbed
-COUNTERS = ("sip_repeated", "sip_malformed")  # the only figures that an attack may leave changed
+COUNTERS = {"sip_repeated", "sip_malformed"}  # the only figures that an attack may leave changed
 SPEEX = "m=audio {port} RTP/AVP 96\r\na=rtpmap:96 speex/16000\r\n"
 
 
@@ -73,7 +73,7 @@ class World:
     """A gateway with honest users."""
 
     def __init__(self, server, speex, password):
-        self.server, self.idle = server, server.status()
+        self.server, self.idle, self.slow = server, server.status(), set()
         self.alice = RichClient(server.rtmp, "alice@127.0.0.1", "", password)
         self.bob = RichClient(server.rtmp, "bob@127.0.0.1", "", password)
         self.alice.call("invite", "bob@127.0.0.1")
@@ -113,7 +113,9 @@ class World:
             flow.finish()
         for client in (self.alice, self.bob, self.publisher, self.player):
             client.close()
-        self.server.wait_status({k: v for k, v in self.idle.items() if k not in COUNTERS})
+        self.server.wait_status(
+            {k: v for k, v in self.idle.items() if k not in COUNTERS | self.slow}
+        )
         assert "Traceback" not in self.server.output
         assert self._memory() - self.memory < GROWTH
 
@@ -673,3 +675,109 @@ def test_media_of_strangers_and_of_other_streams(world, speex):
     assert peer.ask_raw(peer.within("BYE")) == 200
     carol.expect("byed")
     carol.close()
+
+
+# A call to the attacker
+
+
+class Callee(SipAttacker):
+    """A phone that answers an INVITE as it likes."""
+
+    def invite(self):
+        """The next new INVITE; whatever else comes is answered with 200, or is an ACK."""
+        while True:
+            request = self.heard(5)
+            assert request is not None
+            if request.startswith(b"INVITE"):
+                return request
+            self.settle(request)
+
+    def settle(self, request):
+        """Answer what wants an answer, as a good phone would."""
+        if not request.startswith((b"ACK", b"SIP/2.0")):
+            self.respond(request, "200 OK")
+
+    def respond(self, request, status, *, tag="p", contact=True, body=b"", more=""):
+        """Send a response; with the headers of the request that belong there."""
+        text = request.partition(b"\r\n\r\n")[0].decode()
+        lines = text.split("\r\n")[1:]
+        copied = [line for line in lines if line.startswith(("Via", "From", "Call-ID", "CSeq"))]
+        to = next(line for line in lines if line.startswith("To:"))
+        copied.append(to if "tag=" in to else f"{to};tag={tag}")
+        if contact:
+            copied.append(f"Contact: <sip:phone@127.0.0.1:{self.port}>")
+        if body:
+            copied.append("Content-Type: application/sdp")
+        head = "\r\n".join([f"SIP/2.0 {status}", *copied])
+        self.send(f"{head}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    def drain(self):
+        """Answer what is still coming, until nothing is."""
+        while request := self.heard(0.1):
+            self.settle(request)
+
+
+GOOD = sdp(SPEEX.format(port=40000))
+ANSWERS = {  # what a hostile phone may answer; each ends the call, sooner or later
+    "no contact": lambda phone, invite: phone.respond(invite, "200 OK", contact=False, body=GOOD),
+    "no answer in it": lambda phone, invite: phone.respond(invite, "200 OK"),
+    "garbage in it": lambda phone, invite: phone.respond(invite, "200 OK", body=b"\xff\0" * 9),
+    "another family": lambda phone, invite: phone.respond(
+        invite, "200 OK", body=sdp(address="::1")
+    ),
+    "more lines than asked for": lambda phone, invite: phone.respond(
+        invite, "200 OK", body=sdp("m=video 4000 RTP/AVP 96\r\n" * 60)
+    ),
+    "a challenge of nonsense": lambda phone, invite: phone.respond(
+        invite, "401 Unauthorized", more='WWW-Authenticate: Digest ="\r\n' * 20
+    ),
+    "a challenge again and again": lambda phone, invite: phone.respond(
+        invite, "407 No", more='Proxy-Authenticate: Digest realm="x", nonce="y", stale=true\r\n'
+    ),
+    "somewhere else": lambda phone, invite: phone.respond(
+        invite, "302 Gone", more=f"Contact: <{phone.uri}>\r\n" * 20
+    ),
+    "an unknown failure": lambda phone, invite: phone.respond(invite, "699 " + "x" * 5000),
+}
+
+
+def early_noise(phone, invite):
+    """Progress that makes no sense, and more of it than a network would make."""
+    for number in range(50):
+        phone.respond(invite, "183 Progress", tag=f"fork{number}", body=b"v=0\r\nm=" * (number % 3))
+    phone.respond(invite, "199", contact=False)
+    phone.send(b"SIP/2.0 180 Ringing\r\n\r\n")
+
+
+def test_a_hostile_phone_costs_its_caller_only_the_call(world):
+    """Covers RFC 3261 §13.2.2: any answer ends in a call or in its refusal, and leaves nothing."""
+    phone = Callee(world.server)
+    world.slow.add("transactions")  # one that was refused waits 32 s: RFC 3261 §17.1.1.2, timer D
+    for password in ("", PASSWORD):
+        dave = RichClient(world.server.rtmp, "dave@127.0.0.1", "", password)
+        for name, answer in ANSWERS.items():
+            dave.call("invite", f"sip:phone@127.0.0.1:{phone.port}")
+            told = set()
+            for challenges in range(6):
+                invite = phone.invite()
+                if not challenges:
+                    early_noise(phone, invite)
+                answer(phone, invite)
+                phone.drain()
+                told |= {dave.calls.get(timeout=0)[0] for _ in range(dave.calls.qsize())}
+                if told & {"rejected", "byed", "accepted"}:
+                    break
+            assert told & {"rejected", "byed", "accepted"}, name
+            if "accepted" in told:  # harmless after all
+                dave.call("bye")
+                phone.drain()
+        # Many phones pick up; one call comes of it, and only that one.
+        dave.call("invite", f"sip:phone@127.0.0.1:{phone.port}")
+        invite = phone.invite()
+        for number in range(50):
+            phone.respond(invite, "200 OK", tag=f"fork{number}", body=GOOD)
+        dave.expect("accepted")
+        phone.drain()
+        dave.call("bye")
+        phone.drain()
+        dave.close()

@@ -11,6 +11,7 @@ from siprtmp.status import StatusServer
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr(status, "CLIENT_SECONDS", 0.3)
+    monkeypatch.setattr(status, "MAX_CLIENTS", 8)
     server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0})
     yield server
     server.stop()
