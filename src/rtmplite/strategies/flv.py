@@ -59,3 +59,25 @@ def tags() -> SearchStrategy[Tag]:
 def files() -> SearchStrategy[bytes]:
     """Whole files: FLV 10.1 §E.3."""
     return st.lists(tags(), max_size=5).map(file.write)
+
+
+def damaged() -> SearchStrategy[tuple[list[Tag], bytes]]:
+    """Tags, and a file that holds them with wrong sizes after them and a last one cut short.
+
+    Own design: what writers that crash or count wrongly leave behind (FLV 10.1 §E.3).
+    """
+    kinds = st.sampled_from([TagType.AUDIO, TagType.VIDEO])
+    plain = st.builds(Tag, kinds, st.integers(0, 10_000), st.binary(min_size=1, max_size=64))
+
+    @st.composite
+    def build(draw: st.DrawFn) -> tuple[list[Tag], bytes]:
+        kept = draw(st.lists(plain, max_size=6))
+        parts = [file.start(True, True)]
+        for tag in kept:
+            wrong = draw(st.none() | st.binary(min_size=4, max_size=4))
+            parts.append(file.framed(tag) if wrong is None else bytes(tag) + wrong)
+        last = bytes(draw(plain))
+        parts.append(last[: draw(st.integers(0, len(last) - 1))])
+        return kept, b"".join(parts)
+
+    return build()

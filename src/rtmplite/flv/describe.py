@@ -1,0 +1,116 @@
+"""What a whole file says about itself: onMetaData with length, size, codecs and key frames.
+
+Implements FLV 10.1 §E.5, and Field §"Keyframes in metadata".
+
+    >>> at, frames = Facts(), [(0, 13), (2000, 5013), (4000, 9013)]
+    >>> at.duration, at.times, at.positions = 4040, *map(list, zip(*frames))
+    >>> body = fit({"encoder": "x"}, at, 400)
+    >>> len(body), metadata.read(body)["keyframes"]
+    (400, {'times': [0.0, 2.0, 4.0], 'filepositions': [13.0, 5013.0, 9013.0]})
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError
+from rtmplite.flv import metadata
+from rtmplite.flv.audio import AudioTag, SoundFormat
+from rtmplite.flv.index import KEYFRAMES, POSITIONS, TIMES
+from rtmplite.flv.tag import TagType
+
+FILLER: Final = "filler"  # Field §"Keyframes in metadata"
+MAX_FILLER: Final = 0xFFFF  # bytes of a string: AMF0 §2.4
+
+_EXTENDED_AUDIO: Final = SoundFormat.EXTENDED
+_EXTENDED_VIDEO: Final = 0x80  # E-RTMP v1 §"Defining Additional Video Codecs"
+_HZ: Final = (5512.5, 11025.0, 22050.0, 44100.0)  # FLV 10.1 §E.4.2.1
+# What the format byte cannot say of these, it says wrongly: FLV 10.1 §E.4.2.1
+_OWN_RATE: Final[Mapping[int, float]] = {
+    SoundFormat.SPEEX: 16000.0,
+    SoundFormat.NELLYMOSER_16_KHZ_MONO: 16000.0,
+    SoundFormat.NELLYMOSER_8_KHZ_MONO: 8000.0,
+    SoundFormat.MP3_8_KHZ: 8000.0,
+    SoundFormat.G711_A_LAW: 8000.0,
+    SoundFormat.G711_MU_LAW: 8000.0,
+}
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a file's content; times in ms, positions and sizes in bytes.  Own design.
+
+    `first` holds the beginning of the first body of each kind; `times` and `positions` are the
+    key frames'.
+    """
+
+    kinds: set[int] = field(default_factory=set)
+    first: dict[int, bytes] = field(default_factory=dict)
+    duration: int = 0
+    size: int = 0
+    times: Sequence[int] = ()
+    positions: Sequence[int] = ()
+
+    def members(self) -> dict[str, Value]:
+        """The properties that follow from these, key frames apart: §E.5."""
+        found: dict[str, Value] = {
+            "duration": self.duration / 1000,
+            "filesize": float(self.size),
+            "lasttimestamp": self.duration / 1000,
+            "hasAudio": TagType.AUDIO in self.kinds,
+            "hasVideo": TagType.VIDEO in self.kinds,
+        }
+        return found | _of_audio(self.first.get(TagType.AUDIO, b"")) | _of_video(self.first)
+
+
+def describe(members: Mapping[str, Value], facts: Facts) -> bytes:
+    """Write onMetaData: what `members` says where `facts` knows no better: §E.5."""
+    return _build(members, facts, 1, None)
+
+
+def fit(members: Mapping[str, Value], facts: Facts, size: int) -> bytes:
+    """Write onMetaData of exactly `size` bytes: every key frame, or every second, fourth, ...
+
+    Own design: so that room kept at the start of a file is enough however long it gets.  Raises
+    LocalError if `members` alone need more, or if a filler cannot be that long.
+    """
+    every = 1
+    while (rest := size - len(_build(members, facts, every, 0))) < 0:
+        if every > len(facts.times):
+            raise LocalError(f"metadata does not fit into {size} bytes")
+        every *= 2
+    if rest > MAX_FILLER:
+        raise LocalError(f"{rest} bytes are too many to fill")
+    return _build(members, facts, every, rest)
+
+
+def _build(members: Mapping[str, Value], facts: Facts, every: int, filler: int | None) -> bytes:
+    known = {**members, **facts.members()}
+    known.pop(FILLER, None)
+    known[KEYFRAMES] = {
+        TIMES: [time / 1000 for time in facts.times[::every]],
+        POSITIONS: [float(position) for position in facts.positions[::every]],
+    }
+    if filler is not None:
+        known[FILLER] = " " * filler
+    return metadata.build(extra=known)
+
+
+def _of_audio(peek: bytes) -> dict[str, Value]:
+    if not peek or peek[0] >> 4 == _EXTENDED_AUDIO:
+        return {}
+    tag = AudioTag.parse(peek[:1] + bytes(1))
+    known: dict[str, Value] = {"audiocodecid": float(tag.sound_format)}
+    if tag.sound_format == SoundFormat.AAC:  # the byte says 44 kHz stereo whatever it is
+        return known
+    known["audiosamplerate"] = _OWN_RATE.get(tag.sound_format, _HZ[tag.sound_rate])
+    known["stereo"] = bool(tag.sound_type)
+    return known
+
+
+def _of_video(first: Mapping[int, bytes]) -> dict[str, Value]:
+    peek = first.get(TagType.VIDEO, b"")
+    if not peek or peek[0] & _EXTENDED_VIDEO:
+        return {}
+    return {"videocodecid": float(peek[0] & 0x0F)}

@@ -1,0 +1,230 @@
+"""Where to begin: the key frames of a file by time and place, and what a decoder needs first.
+
+Own design over FLV 10.1 §E.3; the text says nothing of an index.  What tools write into onMetaData
+(Field §"Keyframes in metadata") is used if it proves true, otherwise every tag header is looked at
+once.
+
+    >>> from rtmplite.flv.file import Memory, write
+    >>> raw = write(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
+    >>> index = scan(Memory(raw))
+    >>> index.duration, index.before(500), index.after(500)
+    (800, Place(timestamp=400, position=39), Place(timestamp=800, position=65))
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
+from rtmplite.flv import metadata
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.file import Source, first_tag
+from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
+from rtmplite.flv.video import is_key_frame
+from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.flv.walk import Step, Walk, load
+
+KEYFRAMES: Final = "keyframes"  # Field §"Keyframes in metadata"
+TIMES: Final = "times"
+POSITIONS: Final = "filepositions"
+
+SOUND_STEP: Final = 1000  # ms between the places of a file without video
+HEAD_TAGS: Final = 64  # how far into a file metadata and codec headers are looked for
+MAX_METADATA: Final = 1 << 20  # bytes of a script tag that we decode; a day has 43200 key frames
+TOLERANCE: Final = 50  # ms between what metadata says and the tag; some tools round to 1/25 s
+
+
+class Place(NamedTuple):
+    """A tag to begin with: its time in ms, its position in bytes.  Own design."""
+
+    timestamp: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What there is to know of a file before it is played.  Own design.
+
+    `head` is the metadata and the codec headers; `first` the position of the first tag, `end` that
+    after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag types.
+    """
+
+    head: tuple[Tag, ...]
+    first: int
+    end: int
+    duration: int
+    kinds: frozenset[int]
+    times: "array[int]"
+    positions: "array[int]"
+
+    @property
+    def start(self) -> Place:
+        """Own design: the first tag of all, whatever it is."""
+        return Place(self.times[0] if self.times else 0, self.first)
+
+    def before(self, milliseconds: float) -> Place:
+        """The last place at or before a time, else the first.  Own design."""
+        at = bisect_right(self.times, milliseconds) - 1
+        return Place(self.times[at], self.positions[at]) if at >= 0 else self.start
+
+    def after(self, milliseconds: float) -> Place | None:
+        """The first place at or after a time.  Own design."""
+        at = bisect_left(self.times, milliseconds)
+        return Place(self.times[at], self.positions[at]) if at < len(self.times) else None
+
+    @property
+    def members(self) -> dict[str, Value]:
+        """What the file's own onMetaData says, if it has one: FLV 10.1 §E.5."""
+        for tag in self.head:
+            if tag.tag_type == TagType.SCRIPT:
+                return dict(metadata.read(tag.data) or {})
+        return {}
+
+
+class Indexer:
+    """Makes an index of tags that are shown to it in order.  Own design: also while recording."""
+
+    def __init__(self) -> None:
+        self.kinds: set[int] = set()
+        self.duration = 0
+        self._pictures = _Places()
+        self._sounds = _Places()
+
+    def note(self, tag_type: int, timestamp: int, position: int, peek: bytes) -> None:
+        """Take one tag; `peek` is the beginning of its body.  Own design."""
+        self.kinds.add(tag_type)
+        if tag_type == TagType.SCRIPT:
+            return
+        self.duration = max(self.duration, timestamp)
+        if tag_type == TagType.VIDEO and is_key_frame(peek):
+            self._pictures.add(timestamp, position, 1)
+        elif tag_type == TagType.AUDIO and not is_audio_header(peek):
+            self._sounds.add(timestamp, position, SOUND_STEP)
+
+    @property
+    def places(self) -> tuple["array[int]", "array[int]"]:
+        """Times and positions: key frames, or a sound every now and then.  Own design."""
+        chosen = self._pictures if self._pictures.times else self._sounds
+        return chosen.times, chosen.positions
+
+
+class _Places:
+    """Two columns of numbers, since files may have a hundred thousand key frames."""
+
+    def __init__(self) -> None:
+        self.times, self.positions = array("q"), array("q")
+
+    def add(self, timestamp: int, position: int, step: int) -> None:
+        if not self.times or timestamp >= self.times[-1] + step:
+            self.times.append(timestamp)
+            self.positions.append(position)
+
+
+def scan(source: Source) -> Index:
+    """Look at every tag header: FLV 10.1 §E.4.1.  Raises RemoteError if this is no FLV file."""
+    walk, indexer, head = Walk(source), Indexer(), dict[int, Tag]()
+    for number, step in enumerate(walk):
+        indexer.note(step.tag_type, step.timestamp, step.position, step.peek)
+        if number < HEAD_TAGS:
+            _note_head(head, source, step)
+    return Index(
+        _in_order(head),
+        first_tag(source.read(0, 9)),
+        walk.end,
+        indexer.duration,
+        frozenset(indexer.kinds),
+        *indexer.places,
+    )
+
+
+def load_index(source: Source) -> Index:
+    """The index in the metadata if it proves true, otherwise that of `scan`.  Own design.
+
+    The end of the file and three key frames are looked at, so this takes some ten reads.
+    Raises RemoteError if this is no FLV file.
+    """
+    walk, head, kinds = Walk(source), dict[int, Tag](), set[int]()
+    for number, step in enumerate(walk):
+        kinds.add(step.tag_type)
+        _note_head(head, source, step)
+        if number >= HEAD_TAGS or len(head) == len(TagType):
+            break
+    last = _last(source)
+    columns = _columns(head.get(TagType.SCRIPT))
+    if last is None or columns is None or not _proves_true(source, *columns):
+        return scan(source)
+    first = first_tag(source.read(0, 9))
+    duration = max(last.timestamp, columns[0][-1])
+    return Index(_in_order(head), first, source.size, duration, frozenset(kinds), *columns)
+
+
+def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
+    """Keep the first of each kind of what is needed before all else."""
+    kind = step.tag_type
+    if kind in head:
+        return
+    is_header = {TagType.AUDIO: is_audio_header, TagType.VIDEO: is_video_header}.get(TagType(kind))
+    if is_header is not None:
+        if is_header(step.peek):
+            head[kind] = load(source, step)
+    elif step.size <= MAX_METADATA and (tag := load(source, step)) and _members(tag) is not None:
+        head[kind] = tag
+
+
+def _in_order(head: Mapping[int, Tag]) -> tuple[Tag, ...]:
+    order = (TagType.SCRIPT, TagType.AUDIO, TagType.VIDEO)
+    return tuple(head[kind] for kind in order if kind in head)
+
+
+def _members(tag: Tag) -> dict[str, Value] | None:
+    try:
+        return metadata.read(tag.data)
+    except RemoteError:
+        return None
+
+
+def _last(source: Source) -> Step | None:
+    """The last tag, found by the size after it: FLV 10.1 §E.3."""
+    size = int.from_bytes(source.read(source.size - 4, 4), "big")
+    start = source.size - 4 - size
+    if size < HEADER_SIZE or start < 0:
+        return None
+    step = next(iter(Walk(source, start)), None)
+    return step if step is not None and step.end == source.size else None
+
+
+def _columns(tag: Tag | None) -> "tuple[array[int], array[int]] | None":
+    """Read `keyframes`; None unless both columns are numbers that rise, and as many."""
+    keyframes = (_members(tag) or {}).get(KEYFRAMES) if tag is not None else None
+    if not isinstance(keyframes, dict):
+        return None
+    times, positions = keyframes.get(TIMES), keyframes.get(POSITIONS)
+    if not isinstance(times, list) or not isinstance(positions, list):
+        return None
+    if not times or len(times) != len(positions):
+        return None
+    if not all(isinstance(n, float) and 0 <= n < 1 << 52 for n in [*times, *positions]):
+        return None
+    columns = (
+        array("q", (round(seconds * 1000) for seconds in times)),  # type: ignore[operator, arg-type]
+        array("q", map(int, positions)),  # type: ignore[arg-type]
+    )
+    rises = all(one < two for column in columns for one, two in pairwise(column))
+    return columns if rises else None
+
+
+def _proves_true(source: Source, times: "array[int]", positions: "array[int]") -> bool:
+    """Look at the first, the middle and the last key frame; tools put headers among them."""
+    for at in {0, len(times) // 2, len(times) - 1}:
+        step = next(iter(Walk(source, positions[at])), None)
+        if step is None or step.position != positions[at] or step.tag_type != TagType.VIDEO:
+            return False
+        if not is_key_frame(step.peek) and not (at == 0 and is_video_header(step.peek)):
+            return False
+        if abs(step.timestamp - times[at]) > TOLERANCE:
+            return False
+    return True

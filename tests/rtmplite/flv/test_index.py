@@ -1,0 +1,132 @@
+"""Where a file can be begun, by its own account or by looking."""
+
+import pytest
+from corpus_lines import readme_lines
+from hypothesis import given
+from hypothesis import strategies as st
+from mutations import mutations
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv import file, video
+from rtmplite.flv.describe import Facts, describe
+from rtmplite.flv.index import Place, load_index, scan
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.strategies import flv
+
+KEY, INTER, AVC = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter", b"\x17\x00\0\0\0avcC"
+AAC, SOUND = b"\xaf\x00\x12\x10", b"\xaf\x01sound"
+
+
+class Counted(file.Memory):
+    """Counts how often it is read."""
+
+    reads = 0
+
+    def read(self, at, size):
+        self.reads += 1
+        return super().read(at, size)
+
+
+def film(count=100, metadata=None):
+    """Half a second between key frames, sound between them, headers first."""
+    tags = [Tag(18, 0, metadata)] if metadata else []
+    tags += [Tag(9, 0, AVC), Tag(8, 0, AAC)]
+    for at in range(0, count * 500, 500):
+        tags += [Tag(9, at, KEY), Tag(8, at + 20, SOUND), Tag(9, at + 40, INTER)]
+    return tags
+
+
+def described(tags):
+    """The same with an index in front, as it would be if positions had not moved."""
+    found = scan(file.Memory(file.write(tags)))
+    facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
+    shift = len(file.framed(Tag(18, 0, describe({}, facts))))
+    facts.positions = [position + shift for position in found.positions]
+    return [Tag(18, 0, describe({}, facts)), *tags]
+
+
+def test_key_frames_are_found_by_looking():
+    """Own design: at or before, at or after, and nothing after the last."""
+    raw = file.write(film(3))
+    index = scan(file.Memory(raw))
+    assert list(index.times) == [0, 500, 1000] and index.duration == 1040
+    assert index.kinds == {8, 9} and index.head == (Tag(8, 0, AAC), Tag(9, 0, AVC))
+    assert index.before(499).timestamp == 0 and index.before(500).timestamp == 500
+    assert index.after(501).timestamp == 1000 and index.after(1001) is None
+    for time, position in zip(index.times, index.positions, strict=True):
+        assert next(file.tags(file.start(True, True) + raw[position:])) == Tag(9, time, KEY)
+    assert index.start == Place(0, 13) and index.end == len(raw) and index.members == {}
+
+
+def test_sound_alone_has_a_place_every_second():
+    """Own design: every sound can be begun with, but not each needs an entry."""
+    tags = [Tag(8, at, SOUND) for at in range(0, 3001, 100)]
+    index = scan(file.Memory(file.write([Tag(8, 0, AAC), *tags])))
+    assert list(index.times) == [0, 1000, 2000, 3000]
+    assert scan(file.Memory(file.write([]))).before(5.0) == Place(0, 13)
+
+
+def test_what_a_file_says_is_believed_if_true():
+    """Covers Field §"Keyframes in metadata": a few reads instead of all."""
+    source = Counted(file.write(described(film(1000))))
+    index = load_index(source)
+    assert source.reads < 40
+    looked = scan(source)
+    assert (index.times, index.positions) == (looked.times, looked.positions)
+    assert (index.head, index.kinds) == (looked.head, looked.kinds)
+    assert index.duration == looked.duration == 499540
+    assert index.members["duration"] == 499.54
+
+
+@pytest.mark.parametrize("change", ["moved", "cut", "retimed", "uneven", "falling", "words"])
+def test_what_a_file_says_is_not_believed_if_false(change):
+    """Covers Field §"Keyframes in metadata"."""
+    tags = described(film(20))
+    index = scan(file.Memory(file.write(tags)))
+    times, positions = list(index.times), list(index.positions)
+    match change:
+        case "moved":
+            positions[10] += 1
+        case "retimed":
+            times[-1] += 100
+        case "uneven":
+            times.pop()
+        case "falling":
+            positions[3] = positions[2]
+    facts = Facts({8, 9}, {}, index.duration, 0, times, positions)
+    body = describe({}, facts)
+    if change == "words":
+        body = body.replace(b"filepositions", b"filepositionz")
+    raw = file.write([Tag(18, 0, body), *tags[1:]])
+    if change == "cut":
+        raw = raw[:-3]
+    found, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
+    assert (found.times, found.positions, found.end) == (
+        looked.times,
+        looked.positions,
+        looked.end,
+    )
+    assert len(found.times) == 20
+
+
+@pytest.mark.parametrize("line", readme_lines("FLV"), ids=lambda line: line[0])
+def test_real_files(corpus, line):
+    """Own design: every place is a key frame, or a sound where there is no video."""
+    raw = (corpus / "flv" / line[0]).read_bytes()
+    index = load_index(file.Memory(raw))
+    assert index.end == len(raw) and len(index.times) > 0
+    for time, position in zip(index.times, index.positions, strict=True):
+        tag = next(file.tags(file.start(True, True) + raw[position:]))
+        assert abs(tag.timestamp - time) <= 50
+        assert tag.tag_type == TagType.AUDIO or video.is_key_frame(tag.data)
+    assert abs(index.duration - max(tag.timestamp for tag in file.tags(raw))) <= 200
+
+
+@given(mutations(flv.files()) | st.binary(max_size=40))
+def test_any_file_has_an_index_or_is_none(raw):
+    """Own design: no more places than tags, all within the file."""
+    try:
+        index = load_index(file.Memory(raw))
+    except RemoteError:
+        return
+    assert all(0 < at < len(raw) for at in index.positions) and index.end <= len(raw)

@@ -1,0 +1,92 @@
+"""What is left of a file plays, seeks, and is a proper file again."""
+
+import pytest
+from corpus_lines import readme_lines
+from hypothesis import given
+from hypothesis import strategies as st
+from mutations import mutations, peak
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv import file, metadata
+from rtmplite.flv.index import load_index, scan
+from rtmplite.flv.repair import repair
+from rtmplite.flv.tag import TagType
+from rtmplite.strategies import flv
+
+
+def mended(raw):
+    """A report, and the mended file."""
+    out = []
+    report = repair(file.Memory(raw), out.append)
+    return report, b"".join(out)
+
+
+def media(raw):
+    """All tags of a whole file but for its description."""
+    return [tag for tag in file.tags(raw) if tag.tag_type != TagType.SCRIPT]
+
+
+def check(raw):
+    """Everything a whole file says is true; its media."""
+    header, tags = file.read(raw)
+    assert file.write(tags) == raw
+    index, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
+    assert (index.times, index.positions) == (looked.times, looked.positions)
+    said = metadata.read(tags[0].data)
+    assert said["filesize"] == len(raw) and said["duration"] == looked.duration / 1000
+    assert (said["hasAudio"], said["hasVideo"]) == (header.has_audio, header.has_video)
+    return media(raw)
+
+
+@pytest.mark.parametrize("line", readme_lines("FLV"), ids=lambda line: line[0])
+def test_real_files_lose_their_last_tag_at_most(corpus, line):
+    """Covers FLV 10.1 §E.3 and FLV 10.1 §E.5: whole, cut within the last tag, and cut anywhere."""
+    raw = (corpus / "flv" / line[0]).read_bytes()
+    report, whole = mended(raw)
+    assert check(whole) == media(raw) and (report.lost, report.wrong_sizes) == (0, 0)
+    report, cut = mended(raw[:-6])
+    assert check(cut) == media(raw)[:-1] and report.lost > 0
+    _, half = mended(raw[: len(raw) // 2])
+    assert check(half) == media(raw)[: len(media(half))]
+    assert mended(whole)[1] == whole
+
+
+def test_metadata_is_made_where_there_is_none(corpus):
+    """Covers FLV 10.1 §E.5; what the old one said of the rest stays."""
+    raw = (corpus / "flv" / "red5_h264_speex.flv").read_bytes()
+    _, before = file.read(raw)
+    report, out = mended(file.write(before[1:]))
+    said = metadata.read(file.read(out)[1][0].data)
+    assert said["audiocodecid"] == 11.0 and said["videocodecid"] == 7.0
+    assert said["duration"] == report.duration / 1000 == 30.319 and report.tags == len(before) - 1
+    seed = (corpus / "flv" / "seed_320x240_12fps_h264_speex16k_10s.flv").read_bytes()
+    kept = metadata.read(file.read(mended(seed)[1])[1][0].data)
+    assert (kept["width"], kept["height"], kept["duration"]) == (320.0, 240.0, 9.98)
+    broken = file.write([file.Tag(18, 0, before[0].data[:60]), *before[1:]])
+    assert check(mended(broken)[1]) == media(raw)
+
+
+@given(flv.damaged())
+def test_what_is_whole_is_kept(damaged):
+    """Covers FLV 10.1 §E.3."""
+    kept, raw = damaged
+    report, out = mended(raw)
+    assert check(out) == kept and report.tags == len(kept)
+    assert report.wrong_sizes <= len(kept)
+
+
+@given(mutations(flv.files()) | st.binary(max_size=40))
+def test_anything_is_mended_or_refused(raw):
+    """Own design: what comes out is a proper file."""
+
+    def run():
+        try:
+            out.append(mended(raw)[1])
+        except RemoteError:
+            refused.append(True)
+
+    out, refused = [], []
+    assert peak(run) <= 32 * len(raw) + 65536
+    for made in out:
+        check(made)
+    assert out or refused
