@@ -12,7 +12,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # what the interop tests talk to; gcc builds the measuring relay of perf/
-PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg kamailio \
+PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg kamailio tshark \
+	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
 	libspeex1 gcc libc6-dev
 
 .PHONY: help demo test lint types check docs bench peers specs clean
