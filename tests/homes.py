@@ -15,7 +15,7 @@ from p2psip.core.verifier import Verifier
 from p2psip.sip.address import Address
 from p2psip.sip.auth import Challenge, answer, ha1
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, parse_message
+from p2psip.sip.message import Request, Response, parse_message
 from p2psip.sip.uri import Uri
 
 HOME = "10.0.0.1"
@@ -133,6 +133,27 @@ def signed(message, challenged, *, user=None, password=PASSWORD, nc=1, cseq=None
     headers = headers.with_("Via", f"SIP/2.0/UDP {ALICE};rport;branch=z9hG4bKsigned{number}{nc}")
     answering = "Proxy-Authorization" if proxy else "Authorization"
     return message.replace(headers=headers.append(answering, credentials))
+
+
+def forked(*phones, message=None, **options):
+    """A home that has forwarded a request for bob: it, and the request each phone got."""
+    home = Home(**options)
+    for number, phone in enumerate(phones):
+        home.hear(register(contact=f"<sip:bob@{phone}>", cseq=number + 1), source=phone)
+    home.wait(0.0)
+    sent = home.hear(message or request())
+    branches = {to: out for out, to, _ in sent if isinstance(out, Request)}
+    return home, branches
+
+
+def statuses(sent):
+    """The responses that Alice is sent, by their status."""
+    return [out.status for out, to, _ in sent if isinstance(out, Response) and to == ALICE]
+
+
+def methods(sent):
+    """(method, address) of the requests that went on."""
+    return [(out.method, to) for out, to, _ in sent if isinstance(out, Request)]
 
 
 class Member(Phone):
