@@ -130,6 +130,8 @@ class Player:
         return self.behind_since is None
 
 
+_NOTHING, _ESSENTIAL = Weight.NOTHING, Weight.ESSENTIAL
+
 _Audience = list[tuple[int | Framing, list[Player]]]  # message stream id, and who uses that one
 
 
@@ -204,17 +206,20 @@ class LiveStream:
         if not self.publishing:
             self.begin(now)
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
-        if self._taps and weight is not Weight.NOTHING:
-            for tap in self._taps:
-                tap.write(type_id, timestamp, payload, now)
-        if not self._players or weight is Weight.NOTHING:
+        if weight is _NOTHING:
             return
+        for tap in self._taps:
+            tap.write(type_id, timestamp, payload, now)
+        if not self._players:
+            return
+        skippable = weight is not _ESSENTIAL
         if self._flowing is None:
             self._arrange()
-        if self._waiting and weight is not Weight.ESSENTIAL:
+        if self._waiting and skippable:
             self._release(weight, now)
-        skippable = weight is not Weight.ESSENTIAL
-        for stream_id, players in self._audience(type_id, weight):
+        audience = self._flowing if skippable else None
+        groups = self._audience(type_id, weight) if audience is None else audience[type_id]
+        for stream_id, players in groups:
             data = _encode(stream_id, type_id, timestamp, payload)
             for player in players:
                 outlet = player.outlet

@@ -32,6 +32,8 @@ MAX_STREAMS: Final = 4096
 FREE_MESSAGES: Final = 512  # that one feed may give, however small they are ...
 BYTES_PER_MESSAGE: Final = 8  # ... and beyond that, the mean size which we still believe
 
+_LAST_OBEYED: Final = int(MessageType.ABORT)  # the highest type that is about chunks themselves
+
 _TWO_WORDS: Final = Struct(">II").unpack_from  # basic header's last byte, time; length, type
 _WORD: Final = Struct(">I").unpack_from
 _STREAM_ID: Final = Struct("<I").unpack_from
@@ -76,8 +78,7 @@ class ChunkReader:
         Raises RemoteError when the peer breaks the rules; nothing read later would make sense.
         """
         self.bytes_received += len(data)
-        data = self._kept + data if self._kept else bytes(data)
-        self._kept = b""
+        data, self._kept = self._kept + data if self._kept else bytes(data), b""
         messages: list[Message] = []
         most = FREE_MESSAGES + len(data) // BYTES_PER_MESSAGE
         at, end = 0, len(data)
@@ -90,16 +91,17 @@ class ChunkReader:
                 at = body
             stream = self._stream
             payload = data[at : at + self._left]
-            at += len(payload)
-            self._left -= len(payload)
-            if len(payload) != stream.length:
+            size = len(payload)
+            at += size
+            self._left -= size
+            if size != stream.length:
                 payload = self._collect(stream, payload)
                 if len(payload) != stream.length:
                     continue
             # §5.1 [message-fields]
             message = Message(stream.type_id, stream.timestamp, stream.stream_id, payload)
             messages.append(message)
-            if message.type_id <= MessageType.ABORT:
+            if stream.type_id <= _LAST_OBEYED:
                 self._obey(message)
             if len(messages) > most:
                 raise RemoteError("a flood of tiny messages")
@@ -107,9 +109,10 @@ class ChunkReader:
 
     def _header(self, data: bytes, at: int) -> int:
         """Read a chunk header, give where its data begins, or -1 if the header is not all there."""
-        low = data[at] & 0x3F
-        if low >= 2:
-            fmt, chunk_stream_id, at = data[at] >> 6, low, at + 1
+        first = data[at]
+        fmt, chunk_stream_id = first >> 6, first & 0x3F
+        if chunk_stream_id >= 2:
+            at += 1
         else:
             try:
                 fmt, chunk_stream_id, at = read_basic_header(data, at)
@@ -129,7 +132,8 @@ class ChunkReader:
         after = at + MESSAGE_HEADER_LENGTHS[fmt]  # §5.3.1 [header-lengths]
         if after > len(data):
             return -1
-        time = _WORD(data, at - 1)[0] & 0xFFFFFF
+        time, rest = _TWO_WORDS(data, at - 1) if fmt < 2 else (*_WORD(data, at - 1), 0)
+        time &= 0xFFFFFF
         extended = time == EXTENDED
         if extended:
             if after + 4 > len(data):
@@ -139,16 +143,18 @@ class ChunkReader:
             stream = self._open(chunk_stream_id, fmt)
         # What a shorter header leaves out stays: §5.3.1.2.2 [type-1-same-stream],
         # §5.3.1.2.3 [type-2-same-length]
-        before = stream.length, stream.type_id
+        changed = False
         if fmt < 2:  # §5.3.1.2.5 [length-is-of-message]
-            _, rest = _TWO_WORDS(data, at - 1)
-            stream.length, stream.type_id = rest >> 8, rest & 0xFF
-            if stream.length > self._max_message:
-                raise RemoteError(f"a message of {stream.length} bytes")
+            length, type_id = rest >> 8, rest & 0xFF
+            changed = length != stream.length or type_id != stream.type_id
+            stream.length, stream.type_id = length, type_id
+            if length > self._max_message:
+                raise RemoteError(f"a message of {length} bytes")
         stream.extended = extended
         # For the rest of a message type 3 is but a SHOULD (§5.3.1.2.4): an equal header goes on.
-        if not stream.partial or before != (stream.length, stream.type_id):
-            self._drop(stream)
+        if changed or not stream.partial:
+            if stream.partial:
+                self._drop(stream)
             stream.delta = time
             if fmt == 0:
                 stream.timestamp = time  # §5.3.1.2.1 [type-0-is-absolute]
@@ -195,7 +201,8 @@ class ChunkReader:
 
     def _begin_chunk(self, stream: _Incoming) -> None:
         self._stream = stream  # messages grow apart: §5.3 [by-chunk-stream]
-        self._left = min(stream.length - len(stream.partial), self.chunk_size)
+        left = stream.length - len(stream.partial)
+        self._left = left if left < self.chunk_size else self.chunk_size
 
     def _collect(self, stream: _Incoming, piece: bytes) -> bytes:
         """Add a piece of a message; give the whole payload, or nothing yet (b"")."""
