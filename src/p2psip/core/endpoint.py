@@ -14,12 +14,13 @@ from typing import Final, Protocol
 
 from p2psip.core.domains import Domains
 from p2psip.core.proxy import Proxy, Target
-from p2psip.core.registrar import Registrar
+from p2psip.core.registrar import Binding, Registrar
 from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
 from p2psip.core.stack import Flow, ServerHandle, Stack
 from p2psip.core.verifier import Verifier, without_credentials
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
@@ -64,6 +65,7 @@ class Endpoint:
         self.registrar, self.proxy = registrar, proxy
         self._route, self._verifier, self._nat = route, verifier, nat
         stack.core = self
+        stack.know(self._known_flows)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
@@ -74,7 +76,7 @@ class Endpoint:
         server.request = request
         try:
             if is_proven and request.to.tag is not None and not self._stack.is_ours(request.uri):
-                self._forward(server, [self._target(request, now)], now)
+                self._forward(server, [Target(request.uri)], now)
             else:
                 self._decide(server, request, now)
         except RefusalError as refusal:
@@ -89,7 +91,7 @@ class Endpoint:
             return
         request, is_proven = self.proxy.take_route(request)
         if is_proven and not self._stack.is_ours(request.uri):
-            self.proxy.forward_ack(request, now, self._target(request, now).flows)
+            self.proxy.forward_ack(request, now)
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
@@ -112,7 +114,7 @@ class Endpoint:
             acceptor(server, now)
             return
         targets = [
-            Target(binding.contact.uri, binding.way(nat=self._nat))
+            self._target(binding)
             for binding in self.registrar.bindings(request.uri, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
         ]
@@ -138,16 +140,25 @@ class Endpoint:
         if is_refused:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
-            self._forward(server, [self._target(request, now)], now)
+            self._forward(server, [Target(request.uri)], now)
 
     def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         """Stay on the way of the dialog, unless its caller lives here: RFC 3261 §16.6 step 4."""
         self.proxy.forward(server, targets, now, record_route=not _is_born_here(server))
 
-    def _target(self, request: Request, now: float) -> Target:
-        """Where a Request-URI leads that is not ours: by its phone's connection, if it has one."""
-        binding = None if request.routes else self.registrar.at(request.uri, now)
-        return Target(request.uri, binding.way(nat=self._nat) if binding else None)
+    def _target(self, binding: Binding) -> Target:
+        """A phone: by its own connection first, then as its Contact says.
+
+        If its Contact is another user's too, by its own connection alone.
+        """
+        uri = binding.contact.uri
+        if self.registrar.at(uri) is binding:
+            return Target(uri, self._stack.flows_to(uri))
+        return Target(uri, binding.way(nat=self._nat) or None)
+
+    def _known_flows(self, uri: Uri) -> Sequence[Flow]:
+        binding = self.registrar.at(uri)
+        return binding.way(nat=self._nat) if binding else ()
 
     def _is_admitted(self, server: ServerHandle, request: Request, now: float) -> bool:
         """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.

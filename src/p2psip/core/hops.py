@@ -4,7 +4,7 @@ Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT
 """
 
 import ipaddress
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from p2psip.sip.address import Address
@@ -31,8 +31,11 @@ class Hops:
     """What one element knows of addresses (§18).
 
     `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
-    further names and addresses of ours.
+    further names and addresses of ours.  `known` gives the flows, if any, by which somebody has
+    come to us who is reached at a URI: they are tried before the URI is followed.
     """
+
+    known: Callable[[Uri], Sequence[Flow]]
 
     def __init__(
         self, listeners: Sequence[Listener], advertised: str | None, hosts: Collection[str] = ()
@@ -46,6 +49,7 @@ class Hops:
             names |= LOOPBACKS
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
+        self.known = lambda uri: ()
 
     @property
     def transports(self) -> Collection[str]:
@@ -94,13 +98,15 @@ class Hops:
         host = uri.param("maddr") or uri.host
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
+        known = list(self.known(uri))
         if transport is not None and transport not in self._listeners:
-            return []
+            return known
         if not _is_numeric(host):
-            return None
+            return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
-        return [Flow(transport, (host, uri.port or default_port(transport)))]
+        named = Flow(transport, (host, uri.port or default_port(transport)))
+        return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def localise(self, flow: Flow) -> Flow:
         """The same flow, or the short way to ourselves.  Own design: see `Outbox`."""

@@ -20,7 +20,7 @@ from typing import Final
 
 from p2psip.core.response_context import ResponseContext, Target
 from p2psip.core.screening import RefusalError
-from p2psip.core.stack import Flow, ServerHandle, Stack
+from p2psip.core.stack import ServerHandle, Stack
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
@@ -79,12 +79,10 @@ class Proxy:
         self._under_way[same] += 1
         context.begin(_one_hop_less(request, breadth), targets, now)
 
-    def forward_ack(
-        self, request: Request, now: float, flows: Sequence[Flow] | None = None
-    ) -> None:
+    def forward_ack(self, request: Request, now: float) -> None:
         """Send the ACK of a 2xx on, without state: §16.11."""
         if request.max_forwards != 0:
-            self._stack.send_ack(_one_hop_less(request, _breadth(request)), now, flows)
+            self._stack.send_ack(_one_hop_less(request, _breadth(request)), now)
 
     def take_route(self, request: Request) -> tuple[Request, bool]:
         """Take our own Routes off the top: §16.4.

@@ -55,15 +55,14 @@ class Binding:
             return 1.0
         return q if 0.0 <= q <= 1.0 else 1.0
 
-    def way(self, *, nat: bool) -> list[Flow] | None:
-        """The flow to reach it by, or None to follow its Contact.
+    def way(self, *, nat: bool) -> list[Flow]:
+        """The flow to reach it by before its Contact is followed, if there is one.
 
         RFC 5626 §5.3 in spirit: a connection the phone opened is the only sure way to it.
         With `nat` that holds for UDP too.
         """
-        if self.flow.transport == LOCAL:
-            return None
-        return [self.flow] if self.flow.reliable or nat else None
+        is_way = self.flow.transport != LOCAL and (self.flow.reliable or nat)
+        return [self.flow] if is_way else []
 
 
 class Registrar:
@@ -106,13 +105,13 @@ class Registrar:
         alive = self._alive(aor, now) if aor else []
         return sorted(alive, key=lambda binding: -binding.q)
 
-    def at(self, uri: Uri, now: float) -> Binding | None:
+    def at(self, uri: Uri) -> Binding | None:
         """The binding whose Contact is `uri`, as it is written within a dialog.
 
-        Own design: it tells by which connection the phone can be reached then.
+        Own design: it tells by which connection the phone can be reached then; also after it
+        has expired, since a dialog may last longer and nothing better is known.
         """
-        binding = self._places.get(_place(uri))
-        return binding if binding and binding.expires_at > now else None
+        return self._places.get(_place(uri))
 
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""

@@ -83,6 +83,7 @@ class Registration:
         self._exchange: Exchange | None = None
         self._was_registered = self._is_withdrawing = False
         self._retry = RETRY_MIN
+        self._asked_at = 0.0
 
     @property
     def pending(self) -> bool:
@@ -129,7 +130,8 @@ class Registration:
     def _granted(self, response: Response, now: float) -> None:
         granted = self._lifetime(response)
         self._was_registered, self._retry = True, RETRY_MIN
-        self._wake_at(now + max(RETRY_MIN, granted * REFRESH_AT))
+        # the registrar's clock began when it heard us, which may be long before we heard it
+        self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
             self._owner.on_registered(self, granted, now)
@@ -175,6 +177,7 @@ class Registration:
                 ]
             ),
         )
+        self._asked_at = now
         self._exchange = Exchange(self._stack, self, self._next_cseq, self._keyring)
         self._exchange.send(request, now)
 

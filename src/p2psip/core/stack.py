@@ -196,6 +196,17 @@ class Stack:
         elif flows:
             self._post_ack(ack, flows[0])
 
+    def know(self, flows_to: Callable[[Uri], Sequence[Flow]]) -> None:
+        """Ask `flows_to` first where a URI leads: a phone behind a NAT has but one way to it.
+
+        RFC 5626 §5.3.
+        """
+        self._hops.known = flows_to
+
+    def flows_to(self, uri: Uri) -> Sequence[Flow] | None:
+        """Where a URI leads, as far as that needs no look-up; else None (RFC 3263 §4.2)."""
+        return self._hops.direct(uri)
+
     def is_ours(self, uri: Uri) -> bool:
         """Does `uri` lead to this element, whatever its user part (§16.4)?"""
         return self._hops.is_ours(uri)

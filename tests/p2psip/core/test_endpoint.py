@@ -146,6 +146,25 @@ def test_a_binding_over_tcp_is_reached_over_its_connection():
         assert forwarded(sent) == [(uri, BOB, "TCP")]
 
 
+def test_a_connection_that_is_gone_is_followed_by_the_contact():
+    """Covers RFC 3263 §4.3: the next way, at once."""
+    home = Home()
+    contact = f"<sip:bob@{CAROL}:5060;transport=tcp>"
+    home.hear(register(contact=contact), source=BOB, transport="TCP")
+    assert forwarded(home.hear(request("INVITE", "sip:bob@home", OUTSIDER)))[0][1:] == (BOB, "TCP")
+    home.stack.flow_failed(Flow("TCP", (BOB, 5060)), 0.1)
+    assert forwarded(home.said())[0][1:] == (CAROL, "TCP")
+
+
+def test_two_users_who_share_a_contact_keep_their_own_connections():
+    home = Home()
+    home.hear(register("bob", "<sip:x@192.168.0.7>"), source=BOB, transport="TCP")
+    home.hear(register("eve", "<sip:x@192.168.0.7>", call="e"), source=CAROL, transport="TCP")
+    for user, address in (("bob", BOB), ("eve", CAROL)):
+        message = request("INVITE", f"sip:{user}@home", OUTSIDER, call=user)
+        assert forwarded(home.hear(message))[0][1:] == (address, "TCP")
+
+
 @pytest.mark.parametrize("nat", [False, True])
 def test_behind_a_nat_the_source_of_the_register_counts(nat):
     home = Home(nat=nat)
@@ -352,6 +371,27 @@ def test_a_user_in_this_process_is_called_and_hangs_up():
     call.bye(link.now)
     link.run()
     assert bob.events() == ["accepted", "ended"] and home.idle and alice.idle
+
+
+@pytest.mark.parametrize("transport", ["TCP", "UDP"])
+def test_a_user_in_this_process_reaches_a_phone_behind_a_nat(transport):
+    """Covers RFC 5626 §5.3: INVITE, ACK and BYE all take the way that the phone has opened."""
+    link = Link()
+    home = Home(link, nat=True)
+    bob = Member(link, BOB, "bob", transport=transport)
+    bob.contact = bob.contact.replace(host="192.168.0.7")
+    bob.register(link.now)
+    link.run(until=1.0)
+    ann = Member(link, CAROL, "ann")  # owns the call that the home makes
+    to, me = (Address(Uri("sip", user, None, "home")) for user in ("bob", "ann"))
+    contact = home.stack.contact("ann")
+    call = home.agent.invite(to, me, contact, b"offer", ann, link.now)
+    link.run(until=2.0)
+    assert ann.events(call) == bob.events() == ["accepted"]
+    call.bye(link.now)
+    link.run(until=60.0)
+    assert bob.events() == ["accepted", "ended"] and home.idle and bob.idle
+    assert {to for _, source, to, _ in link.sent if source == HOME} == {BOB}
 
 
 # Garbage
