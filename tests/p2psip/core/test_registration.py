@@ -118,7 +118,7 @@ def test_a_failed_refresh_is_tried_again_ever_more_slowly():
     assert gaps == [min(RETRY_MIN * 2**n, RETRY_MAX) for n in range(9)]
     cseqs = [request.cseq.number for _, request in home.requests]
     assert cseqs == sorted(set(cseqs))
-    assert len({request.call_id for _, request in home.requests}) == 1  # §10.2
+    assert len({request.call_id for _, request in home.requests}) == 1  # RFC 3261 §10.2
 
 
 @pytest.mark.parametrize(
