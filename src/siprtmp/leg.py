@@ -19,7 +19,7 @@ from siprtmp.translate.rtp_to_flv import RtpToFlv
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 
-Heard = tuple[int, int, bytes, int, int]  # payload type, RTP timestamp, payload, ssrc, arrival ms
+Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 
 
 class Wire(Protocol):
@@ -87,7 +87,7 @@ class Leg:
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
-        self._holding = self._draining = self._closed = False
+        self._holding = self._draining = self._closed = self._sends = False
         self.sent = self.received = self.unsuitable = 0
 
     # -- set-up -------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Leg:
         before = self._plan
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._up, self._up_format = None, -1
-        self._plan = plan
+        self._plan, self._sends = plan, media.sends
         self._active = now
         self._silence_at = None if media.held or early else now + self._timeout
         self._wake()
@@ -203,17 +203,20 @@ class Leg:
         for packet in packets:
             for due in pacer.put(packet.ticks / codec.clock_rate, packet, now):
                 self._send(due, now)
-        if idle and pacer.deadline is not None:
+        if pacer.deadline is None:
+            return
+        if idle:
             self._wake()
         if pacer.is_ahead and not self._holding:
             self._hold_back(True)
 
     def _send(self, packet: Packet, now: float) -> None:
-        plan, session = self._plan, self._session
-        if plan is None or session is None or not plan.media.sends:
+        session = self._session
+        if session is None or not self._sends:
             return
-        ticks = packet.ticks + self._offset & 0xFFFFFFFF
-        self._wire.send_rtp(session.send(self._up_type, packet.payload, ticks, packet.marker, now))
+        at, payload, marker = packet
+        ticks = at + self._offset & 0xFFFFFFFF
+        self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
         self.sent += 1
 
     def _hold_back(self, hold: bool) -> None:
@@ -230,24 +233,18 @@ class Leg:
 
     def on_rtp(self, data: bytes, now: float) -> None:
         """Take one datagram from the RTP port: RFC 3550 §A.1."""
-        if self._session is None or self._closed:
+        session, order = self._session, self._order
+        if session is None or self._closed:
             return
-        header = self._session.received_rtp(data, now)
+        header = session.received_rtp(data, now)
         if header is None:
             return
         self._active = now
         payload_type, _, sequence, timestamp, ssrc, start, end = header
-        heard = (
-            payload_type,
-            timestamp,
-            data[start:end],
-            ssrc,
-            int((now - self._started) * 1000),
-        )
-        order = self._order
+        heard = payload_type, timestamp, data[start:end], ssrc, now
         for item in order.put(sequence, heard, now):
             self._deliver(item, now)
-        if order.deadline is not None:
+        if order.is_waiting:
             self._wake()
 
     def on_rtcp(self, data: bytes, now: float) -> None:
@@ -256,16 +253,17 @@ class Leg:
             self._session.received_rtcp(data, now)
 
     def _deliver(self, heard: Heard, now: float) -> None:
-        payload_type, timestamp, payload, ssrc, arrival = heard
+        payload_type, timestamp, payload, ssrc, at = heard
         plan, down = self._plan, self._down
+        arrival = int((at - self._started) * 1000)
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or down is None:
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
         if codec is not down.codec:
             down.switch(codec)
-        for at, tag in down.convert(payload, timestamp, ssrc, arrival):
-            self._listener.on_tag(AUDIO, at, tag, now)
+        for time, tag in down.convert(payload, timestamp, ssrc, arrival):
+            self._listener.on_tag(AUDIO, time, tag, now)
 
     # -- time ---------------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class ReorderBuffer(Generic[Item]):
         self.late = self.skipped = 0
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether `deadline` is not None.  Own design: asked for after every packet."""
+        return bool(self._early)
+
+    @property
     def deadline(self) -> float | None:
         """When to call `tick`, or None while nothing waits.  Own design: see `jitter`."""
         if not self._early:

@@ -53,6 +53,7 @@ class FlvToRtp:
         self._frame_ticks = round(codec.clock_rate * speex.FRAME_SECONDS)
         self._wideband = codec.clock_rate > 8000
         self._rest = b""  # G.711 short of a packet
+        self._is_speex = codec.sound_format == SPEEX
 
     @property
     def packet_seconds(self) -> float:
@@ -73,7 +74,7 @@ class FlvToRtp:
         """
         if len(tag) < 2 or not self.suits(tag[0] >> 4):
             raise UnsuitableError(f"SoundFormat {tag[0] >> 4 if tag else None}")
-        if self.codec.sound_format == SPEEX:
+        if self._is_speex:
             return self._speex(tag[1:], timestamp)
         sound = tag[1:]
         if tag[0] >> 4 != self.codec.sound_format:
@@ -99,6 +100,8 @@ class FlvToRtp:
         except RemoteError as error:
             raise UnsuitableError(str(error)) from None
         self._skip(timestamp, 0)
+        if len(frames) == 1:
+            return [self._packet(frames[0], self._frame_ticks)]
         return [self._packet(frame, self._frame_ticks) for frame in frames]
 
     def _g711(self, sound: bytes, timestamp: int) -> list[Packet]:
@@ -123,7 +126,8 @@ class FlvToRtp:
         return out
 
     def _packet(self, payload: bytes, ticks: int) -> Packet:
-        packet = Packet(self._clock.position, payload, self._marker)
-        self._clock.position += ticks
+        clock = self._clock
+        packet = Packet(clock.position, payload, self._marker)
+        clock.position += ticks
         self._marker = False
         return packet

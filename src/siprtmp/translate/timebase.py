@@ -48,6 +48,8 @@ class SampleClock:
             self._anchor_ms, self._anchor_ticks = timestamp, here
             return 0
         expected = self._anchor_ms + (here - self._anchor_ticks) * 1000 // self.clock_rate
+        if -REANCHOR_MS <= timestamp - expected <= REANCHOR_MS:
+            return 0
         off = wrapped_difference(timestamp, expected, RTMP_WRAP)
         if -REANCHOR_MS <= off <= REANCHOR_MS:
             return 0
@@ -84,7 +86,9 @@ class MediaClock:
         Both in the units of their protocols: RFC 3550 §5.1 and RTMP 1.0 §5.4.1.
         """
         if self._timestamp is not None:
-            step = wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
+            step = timestamp - self._timestamp
+            if not 0 <= step <= self._span:
+                step = wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
             if -self._span <= step <= self._span:
                 self._timestamp = timestamp
                 self._ticks += step

@@ -50,8 +50,9 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
     that holds just one frame comes back as it is.  RemoteError if the bits make no sense, or
     make more than `MAX_FRAMES`.
     """
-    if wideband and _is_one_frame(data):
-        return [bytes(data)]
+    narrow_end, has_layer = _one_frame(data)
+    if narrow_end:
+        return [bytes(data) if wideband or not has_layer else _without_layer(data, narrow_end)]
     bits = _Bits(data)
     frames = bits.frames()
     if len(frames) == 1 and (wideband or frames[0][1] == frames[0][2]):
@@ -85,11 +86,11 @@ def is_comment(data: bytes | memoryview) -> bool:
 
     Own design: it follows the header where there is one; RFC 5574 §3.2 has no place for it.
     """
-    size, at = len(data), 0
-    counts = _little_endian(data, 0)
-    if counts is None or counts > size:
+    size = len(data)
+    vendor = int.from_bytes(data[:4], "little")  # beyond the end, as a rule: it is sound
+    if vendor > size or size < 4:
         return False
-    at = 4 + counts
+    at = 4 + vendor
     tags = _little_endian(data, at)
     if tags is None or tags > size:
         return False
@@ -111,15 +112,30 @@ def _little_endian(data: bytes | memoryview, at: int) -> int | None:
     return int.from_bytes(data[at : at + 4], "little") if at + 4 <= len(data) else None
 
 
-def _is_one_frame(data: bytes | memoryview) -> bool:
-    """Is it surely one frame with one layer, as nearly all are?  A short cut for the media path."""
+def _one_frame(data: bytes | memoryview) -> tuple[int, bool]:
+    """Where the narrowband part ends, in bits, and whether a layer follows.
+
+    0 unless it is surely one frame with at most one layer, as nearly all are.  A short cut for
+    the media path.
+    """
     narrow_end = NARROWBAND_BITS.get(data[0] >> 3, 0) if data else 0
-    at = narrow_end >> 3
-    if not narrow_end or at + 2 > len(data):
-        return False
-    head = (data[at] << 8 | data[at + 1]) >> 12 - (narrow_end & 7) & 0x0F
-    left = 8 * len(data) - narrow_end - LAYER_BITS.get(head & 7, 0)
-    return head > 7 and 0 <= left < 5 and not (left and data[-1] >> left - 1 & 1)
+    left, at = 8 * len(data) - narrow_end, narrow_end >> 3
+    has_layer = left >= 5
+    if has_layer and narrow_end and at + 2 <= len(data):
+        head = (data[at] << 8 | data[at + 1]) >> 12 - (narrow_end & 7) & 0x0F
+        left = left - LAYER_BITS.get(head & 7, 0) if head > 7 else -1
+    if not narrow_end or not 0 <= left < 5 or (left and data[-1] >> left - 1 & 1):
+        return 0, False
+    return narrow_end, has_layer
+
+
+def _without_layer(data: bytes | memoryview, narrow_end: int) -> bytes:
+    """The narrowband part alone, padded as `_Bits.cut` does it."""
+    whole, over = narrow_end >> 3, narrow_end & 7
+    if not over:
+        return bytes(data[:whole])
+    padding = 0xFF >> over
+    return bytes((*data[:whole], data[whole] & ~padding | padding >> 1))
 
 
 class _Bits:

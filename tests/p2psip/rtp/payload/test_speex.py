@@ -32,6 +32,23 @@ def test_frames_come_out_as_they_went_in(made):
             narrowband(made.payload)
 
 
+@given(speex_payloads(1).map(lambda made: made.payload) | spoiled, st.booleans())
+def test_the_short_cut_cuts_as_the_long_way_does(data, wideband):
+    """Covers RFC 5574 §3.3: for one frame, whole, cut down, spoiled or none at all."""
+
+    def outcome():
+        try:
+            return split(data, wideband)
+        except RemoteError:
+            return None
+
+    short = outcome()
+    event("one frame" if speex._one_frame(data)[0] else "another")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(speex, "_one_frame", lambda data: (0, False))
+        assert outcome() == short
+
+
 @given(spoiled | spoiled | spoiled | st.binary(max_size=100))
 def test_any_octets_are_split_or_refused(data):
     """Covers RFC 5574 §3.3: what comes out is shorter or equal, and splits into itself."""
