@@ -25,6 +25,8 @@ MACHINES_AMONG_CODECS = {
     *("rtmplite.rtmp.handshake", "rtmplite.rtmp.connection", "rtmplite.rtmp.netstream"),
     *("rtmplite.rtmp.server", "rtmplite.rtmp.client", "rtmplite.rtmp.tunnel"),
     *("rtmplite.rtmp.application", "rtmplite.rtmp.live"),
+    *("rtmplite.rtmp.vod", "rtmplite.rtmp.playback", "rtmplite.rtmp.playlist"),
+    "rtmplite.rtmp.feeder",
     *("rtmplite.rtmfp.startup", "rtmplite.rtmfp.session", "rtmplite.rtmfp.congestion"),
     *("rtmplite.rtmfp.send_flow", "rtmplite.rtmfp.recv_flow", "rtmplite.rtmfp.redirector"),
 }

@@ -39,9 +39,9 @@ _OWN_RATE: Final[Mapping[int, float]] = {
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a file's content; times in ms, positions and sizes in bytes.  Own design.
+    """What is known of a file's content; times in ms, positions and sizes in bytes.
 
-    `first` holds the beginning of the first body of each kind; `times` and `positions` are the
+    Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first body of each kind; `times` and `positions` are the
     key frames'.
     """
 

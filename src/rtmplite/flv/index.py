@@ -39,7 +39,7 @@ TOLERANCE: Final = 50  # ms between what metadata says and the tag; some tools r
 
 
 class Place(NamedTuple):
-    """A tag to begin with: its time in ms, its position in bytes.  Own design."""
+    """Own design: a tag to begin with, its time in ms, its position in bytes."""
 
     timestamp: int
     position: int
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What there is to know of a file before it is played.  Own design.
+    """Own design: what there is to know of a file before it is played.
 
     `head` is the metadata and the codec headers; `first` the position of the first tag, `end` that
     after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag types.
@@ -67,12 +67,12 @@ class Index:
         return Place(self.times[0] if self.times else 0, self.first)
 
     def before(self, milliseconds: float) -> Place:
-        """The last place at or before a time, else the first.  Own design."""
+        """Own design: the last place at or before a time, else the first."""
         at = bisect_right(self.times, milliseconds) - 1
         return Place(self.times[at], self.positions[at]) if at >= 0 else self.start
 
     def after(self, milliseconds: float) -> Place | None:
-        """The first place at or after a time.  Own design."""
+        """Own design: the first place at or after a time."""
         at = bisect_left(self.times, milliseconds)
         return Place(self.times[at], self.positions[at]) if at < len(self.times) else None
 
@@ -95,7 +95,7 @@ class Indexer:
         self._sounds = _Places()
 
     def note(self, tag_type: int, timestamp: int, position: int, peek: bytes) -> None:
-        """Take one tag; `peek` is the beginning of its body.  Own design."""
+        """Own design: take one tag; `peek` is the beginning of its body."""
         self.kinds.add(tag_type)
         if tag_type == TagType.SCRIPT:
             return
@@ -107,7 +107,7 @@ class Indexer:
 
     @property
     def places(self) -> tuple["array[int]", "array[int]"]:
-        """Times and positions: key frames, or a sound every now and then.  Own design."""
+        """Own design: times and positions of key frames, or of a sound every now and then."""
         chosen = self._pictures if self._pictures.times else self._sounds
         return chosen.times, chosen.positions
 
@@ -142,9 +142,9 @@ def scan(source: Source) -> Index:
 
 
 def load_index(source: Source) -> Index:
-    """The index in the metadata if it proves true, otherwise that of `scan`.  Own design.
+    """The index in the metadata if it proves true, otherwise that of `scan`.
 
-    The end of the file and three key frames are looked at, so this takes some ten reads.
+    Own design: the end of the file and three key frames are looked at, so this takes some ten reads.
     Raises RemoteError if this is no FLV file.
     """
     walk, head, kinds = Walk(source), dict[int, Tag](), set[int]()

@@ -29,9 +29,9 @@ _LINK: Final = 4  # FLV 10.1 §E.3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found.  Own design.
+    """What was found.
 
-    `tags` were kept, the metadata not counted; `lost` bytes were no whole tag; `wrong_sizes`
+    Own design: `tags` were kept, the metadata not counted; `lost` bytes were no whole tag; `wrong_sizes`
     followed one; `duration` is in ms.
     """
 

@@ -1,0 +1,57 @@
+"""The `vod` application: play recorded files by name; nobody publishes here.
+
+Implements RTMP 1.0 §7.2.2.1 for what is recorded, with a library of files that the edge provides.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.playback import FilePlayback
+from rtmplite.rtmp.playlist import Library
+from rtmplite.rtmp.server import ServerConnection
+
+APP: Final = "vod"
+
+
+class VodApplication:
+    """Own design: a `FilePlayback` for every stream that plays; `wake` sees to their deadlines."""
+
+    def __init__(self, library: Library, wake: Callable[[FilePlayback], None]) -> None:
+        self._library, self._wake = library, wake
+
+    def on_connect(self, connection: ServerConnection, now: float) -> None:
+        """Let everybody in: RTMP 1.0 §7.2.1.1."""
+        connection.accept(now)
+
+    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+        """There are no other calls: RTMP 1.0 §7.2.1.2."""
+        reason = RemoteError(f"No such call: {command.name}")
+        connection.error(command.transaction_id, reason)
+
+    def on_publish(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Refuse.  Own design: files come from elsewhere."""
+        stream.reject_publish("NetStream.Publish.BadName", "Nobody publishes here.", now)
+
+    def on_play(
+        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Play a file, or put it after what plays already: RTMP 1.0 §7.2.2.1."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
+            return
+        playback = stream.playback
+        if not isinstance(playback, FilePlayback):
+            playback = stream.playback = FilePlayback(stream, self._library, self._wake)
+        playback.append(stream.path, stream.request)
+
+    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+        """Own design: every stream has stopped its playback before."""
+
+
+_: type[Application] = VodApplication  # the type checker's proof

@@ -1,0 +1,114 @@
+"""The vod application, and what play2 changes."""
+
+import pytest
+from vod_world import INTER, KEY, VodWorld, film
+
+
+def marks(viewer):
+    """Time and file of all frames."""
+    frames = [each for each in viewer.tags if each[0] == 9]
+    return [(time, data[-1:]) for _, time, data in frames if data[:-1] in (KEY, INTER)]
+
+
+def switching(**options):
+    """A client that plays `low` for 1.7 s and then calls play2."""
+    world = VodWorld(low=film(9, b"1"), high=film(9, b"2"), short=film(1, b"3"))
+    viewer = world.viewer("low")
+    world.wait(1.7)
+    viewer.send("play2", options)
+    world.wait(3.0)
+    return world, viewer
+
+
+def test_nobody_publishes_here():
+    """Own design: and nothing else can be called."""
+    world = VodWorld(demo=film(1))
+    peer = world.client()
+    peer.publish("demo")
+    assert peer.codes() == ["NetStream.Publish.BadName"]
+    with pytest.raises(Exception, match="No such call"):
+        peer.call("whatever")
+
+
+@pytest.mark.parametrize("transition", ["switch", "swap", None])
+def test_another_bit_rate_without_a_gap(transition):
+    """Covers RTMP 1.0 §7.2.2.2: from its next key frame on, on the same time line."""
+    world, viewer = switching(streamName="high", oldStreamName="low", transition=transition)
+    assert marks(viewer) == [
+        *[(0, b"1"), (500, b"1"), (1000, b"1"), (1500, b"1")],
+        *[(at, b"2") for at in range(2000, 5000, 500)][: len(marks(viewer)) - 4],
+    ]
+    assert viewer.pictures[-1] >= 4500
+    assert viewer.codes[2:] == ["Play.Transition", "Play.TransitionComplete"]
+    viewer.send("seek", 3000.0)
+    world.wait(0.0)
+    assert marks(viewer)[-1] == (3000, b"2")
+    viewer.send("closeStream")
+    assert world.shelf.open_files == 0
+
+
+def test_what_cannot_be_switched_to_changes_nothing():
+    """Covers RTMP 1.0 §7.2.2.2."""
+    for options in (
+        {"streamName": "short"},
+        {"streamName": "none"},
+        {"streamName": "high", "oldStreamName": "never played"},
+        {"streamName": "high", "transition": "sideways"},
+        {"transition": "switch"},
+    ):
+        world, viewer = switching(**options)
+        assert viewer.codes[2:] == ["Play.Failed"] and {mark for _, mark in marks(viewer)} == {b"1"}
+        world.wait(9.0)
+        assert viewer.codes[-1] == "eof" and world.shelf.open_files == 0
+    _, viewer = switching()
+    viewer.send("play2", "high")
+    assert viewer.codes[-1] == "Play.Failed"
+
+
+def test_a_second_thought_before_the_switch():
+    """Own design: the last one asked for is switched to; a seek forgets it."""
+    world = VodWorld(low=film(9, b"1"), high=film(9, b"2"), best=film(9, b"3"))
+    viewer = world.viewer("low")
+    world.wait(1.2)
+    viewer.send("play2", {"streamName": "high"})
+    viewer.send("play2", {"streamName": "best"})
+    world.wait(1.0)
+    assert marks(viewer)[-1] == (2000, b"3")
+    viewer.send("play2", {"streamName": "high"})
+    viewer.send("seek", 500.0)
+    world.wait(2.0)
+    assert marks(viewer)[-1][1] == b"3"
+    viewer.send("closeStream")
+    assert world.shelf.open_files == 0
+
+
+def test_playlists_by_play2():
+    """Covers RTMP 1.0 §7.2.2.2, with the words of ActionScript's NetStreamPlayTransitions."""
+    world = VodWorld(a=film(1, b"1"), b=film(1, b"2"), c=film(1, b"3"))
+    viewer = world.viewer("a")
+    for name, old, transition in (
+        ("b", None, "append"),
+        ("c", None, "append"),
+        ("a", "c", "swap"),
+        ("a", None, "append"),
+    ):
+        viewer.send("play2", {"streamName": name, "oldStreamName": old, "transition": transition})
+    world.wait(4.0)
+    assert [mark for _, mark in marks(viewer)][::2] == [b"1", b"2", b"1", b"1"]
+    viewer = world.viewer("a")
+    viewer.send("play2", {"streamName": "b", "transition": "append"})
+    viewer.send("play2", {"transition": "stop"})
+    world.wait(4.0)
+    assert {mark for _, mark in marks(viewer)} == {b"1"} and viewer.codes[-1] == "eof"
+
+
+def test_going_on_after_a_lost_connection():
+    """Own design: "resume" begins where the options say; "reset" at the start."""
+    world = VodWorld(low=film(9, b"1"), high=film(9, b"2"))
+    viewer = world.viewer("low")
+    viewer.send("play2", {"streamName": "high", "transition": "resume", "offset": 5000.0})
+    world.wait(0.0)
+    assert marks(viewer)[-1] == (5000, b"2")
+    viewer.send("play2", {"streamName": "low", "transition": "reset", "start": 0.0, "len": 600.0})
+    world.wait(3.0)
+    assert marks(viewer)[-2:] == [(0, b"1"), (500, b"1")] and world.shelf.open_files == 0
