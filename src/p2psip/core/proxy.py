@@ -128,6 +128,8 @@ class Proxy:
     def _proves(self, uri: Uri, request: Request) -> bool:
         """Whether `uri` is a mark that we gave to a request of this dialog, from either side."""
         given = (uri.param(ROUTE_PROOF) or "").encode(errors="replace")
+        if not given:
+            return False
         tags = (request.from_.tag or "", request.to.tag or "")
         proofs = [self._proof(request.call_id, tag).encode() for tag in tags]
         return any([hmac.compare_digest(given, proof) for proof in proofs])
