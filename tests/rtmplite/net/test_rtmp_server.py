@@ -9,7 +9,7 @@ import pytest
 from gevent import socket
 
 from rtmplite.errors import RemoteError
-from rtmplite.net import rtmp_server
+from rtmplite.net import peers
 from rtmplite.net.clock import now
 from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.net.rtmp_server import RtmpServer
@@ -246,8 +246,8 @@ def test_last_words_arrive_even_if_nobody_listened(serve):
 
 def test_idle_sockets_go(serve, monkeypatch):
     """Those that never get to the point, and those that never close their side."""
-    monkeypatch.setattr(rtmp_server, "TICK", 0.02)
-    monkeypatch.setattr(rtmp_server, "LINGER", 0.05)
+    monkeypatch.setattr(peers, "TICK", 0.02)
+    monkeypatch.setattr(peers, "LINGER", 0.05)
     server = serve(limits=Limits(setup=0.05))
     client = raw(server)
     until(lambda: server.connections)
@@ -270,7 +270,7 @@ def test_too_many_are_hung_up_on(serve):
 
 def test_out_of_descriptors_is_not_the_end(serve, monkeypatch):
     """Accepting stops for a tick instead of spinning."""
-    monkeypatch.setattr(rtmp_server, "TICK", 0.02)
+    monkeypatch.setattr(peers, "TICK", 0.02)
     server = serve()
 
     class Full:

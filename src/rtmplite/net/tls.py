@@ -1,0 +1,108 @@
+"""TLS between bytes and bytes, for sockets that are watched by somebody else.
+
+Implements nothing of its own: OpenSSL does it all, fed and emptied through memory, so that one
+system call still carries all that a connection has to send in one turn of the loop.
+"""
+
+import ssl
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from rtmplite.errors import LocalError
+
+READ_SIZE: Final = 65536  # bytes asked of OpenSSL at once; it gives a record, 16 KiB at most
+
+
+class Tls:
+    """One TLS connection; `ended` becomes true when the peer says that nothing more will come.
+
+    `name` is what the server's certificate must be good for; without one we are the server.
+    """
+
+    def __init__(self, context: ssl.SSLContext, name: str | None = None) -> None:
+        self._from_peer, self._to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._from_peer, self._to_peer, server_side=name is None, server_hostname=name
+        )
+        self._waiting: list[bytes] = []  # what cannot be sealed before the handshake is over
+        self._is_ready = self.ended = False
+        self._shake()
+
+    def receive(self, data: bytes) -> bytes:
+        """Give what is in the peer's bytes; raises ssl.SSLError if they are not what they should.
+
+        In either case there may be an answer in `take_output`.
+        """
+        self._from_peer.write(data)
+        if not self._is_ready and not self._shake():
+            return b""
+        pieces = []
+        while not self.ended:
+            try:
+                piece = self._tls.read(READ_SIZE)
+            except ssl.SSLWantReadError:
+                break
+            except ssl.SSLZeroReturnError:
+                piece = b""
+            self.ended = not piece
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def send(self, data: bytes) -> None:
+        """Seal bytes for the peer, or keep them until the handshake allows."""
+        if self._is_ready:
+            self._tls.write(data)
+        else:
+            self._waiting.append(data)
+
+    def close(self) -> None:
+        """Say that nothing more will come."""
+        with suppress(ssl.SSLError):  # the peer has not said so yet, or there was no handshake
+            self._tls.unwrap()
+
+    def take_output(self) -> bytes:
+        """What is to be sent, and forget it."""
+        return self._to_peer.read()
+
+    def _shake(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        self._is_ready = True
+        waiting, self._waiting = self._waiting, []
+        for data in waiting:
+            self._tls.write(data)
+        return True
+
+
+def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    """Settings of a listener; `certificate` is a PEM file with the chain, and the key without one.
+
+    Raises LocalError naming the file that cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for path in (certificate, key):
+        if path is not None and not path.is_file():
+            raise LocalError(f"{path}: no such file")
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or error
+        raise LocalError(f"{certificate}: no usable certificate and key: {reason}") from None
+    return context
+
+
+def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:
+    """Settings of who connects: certificates are checked unless `insecure`.
+
+    `ca` is a PEM file of those trusted instead of the system's.  Raises LocalError naming it.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ValueError) as error:
+        raise LocalError(f"{ca}: no usable certificates: {error}") from None
+    if insecure:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
