@@ -1,6 +1,6 @@
 """AMF0: a value is one marker byte, then whatever that marker calls for.
 
-Implements AMF0 §2.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
+Implements AMF0 §2 and §3.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
 lacks); writing turns them back:
 
     >>> encode("play", 4, None, "seed").hex(" ")
@@ -8,25 +8,37 @@ lacks); writing turns them back:
     >>> decode(encode("play", 4, None, "seed"))
     ['play', 4.0, None, 'seed']
 
+What only AMF3 can say goes behind the marker that switches to it (§3.1):
+
+    >>> encode("call", b"raw").hex(" ")
+    '02 00 04 63 61 6c 6c 11 0c 07 72 61 77'
+
 A stranger's bytes cannot make us work much harder than they are long: nesting stops at
-`MAX_DEPTH`, complex values at the number that a reference could still point to, and a count is
-never believed before its items have arrived.
+`MAX_DEPTH`, complex values at the number that a reference could still point to, memory at what
+`rtmplite.amf.cursor` grants, and a count is never believed before its items have arrived.
 """
 
 from collections.abc import Callable, Mapping
-from struct import Struct
+from struct import Struct, error
 from typing import Final
 
+from rtmplite.amf import cursor as cost
+from rtmplite.amf.amf3_reader import Reader, UnknownExternalError
+from rtmplite.amf.amf3_writer import Writer
+from rtmplite.amf.avmplus import hands_over, only_amf3_has
+from rtmplite.amf.cursor import MAX_DEPTH, Cursor
+from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import (
     UNDEFINED,
     UNSUPPORTED,
     Date,
     EcmaArray,
+    Opaque,
     TypedObject,
     Undefined,
     Unsupported,
     Value,
-    Xml,
+    XmlDocument,
 )
 from rtmplite.errors import LocalError, RemoteError
 
@@ -50,7 +62,6 @@ XML_DOCUMENT: Final = 0x0F
 TYPED_OBJECT: Final = 0x10
 AVMPLUS: Final = 0x11
 
-MAX_DEPTH: Final = 64  # Own design: far deeper than any command, far from Python's own limit
 MAX_COMPLEX: Final = 0x10000  # what 16 bits can index: §2.9
 
 _DOUBLE: Final = Struct(">d")
@@ -60,68 +71,82 @@ _U32: Final = Struct(">I")
 _END: Final = b"\x00\x00\x09"  # §2.11
 
 
-def decode(data: bytes | memoryview) -> list[Value]:
+def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
     """Read every value of `data`, sharing one table of references as §2.9 describes.
 
-    Raises RemoteError if `data` ends within a value or holds a marker that cannot be one.
+    Behind the switch to AMF3 there are other tables (AMF3 §4.1), shared by all that is behind it;
+    `externals` knows the classes there that write themselves, and others make the last value an
+    `Opaque`.  Raises RemoteError if `data` ends within a value or holds a marker that cannot be
+    one.
     """
-    reader, values = _Reader(data), []
-    while reader.at < len(reader.data):
-        values.append(reader.value())
+    reader, values = _Reader(data, externals=externals), []
+    while reader.left:
+        values.append(reader.outermost())
     return values
 
 
 def decode_one(
-    data: bytes | memoryview, offset: int = 0, seen: list[Value] | None = None
+    data: bytes | memoryview,
+    offset: int = 0,
+    seen: list[Value] | None = None,
+    externals: Externals = FLEX,
 ) -> tuple[Value, int]:
     """Read the value at `offset` and tell where the next one starts: §2.1.
 
     `seen` is the table of references (§2.9), to be passed along where several values share one.
     Raises RemoteError as `decode` does.
     """
-    reader = _Reader(data, offset, seen)
-    return reader.value(), reader.at
+    reader = _Reader(data, offset, seen, externals)
+    return reader.outermost(), reader.at
 
 
-def encode(*values: Value) -> bytes:
+def encode(*values: Value, avmplus: bool = False, externals: Externals = FLEX) -> bytes:
     """Write values one after the other, a repeated container as a reference: §2.9.
 
-    An `int` becomes a Number.  Raises LocalError for what AMF0 cannot say.
+    An `int` becomes a Number, and only what AMF0 lacks goes behind the switch to AMF3.  With
+    `avmplus`, for a peer that has AMF3 (RTMP Errata §7.2), integers and containers go there too,
+    and integers stay integers.  Raises LocalError for what neither version can say.
     """
-    writer = _Writer()
-    for value in values:
-        writer.value(value, 0)
+    writer = _Writer(avmplus, externals)
+    for index, value in enumerate(values):
+        if isinstance(value, Opaque) and index == len(values) - 1:
+            writer.parts += b"\x11" if value.version else b"", value.data
+        else:
+            writer.outermost(value)
     return b"".join(writer.parts)
 
 
-class _Reader:
+class _Reader(Cursor):
     """One pass over `data`, with the table that references point into."""
 
     def __init__(
-        self, data: bytes | memoryview, at: int = 0, seen: list[Value] | None = None
+        self,
+        data: bytes | memoryview,
+        at: int = 0,
+        seen: list[Value] | None = None,
+        externals: Externals = FLEX,
     ) -> None:
-        self.data = bytes(data)
-        self.at = at
-        self.depth = 0
+        super().__init__(data, at)
         self.seen = [] if seen is None else seen
+        self.amf3 = Reader(self, externals)
+
+    def outermost(self) -> Value:
+        """AMF3 §3.12 [externalizable-is-agreed]: without agreement, the rest stays bytes."""
+        start = self.at
+        try:
+            return self.value()
+        except UnknownExternalError as unknown:
+            self.at = len(self.data)
+            return Opaque(unknown.class_name, self.data[start:], 0)
 
     def value(self) -> Value:
         marker = self.u8()
+        self.spend(cost.SLOT)
         read = _READERS.get(marker)  # §2.1 [markers]
         if read is None:
-            # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there],
-            # §3.1 [avmplus-refused]
+            # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there]
             raise RemoteError(_COMPLAINTS.get(marker, f"AMF0 has no marker {marker:#04x}"))
         return read(self)
-
-    def take(self, count: int) -> bytes:
-        start, self.at = self.at, self.at + count
-        if self.at > len(self.data):
-            raise RemoteError(f"an AMF0 value needs {self.at - len(self.data)} bytes more")
-        return self.data[start : self.at]
-
-    def u8(self) -> int:
-        return self.take(1)[0]
 
     def u16(self) -> int:
         return int.from_bytes(self.take(2), "big")
@@ -131,6 +156,7 @@ class _Reader:
 
     def number(self) -> float:
         """§2.2 [number-is-double]"""
+        self.spend(cost.FLOAT)
         value: float = _DOUBLE.unpack(self.take(8))[0]
         return value
 
@@ -146,20 +172,18 @@ class _Reader:
     def unsupported(self) -> Unsupported:
         return UNSUPPORTED  # §2.15 [unsupported-is-a-marker]
 
-    def text(self, length: int) -> str:
-        """Bad UTF-8 becomes U+FFFD: a title in Latin-1 should not end anybody's call."""
-        return self.take(length).decode("utf-8", "replace")  # AMF0 §1.3.1 [utf8]
-
     def string(self) -> str:
         return self.text(self.u16())  # §2.4 [string-u16]
 
     def long_string(self) -> str:
         return self.text(self.u32())  # §2.14 [long-string-u32]
 
-    def xml(self) -> Xml:
-        return Xml(self.long_string())  # §2.17 [xml-is-long-string]
+    def xml(self) -> XmlDocument:
+        self.spend(cost.RECORD)
+        return XmlDocument(self.long_string())  # §2.17 [xml-is-long-string]
 
     def date(self) -> Date:
+        self.spend(cost.RECORD + cost.FLOAT)
         return Date(*_DATE.unpack(self.take(10)))  # §2.13 [date-layout]
 
     def reference(self) -> Value:
@@ -172,40 +196,54 @@ class _Reader:
         return self.members({})  # §2.5 [object-layout]
 
     def ecma_array(self) -> Value:
-        self.u32()  # a hint and often wrong, the end marker decides: §2.10 [ecma-array-layout]
-        return self.members(EcmaArray())
+        count = self.u32()  # often wrong, the end marker decides: §2.10 [ecma-array-layout]
+        array = EcmaArray()
+        self.members(array)
+        if count != len(array):
+            self.spend(cost.INT)
+            array.announced = count
+        return array
 
     def typed_object(self) -> Value:
+        self.spend(cost.RECORD)
         return self.members(TypedObject(self.string()))  # §2.18 [typed-object-layout]
 
+    def avmplus(self) -> Value:
+        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message]
+        return self.amf3.value()
+
     def members(self, into: dict[str, Value]) -> Value:
-        self.enter(into)
+        self.spend(cost.DICT)
+        self.begin(into)
         while True:
             name = self.string()
             if not name and self.data[self.at : self.at + 1] == _END[2:]:
                 break
+            if not into:
+                self.spend(cost.FIRST_MEMBER)
+            elif len(into) >= 5:
+                self.spend(cost.MORE_MEMBERS)
             into[name] = self.value()
         self.at += 1  # over the marker that ends it: §2.11 [object-end]
-        self.depth -= 1
+        self.leave()
         return into
 
     def strict_array(self) -> Value:
         count = self.u32()  # §2.12 [strict-array-layout]
-        if count > len(self.data) - self.at:
-            raise RemoteError(f"an AMF0 array of {count} values in {len(self.data)} bytes")
+        self.expect(count)
+        self.spend(cost.LIST)
         items: list[Value] = []
-        self.enter(items)
+        self.begin(items)
         for _ in range(count):
             items.append(self.value())
-        self.depth -= 1
+        self.leave()
         return items
 
-    def enter(self, container: Value) -> None:
+    def begin(self, container: Value) -> None:
         """Number a complex value by where it begins, so that it may contain itself."""
+        self.spend(cost.SLOT)
         self.seen.append(container)  # §2.9 [reference-from-0]
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise RemoteError(f"AMF0 values nested more than {MAX_DEPTH} deep")
+        self.enter()
         if len(self.seen) > MAX_COMPLEX:
             raise RemoteError(f"more than {MAX_COMPLEX} AMF0 objects")
 
@@ -225,22 +263,32 @@ _READERS: Final[Mapping[int, Callable[[_Reader], Value]]] = {
     UNSUPPORTED_MARKER: _Reader.unsupported,
     XML_DOCUMENT: _Reader.xml,
     TYPED_OBJECT: _Reader.typed_object,
+    AVMPLUS: _Reader.avmplus,
 }
 
 _COMPLAINTS: Final[Mapping[int, str]] = {
     MOVIECLIP: "AMF0 movie clips cannot be sent",  # §2.6
     RECORDSET: "AMF0 record sets cannot be sent",  # §2.16
     OBJECT_END: "an AMF0 object ends that never began",  # §2.11
-    AVMPLUS: "AMF3 values are not spoken here; offer objectEncoding 0",  # §3.1
 }
 
 
 class _Writer:
     """The growing output, and where each container already stands in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, avmplus: bool, externals: Externals) -> None:
         self.parts: list[bytes] = []
         self.seen: dict[int, int] = {}
+        self.prefer_amf3 = avmplus
+        self.amf3 = Writer(externals)
+        self.amf3.parts = self.parts
+
+    def outermost(self, value: Value) -> None:
+        """Write one value, wholly in one version or the other if it can be."""
+        if hands_over(value, self.prefer_amf3):
+            self.switch(value, 0)
+        else:
+            self.value(value, 0)
 
     def value(self, value: Value, depth: int) -> None:
         match value:
@@ -248,16 +296,18 @@ class _Writer:
                 self.parts.append(b"\x05")
             case bool():
                 self.parts.append(b"\x01\x01" if value else b"\x01\x00")
-            case int() | float():
-                self.parts += b"\x00", _DOUBLE.pack(value)
             case str():
                 self.string(value)
+            case _ if only_amf3_has(value, self.prefer_amf3):
+                self.switch(value, depth)
+            case int() | float():
+                self.number(value)
             case dict() | list():
                 self.container(value, depth)
             case Date():
                 # §2.13 [date-layout] [date-zone-empty]
                 self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)
-            case Xml():
+            case XmlDocument():
                 raw = value.text.encode("utf-8", "replace")
                 self.parts += b"\x0f", _U32.pack(len(raw)), raw
             case Undefined():
@@ -266,6 +316,18 @@ class _Writer:
                 self.parts.append(b"\x0d")
             case _:
                 raise LocalError(f"AMF0 has no type for {type(value).__name__}")
+
+    def switch(self, value: Value, depth: int) -> None:
+        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message]
+        self.parts.append(b"\x11")
+        self.amf3.depth = depth
+        self.amf3.value(value)
+
+    def number(self, value: float) -> None:
+        try:
+            self.parts += b"\x00", _DOUBLE.pack(value)
+        except (OverflowError, error):
+            raise LocalError("an integer beyond what a Number can hold") from None
 
     def string(self, text: str) -> None:
         raw = text.encode("utf-8", "replace")
@@ -296,7 +358,8 @@ class _Writer:
             return
         match value:
             case EcmaArray():
-                self.parts += b"\x08", _U32.pack(len(value))
+                count = len(value) if value.announced is None else value.announced
+                self.parts += b"\x08", _U32.pack(count)
             case TypedObject():
                 self.parts.append(b"\x10")
                 self.name(value.class_name)

@@ -68,13 +68,16 @@ class Command:
     ) -> Message:
         """Wrap the command for a message stream: §7.1.1, or RTMP Errata §7.2 for type 17.
 
+        In type 17, for which both ends agreed on AMF3, objects and integers are written in it.
         Raises LocalError for any other type.
         """
         match type_id:
             case MessageType.COMMAND:
                 return Message(MessageType.COMMAND, timestamp, stream_id, bytes(self))
             case MessageType.COMMAND_AMF3:
-                return Message(type_id, timestamp, stream_id, b"\x00" + bytes(self))
+                values = self.name, float(self.transaction_id), self.object, *self.args
+                payload = b"\x00" + amf0.encode(*values, avmplus=True)
+                return Message(type_id, timestamp, stream_id, payload)
             case _:
                 raise LocalError(f"message type {type_id} is no command")
 

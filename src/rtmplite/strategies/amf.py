@@ -3,6 +3,7 @@
 Own design, over the grammar of AMF0 §2.
 """
 
+from collections.abc import Collection
 from struct import pack
 from typing import cast
 
@@ -13,11 +14,15 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import (
     UNDEFINED,
     UNSUPPORTED,
+    Array,
     Date,
+    Dictionary,
     EcmaArray,
+    Externalizable,
     TypedObject,
     Value,
-    Xml,
+    Vector,
+    XmlDocument,
 )
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -34,7 +39,7 @@ def scalars() -> SearchStrategy[Value]:
             st.floats(),
             _TEXT,
             st.builds(Date, st.floats(allow_nan=False), _INT16),
-            st.builds(Xml, _TEXT),
+            st.builds(XmlDocument, _TEXT),
             st.sampled_from([UNDEFINED, UNSUPPORTED]),
         ),
     )
@@ -103,16 +108,58 @@ def alike(one: Value, other: Value) -> bool:
     """Tell whether two values are the same down to their types and the bits of their numbers.
 
     Own design: `==` takes False for 0.0, an array with names for an object, and no NaN for itself.
+    What occurs twice or within itself on one side must do so on the other.
     """
-    if type(one) is not type(other):
-        return False
-    match one, other:
-        case float(a), float(b):
-            return pack(">d", a) == pack(">d", b)
-        case list(a), list(b):
-            return len(a) == len(b) and all(map(alike, a, b))
-        case dict(a), dict(b):
-            named = getattr(a, "class_name", None) == getattr(b, "class_name", None)
-            return named and list(a) == list(b) and all(map(alike, a.values(), b.values()))
-        case _:
-            return one == other
+    return _Comparison().same(one, other)
+
+
+class _Comparison:
+    """Which container of one side has been met where on the other."""
+
+    def __init__(self) -> None:
+        self.met: dict[int, int] = {}
+        self.back: dict[int, int] = {}
+        self.compared: set[tuple[int, int]] = set()
+
+    def same(self, one: Value, other: Value) -> bool:
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, list | dict | Array | Vector | Dictionary | Externalizable):
+            known = (
+                self.met.setdefault(id(one), id(other)),
+                self.back.setdefault(id(other), id(one)),
+            )
+            if known != (id(other), id(one)):
+                return False
+            if known in self.compared:
+                return True
+            self.compared.add(known)
+        match one, other:
+            case float(a), float(b):
+                return pack(">d", a) == pack(">d", b)
+            case list(a), list(b):
+                return self.all(a, b)
+            case dict(a), dict(b):
+                traits = getattr(a, "traits", None) == getattr(b, "traits", None)
+                return traits and list(a) == list(b) and self.all(a.values(), b.values())
+            case Array(), Array():
+                return self.same(one.dense, other.dense) and self.same(
+                    one.associative, other.associative
+                )
+            case Vector(), Vector():
+                named = one.kind, one.fixed, one.class_name
+                return named == (other.kind, other.fixed, other.class_name) and self.all(
+                    one.items, other.items
+                )
+            case Dictionary(), Dictionary():
+                return one.weak == other.weak and self.all(
+                    [each for pair in one.entries for each in pair],
+                    [each for pair in other.entries for each in pair],
+                )
+            case Externalizable(), Externalizable():
+                return one.class_name == other.class_name and self.same(one.content, other.content)
+            case _:
+                return one == other
+
+    def all(self, some: Collection[Value], others: Collection[Value]) -> bool:
+        return len(some) == len(others) and all(map(self.same, some, others))

@@ -1,0 +1,68 @@
+"""AMF3: what Flash Player 9 and its successors exchange, each thing written but once.
+
+Implements AMF3 §2 to §4.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
+lacks), and writing them gives what was read:
+
+    >>> from rtmplite.amf.values import Vector, VectorKind
+    >>> encode({"id": 4, "path": Vector(VectorKind.DOUBLE, [1.5])}).hex(" ", -4)
+    '0a0b0105 69640404 09706174 680f0300 3ff80000 00000000 01'
+    >>> decode(encode({"id": 4}, [True, b"raw"]))
+    [{'id': 4}, [True, b'raw']]
+
+In RTMP, AMF3 only occurs behind the switch that `rtmplite.amf.amf0` knows (RTMP Errata §7.2); alone
+it is what a ByteArray or a shared object holds.
+"""
+
+from rtmplite.amf.amf3_reader import Reader, UnknownExternalError
+from rtmplite.amf.amf3_writer import Writer
+from rtmplite.amf.cursor import Cursor
+from rtmplite.amf.externals import FLEX, Externals
+from rtmplite.amf.values import Opaque, Value
+
+
+def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
+    """Read every value of `data`, sharing one set of tables: §4.1 [tables-are-reset].
+
+    The last may be `Opaque`.  Raises RemoteError if `data` ends within a value, holds a marker that
+    is none, refers to what is not there, or asks for too much depth or memory.
+    """
+    reader, values = Reader(Cursor(data), externals), []
+    while reader.cursor.left:
+        values.append(_outermost(reader))
+    return values
+
+
+def decode_one(
+    data: bytes | memoryview, offset: int = 0, externals: Externals = FLEX
+) -> tuple[Value, int]:
+    """Read the value at `offset` with tables of its own, and tell where it ends.
+
+    This is what ByteArray.readObject does: §4.2 [tables-for-each-object].  Raises RemoteError as
+    `decode` does.
+    """
+    reader = Reader(Cursor(data, offset), externals)
+    return _outermost(reader), reader.cursor.at
+
+
+def encode(*values: Value, externals: Externals = FLEX) -> bytes:
+    """Write values one after the other, sharing one set of tables: §4.1 [tables-are-reset].
+
+    An `int` outside 29 bits becomes a double.  Raises LocalError for what AMF3 cannot say.
+    """
+    writer = Writer(externals)
+    for index, value in enumerate(values):
+        if isinstance(value, Opaque) and value.version == 3 and index == len(values) - 1:
+            writer.parts.append(value.data)
+        else:
+            writer.value(value)
+    return b"".join(writer.parts)
+
+
+def _outermost(reader: Reader) -> Value:
+    """§3.12 [externalizable-is-agreed]: where no agreement is, all the rest stays bytes."""
+    start = reader.cursor.at
+    try:
+        return reader.value()
+    except UnknownExternalError as unknown:
+        reader.cursor.at = len(reader.cursor.data)
+        return Opaque(unknown.class_name, reader.cursor.data[start:], 3)

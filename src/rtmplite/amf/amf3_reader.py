@@ -1,0 +1,301 @@
+"""Reading AMF3: a marker, mostly a U29, and what the two call for.
+
+Implements AMF3 §3.  The lowest bit of the U29 tells a value that follows from a reference to one
+that came before.
+"""
+
+from collections.abc import Callable, Mapping
+from struct import Struct, unpack
+from typing import Final, TypeVar
+
+from rtmplite.amf import cursor as cost
+from rtmplite.amf import u29
+from rtmplite.amf.amf3_marker import Marker
+from rtmplite.amf.cursor import Cursor
+from rtmplite.amf.externals import FLEX, Externals
+from rtmplite.amf.values import (
+    UNDEFINED,
+    Array,
+    Date,
+    Dictionary,
+    EcmaArray,
+    Externalizable,
+    Traits,
+    TypedObject,
+    Value,
+    Vector,
+    VectorKind,
+    Xml,
+    XmlDocument,
+)
+from rtmplite.errors import RemoteError
+
+_T = TypeVar("_T")
+_DOUBLE: Final = Struct(">d")
+_PLAIN: Final = Traits()
+_SMALL: Final = range(-5, 257)  # integers that CPython keeps anyway
+
+
+class UnknownExternalError(RemoteError):
+    """An instance of a class that writes itself as nobody told us: §3.12.
+
+    Nothing after its class name can be read, which is no fault of the peer's: the readers of whole
+    messages make an `Opaque` of it.
+    """
+
+    def __init__(self, class_name: str) -> None:
+        super().__init__(f"the body of {class_name or 'an anonymous class'} has its own format")
+        self.class_name = class_name
+
+
+class Reader:
+    """The values of one message, and the tables that they refer to.
+
+    §2.2 [tables-are-kept] [three-tables]
+    """
+
+    def __init__(self, cursor: Cursor, externals: Externals = FLEX) -> None:
+        """Begin with empty tables, as every message does: §4.1 [tables-are-reset]."""
+        self.cursor = cursor
+        self.externals = externals
+        self.strings: list[str] = []
+        self.objects: list[Value] = []
+        self.traits: list[Traits | str] = []  # just a name for a class that writes itself
+
+    def value(self) -> Value:
+        """Read one value: §3.1 [markers].
+
+        Raises RemoteError for broken AMF3, UnknownExternalError among it.
+        """
+        marker = self.cursor.u8()
+        self.cursor.spend(cost.SLOT)
+        simple = _SIMPLE.get(marker)
+        if simple is not None:
+            return simple(self)
+        read = _COMPLEX.get(marker)
+        if read is None:
+            raise RemoteError(f"AMF3 has no marker {marker:#04x}")
+        header = self.cursor.u29()
+        if header & 1:
+            return read(self, header >> 1)
+        return _at(self.objects, header >> 1)  # §3.1 [objects-by-reference]
+
+    def string(self) -> str:
+        """Read a string without its marker, as names are written: §1.3.2 [string-header]."""
+        header = self.cursor.u29()
+        if not header & 1:
+            return _at(self.strings, header >> 1)  # §3.8 [string-by-reference]
+        text = self.cursor.text(header >> 1)
+        if text:  # §1.3.2 [empty-is-no-reference]
+            self.cursor.spend(cost.SLOT)
+            self.strings.append(text)
+        return text
+
+    def remember(self, value: Value) -> None:
+        """Number a value by where it begins, so that it may contain itself: §2.2 [from-zero]."""
+        self.cursor.spend(cost.SLOT)
+        self.objects.append(value)
+
+    def undefined(self) -> Value:
+        """§3.2 [undefined-is-a-marker]"""
+        return UNDEFINED
+
+    def null(self) -> Value:
+        """§3.3 [null-is-a-marker]"""
+        return None
+
+    def false(self) -> Value:
+        """§3.4 [false-is-a-marker]"""
+        return False
+
+    def true(self) -> Value:
+        """§3.5 [true-is-a-marker]"""
+        return True
+
+    def integer(self) -> int:
+        """§3.6 [integer-is-signed]"""
+        value = u29.signed(self.cursor.u29())
+        if value not in _SMALL:
+            self.cursor.spend(cost.INT)
+        return value
+
+    def double(self) -> float:
+        """§3.7 [double-is-double]"""
+        self.cursor.spend(cost.FLOAT)
+        value: float = _DOUBLE.unpack(self.cursor.take(8))[0]
+        return value
+
+    def xml_document(self, length: int) -> Value:
+        """§3.9 [xml-document-layout]"""
+        return self._record(XmlDocument(self.cursor.text(length)))
+
+    def xml(self, length: int) -> Value:
+        """§3.13 [xml-layout]"""
+        return self._record(Xml(self.cursor.text(length)))
+
+    def date(self, _unused: int) -> Value:
+        """§3.10 [date-layout]"""
+        return self._record(Date(self.double()))
+
+    def byte_array(self, length: int) -> Value:
+        """§3.14 [byte-array-layout]"""
+        raw = self.cursor.take(length)
+        self.cursor.spend(length)
+        return self._record(raw)
+
+    def array(self, count: int) -> Value:
+        """§3.11 [array-layout]: a `list` unless it has names."""
+        self.cursor.expect(count)
+        self.cursor.spend(cost.LIST)
+        name = self.string()
+        dense: list[Value] = []
+        associative: dict[str, Value] = {}
+        value: Value = dense
+        if name and count:
+            value = Array(dense, associative)
+        elif name:
+            value = associative = EcmaArray()
+        self._record(value)
+        self.cursor.enter()
+        self._named(associative, name)
+        for _ in range(count):
+            dense.append(self.value())
+        self.cursor.leave()
+        return value
+
+    def object(self, header: int) -> Value:
+        """§3.12 [sealed-then-dynamic]: a `dict` unless it has a class or sealed members."""
+        traits = self._traits(header)
+        if isinstance(traits, str):
+            return self._external(traits)
+        value: dict[str, Value] = {} if traits == _PLAIN else TypedObject(traits)
+        self.cursor.spend(cost.DICT)
+        self.remember(value)
+        self.cursor.enter()
+        for name in traits.sealed:
+            self._put(value, name)
+        if traits.dynamic:
+            self._named(value, self.string())
+        self.cursor.leave()
+        return value
+
+    def vector(self, kind: VectorKind, count: int) -> Value:
+        """§3.15 [vector-layout], of numbers of 4 or 8 bytes each."""
+        code, size = _NUMBERS[kind]
+        fixed = self.cursor.u8() != 0  # §3.15 [vector-fixed]
+        self.cursor.expect(count, size)
+        self.cursor.spend(cost.LIST + count * (cost.INT + 16))
+        items = list(unpack(f">{count}{code}", self.cursor.take(count * size)))
+        return self._record(Vector(kind, items, fixed))
+
+    def vector_of_objects(self, count: int) -> Value:
+        """§3.15 [vector-layout] [vector-type-name]"""
+        fixed = self.cursor.u8() != 0
+        self.cursor.expect(count)
+        self.cursor.spend(cost.LIST)
+        vector = Vector(VectorKind.OBJECT, [], fixed, self.string())
+        self._record(vector)
+        self.cursor.enter()
+        for _ in range(count):
+            vector.items.append(self.value())
+        self.cursor.leave()
+        return vector
+
+    def dictionary(self, count: int) -> Value:
+        """§3.16 [dictionary-layout] [any-key]"""
+        value = Dictionary(weak=self.cursor.u8() != 0)  # §3.16 [dictionary-weak]
+        self.cursor.expect(count, 2)
+        self.cursor.spend(cost.LIST)
+        self._record(value)
+        self.cursor.enter()
+        for _ in range(count):
+            self.cursor.spend(cost.PAIR)
+            value.entries.append((self.value(), self.value()))
+        self.cursor.leave()
+        return value
+
+    def _record(self, value: Value) -> Value:
+        self.cursor.spend(cost.RECORD)
+        self.remember(value)
+        return value
+
+    def _named(self, into: dict[str, Value], name: str) -> None:
+        """§3.12 [dynamic-until-empty], and the same in §3.11"""
+        while name:
+            self._put(into, name)
+            name = self.string()
+
+    def _put(self, into: dict[str, Value], name: str) -> None:
+        if not into:
+            self.cursor.spend(cost.FIRST_MEMBER)
+        elif len(into) >= 5:
+            self.cursor.spend(cost.MORE_MEMBERS)
+        into[name] = self.value()
+
+    def _traits(self, header: int) -> Traits | str:
+        """§3.12 [traits-header]; an anonymous class has an empty name."""
+        if not header & 1:
+            return _at(self.traits, header >> 1)  # §3.12 [traits-by-reference]
+        self.cursor.spend(2 * cost.RECORD)
+        if header & 2:
+            class_name = self.string()
+            self.traits.append(class_name)
+            return class_name
+        count = header >> 3
+        self.cursor.expect(count)
+        self.cursor.spend(count * 3 * 8)
+        class_name = self.string()
+        sealed = tuple([self.string() for _ in range(count)])
+        traits = Traits(class_name, sealed, bool(header & 4))
+        self.traits.append(traits)
+        return traits
+
+    def _external(self, class_name: str) -> Value:
+        """§3.12 [externalizable-is-agreed]"""
+        external = self.externals.get(class_name)
+        if external is None:
+            raise UnknownExternalError(class_name)
+        value = Externalizable(class_name)
+        self._record(value)
+        self.cursor.enter()
+        value.content = external.read(self)
+        self.cursor.leave()
+        return value
+
+
+def _at(table: list[_T], index: int) -> _T:
+    if index >= len(table):
+        raise RemoteError(f"an AMF3 reference to number {index} of {len(table)}")
+    return table[index]
+
+
+_NUMBERS: Final[Mapping[VectorKind, tuple[str, int]]] = {
+    VectorKind.INT: ("i", 4),
+    VectorKind.UINT: ("I", 4),
+    VectorKind.DOUBLE: ("d", 8),
+}
+
+_SIMPLE: Final[Mapping[int, Callable[[Reader], Value]]] = {
+    Marker.UNDEFINED: Reader.undefined,
+    Marker.NULL: Reader.null,
+    Marker.FALSE: Reader.false,
+    Marker.TRUE: Reader.true,
+    Marker.INTEGER: Reader.integer,
+    Marker.DOUBLE: Reader.double,
+    Marker.STRING: Reader.string,
+}
+
+# Those that a reference may stand for; the number is the U29 without its lowest bit.
+_COMPLEX: Final[Mapping[int, Callable[[Reader, int], Value]]] = {
+    Marker.XML_DOCUMENT: Reader.xml_document,
+    Marker.DATE: Reader.date,
+    Marker.ARRAY: Reader.array,
+    Marker.OBJECT: Reader.object,
+    Marker.XML: Reader.xml,
+    Marker.BYTE_ARRAY: Reader.byte_array,
+    Marker.VECTOR_INT: lambda reader, count: reader.vector(VectorKind.INT, count),
+    Marker.VECTOR_UINT: lambda reader, count: reader.vector(VectorKind.UINT, count),
+    Marker.VECTOR_DOUBLE: lambda reader, count: reader.vector(VectorKind.DOUBLE, count),
+    Marker.VECTOR_OBJECT: Reader.vector_of_objects,
+    Marker.DICTIONARY: Reader.dictionary,
+}

@@ -1,0 +1,92 @@
+"""Which values AMF0 hands over to AMF3.
+
+Implements AMF0 §3.1, and AMF0 §2.1 and AMF3 §3.1 for what each version has.  An outermost value is
+handed over whole when anything in it needs that, so that whatever refers to each other stays in one
+table and integers stay integers; unless something in it is for AMF0 alone, when only those parts go
+that must.
+"""
+
+from rtmplite.amf.amf3_writer import INTEGERS
+from rtmplite.amf.values import (
+    Array,
+    Date,
+    Dictionary,
+    EcmaArray,
+    Externalizable,
+    Traits,
+    TypedObject,
+    Unsupported,
+    Value,
+    Vector,
+    Xml,
+)
+
+_LONGEST_NAME = 0xFFFF  # in bytes: AMF0 §2.5
+
+
+def hands_over(value: Value, prefer: bool) -> bool:
+    """Tell whether an outermost value goes behind the switch as a whole: AMF0 §3.1.
+
+    With `prefer`, every container does unless it holds something for AMF0 alone.
+    """
+    if not isinstance(value, dict | list):
+        return only_amf3_has(value, prefer)
+    found, seen, waiting = prefer, {id(value)}, [value]
+    while waiting:
+        inner = waiting.pop()
+        for each in inner.values() if isinstance(inner, dict) else inner:
+            if isinstance(each, dict | list):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    waiting.append(each)
+            elif _only_amf0_has(each):
+                return False
+            elif only_amf3_has(each):
+                found = True
+        if _only_amf0_has(inner):
+            return False
+        found = found or only_amf3_has(inner)
+    return found
+
+
+def only_amf3_has(value: Value, prefer: bool = False) -> bool:
+    """Tell whether AMF0 has no way to say `value`, apart from what is in it: AMF0 §3.1.
+
+    With `prefer`, an integer is for AMF3 too, as AMF0 only has doubles (AMF0 §2.2).
+    """
+    match value:
+        case bytes() | Array() | Dictionary() | Externalizable() | Vector() | Xml():
+            return True
+        case TypedObject() if value.traits != Traits(value.class_name):
+            return True
+        case TypedObject() if _long(value.class_name):
+            return True
+        case dict():
+            return any(map(_long, value))
+        case bool():
+            return False
+        case int():
+            return prefer and value in INTEGERS
+        case _:
+            return False
+
+
+def _only_amf0_has(value: Value) -> bool:
+    """What would come back from AMF3 as something else, if at all: AMF3 §2.1 tells what is gone."""
+    match value:
+        case Unsupported():
+            return True
+        case Date():
+            return value.timezone != 0
+        case EcmaArray():
+            return not value or "" in value
+        case TypedObject():
+            return value.traits == Traits() or ("" in value and "" not in value.traits.sealed)
+        case dict():
+            return "" in value
+        case _:
+            return False
+
+
+def _long(name: str) -> bool:
+    return len(name) > _LONGEST_NAME // 4 and len(name.encode("utf-8", "replace")) > _LONGEST_NAME

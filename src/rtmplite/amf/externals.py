@@ -1,0 +1,50 @@
+"""Classes that write themselves, as far as we know how.
+
+Own design: AMF3 §3.12 leaves the body of an externalizable instance to the two ends.  A registry
+maps a class name to a pair of hooks; `FLEX` is the default.  An instance of any other class makes
+the outermost value that holds it an `Opaque`.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from rtmplite.amf.values import Value
+
+if TYPE_CHECKING:
+    from rtmplite.amf.amf3_reader import Reader
+    from rtmplite.amf.amf3_writer import Writer
+
+
+class External(Protocol):
+    """How one class writes and reads itself; the body becomes `Externalizable.content`."""
+
+    def read(self, reader: "Reader") -> Value:
+        """Read the body, raising nothing but RemoteError."""
+
+    def write(self, writer: "Writer", content: Value) -> None:
+        """Write what `read` returned."""
+
+
+class OneValue:
+    """A class whose body is one AMF3 value."""
+
+    def read(self, reader: "Reader") -> Value:
+        """Read that value."""
+        return reader.value()
+
+    def write(self, writer: "Writer", content: Value) -> None:
+        """Write that value."""
+        writer.value(content)
+
+
+Externals: TypeAlias = Mapping[str, External]
+
+# The wrappers that Flex puts around every array and object which it sends.
+FLEX: Final[Externals] = dict.fromkeys(
+    (
+        "flex.messaging.io.ArrayCollection",
+        "flex.messaging.io.ArrayList",
+        "flex.messaging.io.ObjectProxy",
+    ),
+    OneValue(),
+)
