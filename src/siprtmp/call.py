@@ -160,7 +160,7 @@ class AudioCall(CallOwner):
             self._leg.publish(type_id, timestamp, payload, now)
 
     def publish_ended(self, now: float) -> None:
-        """No more will be published; `user.on_drained` follows.  Own design."""
+        """No more will be published; `user.on_drained` follows.  Own design: see `Leg`."""
         if self._leg is not None and self._leg.is_started:
             self._leg.publish_ended(now)
         else:
@@ -258,7 +258,7 @@ class AudioCall(CallOwner):
         self.user.on_tag(type_id, timestamp, payload, now)
 
     def on_hold_back(self, hold: bool) -> None:
-        """Pass the brake on.  Own design."""
+        """Pass the brake on.  Own design: see `pacing`."""
         self.user.on_hold_back(hold)
 
     def on_silence(self, now: float) -> None:
@@ -268,7 +268,7 @@ class AudioCall(CallOwner):
             self.user.on_call_over("media timeout", now)
 
     def on_drained(self, now: float) -> None:
-        """Pass it on.  Own design."""
+        """Tell that the last packet has left.  Own design: a file is heard out first."""
         self.user.on_drained(now)
 
     # -- inside -------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Whatever sizes a publisher cuts its sound into, a phone gets whole packets of all of it."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,26 @@ def test_a_gap_in_rtmp_time_is_a_gap_in_rtp_time_and_opens_a_talk_spurt():
     late = machine.convert(b"\x72" + bytes(160), 2000)
     assert [(p.ticks, p.marker) for p in late] == [(160, False), (8000, True)]
     assert late[0].payload == bytes(40) + b"\xd5" * 120
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 700), st.sampled_from([0, 0, 20, 41, 60, 150, 900]))),
+    st.sampled_from([10, 20, 60, 200]),
+)
+def test_timestamps_only_go_forward_whatever_is_missing(tags, ptime):
+    """Covers RFC 3550 §5.1: a gap is neither sent nor forgotten, and overlaps nothing."""
+    machine, at, packets = FlvToRtp(PCMU, ptime), 0.0, []
+    for size, gap in tags:
+        at += gap if packets or at else 0
+        packets += machine.convert(b"\x82" + bytes(size), int(at))
+        at += size / 8
+    packets += machine.flush() + machine.flush()
+    size = 8 * ptime
+    steps = [b.ticks - a.ticks for a, b in pairwise(packets)]
+    assert all(step >= size for step in steps) and machine.packet_seconds == ptime / 1000
+    assert [p.marker for p in packets[1:]] == [step > size for step in steps]
+    if packets:
+        assert abs(packets[-1].ticks + size - 8 * at) <= size + 8 * 41
 
 
 @pytest.mark.parametrize("jump", [-900, -40, 25, 40])

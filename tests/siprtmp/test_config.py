@@ -1,0 +1,233 @@
+"""Settings: every option, from the command line and from a file, and what is refused."""
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siprtmp import config
+from siprtmp.config import ConfigError, Settings
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "siprtmp.toml"
+HASH = "0" * 32
+
+# option, command line, TOML, the field's value
+OPTIONS = [
+    ("rtmp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("rtmp", ["off"], '"off"', None),
+    ("sip", ["[::1]:5070"], '"[::1]:5070"', ("::1", 5070)),
+    ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
+    (
+        "domain",
+        ["a.example", "b.example"],
+        '["a.example", "b.example"]',
+        ("a.example", "b.example"),
+    ),
+    ("outbound-proxy", ["sip:p.example;lr"], '"sip:p.example;lr"', "sip:p.example;lr"),
+    ("allow-anonymous", [], "true", True),
+    ("external-ip", ["192.0.2.1"], '"192.0.2.1"', "192.0.2.1"),
+    ("rtp-ports", ["10000-20000"], '"10000-20000"', (10000, 20000)),
+    ("nat", [], "true", True),
+    ("sip-t1", ["20"], "20", 20),
+    ("answer-timeout", ["2.5"], "2.5", 2.5),
+    ("media-timeout", ["30"], "30", 30.0),
+    ("merge-ms", ["15"], "15", 15),
+    ("keep-first-line", [], "true", True),
+    ("call-from", ['"S" <sip:s@x.org>'], "'\"S\" <sip:s@x.org>'", '"S" <sip:s@x.org>'),
+    ("log-level", ["debug"], '"debug"', "debug"),
+    ("log-format", ["json"], '"json"', "json"),
+]
+
+
+def written(folder, text):
+    path = folder / "siprtmp.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("option", "words", "toml", "value"), OPTIONS)
+def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, words, toml, value):
+    name = option.replace("-", "_")
+    line = config.load([f"--{option}", *words])
+    file = config.load(["--config", str(written(tmp_path, f"{option} = {toml}\n"))])
+    assert getattr(line, name) == getattr(file, name) == value
+    assert line == file != Settings()
+
+
+def test_every_setting_is_tried_here_and_shown_in_the_example():
+    names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
+    assert {option for option, *_ in OPTIONS} | {"users"} == names
+    text = EXAMPLE.read_text()
+    shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
+    assert sorted(shown) == sorted(names | {"rtmps", "rtmfp", "sips"})
+    parser = config.build_parser()
+    options = {text for action in parser._actions for text in action.option_strings}
+    assert {f"--{name}" for name in shown} <= options
+
+
+def test_the_example_is_good_and_says_the_defaults(tmp_path):
+    assert config.check(config.load_file(EXAMPLE)) == Settings()
+    assert config.check(Settings(source=EXAMPLE)) == Settings()
+    everything = re.sub(r"^#([a-z-]+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
+    (tmp_path / "siprtmp.users").write_text(f"bob:example.org:{HASH}\n")
+    settings = config.check(config.load_file(written(tmp_path, everything)))
+    assert settings.users == tmp_path / "siprtmp.users" and len(settings.domain) == 2
+    changed = {field.name for field in fields(Settings) if field.compare}
+    changed = {name for name in changed if getattr(settings, name) != getattr(Settings(), name)}
+    assert changed == {
+        "domain",
+        "users",
+        "outbound_proxy",
+        "call_from",
+        "external_ip",
+        "rtp_ports",
+    }
+
+
+def test_the_line_wins_over_the_file(tmp_path):
+    path = written(tmp_path, 'sip-t1 = 20\nlog-level = "error"\n')
+    settings = config.load(["--sip-t1", "30", "--config", str(path)])
+    assert (settings.sip_t1, settings.log_level, settings.source) == (30, "error", path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--rtmp", "127.0.0.1"],
+        ["--rtmp", "127.0.0.1:65536"],
+        ["--rtmp", ":1935"],
+        ["--sip", "::1:5060"],
+        ["--rtmps", "127.0.0.1:1"],
+        ["--rtp-ports", "20000-10000"],
+        ["--rtp-ports", "80-90"],
+        ["--rtp-ports", "10001-10002"],
+        ["--rtp-ports", "²-³"],
+        ["--sip-t1", "0"],
+        ["--sip-t1", "1.5"],
+        ["--answer-timeout", "nan"],
+        ["--answer-timeout", "-1"],
+        ["--media-timeout", "inf"],
+        ["--merge-ms", "2000"],
+        ["--log-level", "loud"],
+        ["--external-ip", "example.org"],
+        ["--outbound-proxy", "http://x"],
+        ["--outbound-proxy", "sip:"],
+        ["--call-from", "<sip:x"],
+        ["--call-from", "bob"],
+        ["--domain", "a:5060"],
+        ["--domain", "bob@a"],
+        ["--users", "no/such/file"],
+        ["--config", "no/such/file"],
+        ["--rtmp", "off", "--sip", "off"],
+        ["--sip", "0.0.0.0:5060", "--allow-anonymous"],
+        ["--sip"],
+        ["--sing"],
+        ["--dom", "a"],  # no abbreviations: they would be taken by later options
+        ["word"],
+    ],
+)
+def test_what_cannot_be_served_is_told_in_one_line(words):
+    with pytest.raises(ConfigError) as refused:
+        config.load(words)
+    assert str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "sip-t1 = true",
+        "sip-t1 = '20'",
+        "sip-t1 = 20.5",
+        "nat = 1",
+        "rtmp = 1935",
+        "rtmps = '127.0.0.1:1'",
+        "domain = [1]",
+        "domain = 3",
+        "domain = {a = 1}",
+        "log-level = 'loud'",
+        "log-format = 3",
+        "users = 3",
+        "sing = 1",
+        "source = 'x'",
+        "[sip]\nport = 1",
+        "not toml",
+    ],
+)
+def test_a_bad_file_is_told_with_its_name_and_key(tmp_path, toml):
+    path = written(tmp_path, toml)
+    with pytest.raises(ConfigError, match=re.escape(str(path))) as refused:
+        config.load(["--config", str(path)])
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    path = tmp_path / "siprtmp.toml"
+    path.write_bytes(b"\xff\xfe")
+    for words in (["--config", str(path)], ["--users", str(path)], ["--users", str(tmp_path)]):
+        with pytest.raises(ConfigError, match=re.escape(words[1])):
+            config.load(words)
+
+
+@pytest.mark.parametrize("listener", ["rtmp", "sip", "http"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "[::]", "example.org"])
+def test_other_machines_are_served_only_with_users_or_a_plain_word(tmp_path, listener, host):
+    words = [f"--{listener}", f"{host}:0", "--external-ip", "192.0.2.1"]
+    with pytest.raises(ConfigError, match=r"give --users FILE, or --allow-anonymous"):
+        config.load(words)
+    assert config.load([*words, "--allow-anonymous"]).allow_anonymous
+    users = tmp_path / "users"
+    users.write_text(f"bob:example.org:{HASH}\n")
+    settings = config.load([*words, "--users", str(users)])
+    assert len(config.load_users(settings)) == 1
+
+
+def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
+    users = tmp_path / "users"
+    users.write_text(f"bob:example.org:{HASH}\nalice\n")
+    with pytest.raises(ConfigError, match="line 2"):
+        config.load(["--users", str(users)])
+    assert config.load_users(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "domains"),
+    [
+        ({}, ("localhost", "127.0.0.1")),
+        ({"domain": ("a.example",)}, ("a.example",)),
+        ({"sip": None}, ("localhost", "127.0.0.1")),
+        ({"sip": ("192.0.2.1", 5060)}, ("localhost", "127.0.0.1", "192.0.2.1")),
+        (
+            {"sip": ("0.0.0.0", 5060), "external_ip": "192.0.2.1"},
+            ("localhost", "127.0.0.1", "192.0.2.1"),
+        ),
+    ],
+)
+def test_the_domains_served_without_being_named(given, domains):
+    assert Settings(**given).domains == domains
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([field.name.replace("_", "-") for field in fields(Settings)]),
+        st.recursive(
+            st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+            lambda inner: (
+                st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=1)
+            ),
+        ),
+    )
+)
+def test_any_values_are_settings_or_an_error(document):
+    """Own design: nothing that TOML can say gets a traceback."""
+    try:
+        config.check(config.replace(Settings(), **config._from_document(document, Path("x"))))
+    except ConfigError as error:
+        assert str(error)
+
+
+def test_toml_is_what_the_example_is():
+    assert tomllib.loads(EXAMPLE.read_text())["sip-t1"] == 500

@@ -1,0 +1,84 @@
+"""Log lines: one event a line, whatever a peer put into a name, and found by its ids."""
+
+import io
+import json
+import logging
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siprtmp import logs
+from siprtmp.logs import JsonFormatter, Log, TextFormatter
+
+
+@pytest.fixture
+def lines():
+    """`lines(form, level)`: what is logged from then on, as a function of nothing."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+
+    def start(form, level="info"):
+        logs.configure(level, form)
+        stream = io.StringIO()
+        root.handlers[0].setStream(stream)
+        return lambda: stream.getvalue().splitlines()
+
+    yield start
+    root.handlers[:], _ = before[0], root.setLevel(before[1])
+
+
+def test_text_is_time_level_logger_event_and_values(lines):
+    read = lines("text")
+    Log("siprtmp").event("call-start", call="a1@x", rtmp="9f", callee="sip:bob@x", reason="")
+    Log("siprtmp").warning("odd", name='a "b" c\r\nd')
+    first, second = read()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info    siprtmp "
+        r'call-start call=a1@x rtmp=9f callee=sip:bob@x reason=""',
+        first,
+    )
+    assert second.endswith(r'warning siprtmp odd name="a \"b\" c\r\nd"')
+
+
+def test_json_is_an_object_a_line(lines):
+    read = lines("json")
+    Log("siprtmp").event("call-end", seconds="1.0", sent=3)
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logging.getLogger("other").exception("failed %s", "badly")
+    first, second = map(json.loads, read())
+    assert first.pop("time").endswith("Z")
+    assert first == {
+        "level": "info", "logger": "siprtmp", "event": "call-end", "seconds": "1.0", "sent": 3,
+    }  # fmt: skip
+    assert second["event"] == "failed badly" and "ValueError: no" in second["trace"]
+
+
+def test_a_trace_follows_its_line(lines):
+    read = lines("text")
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logging.getLogger("other").exception("failed")
+    assert read()[0].endswith("other failed") and read()[-1] == "ValueError: no"
+
+
+def test_the_level_holds_but_for_what_was_asked_for(lines):
+    read = lines("text", "error")
+    log = Log("siprtmp")
+    log.event("quiet")
+    log.warning("quiet")
+    log.report("status", calls=0)
+    [line] = read()
+    assert line.endswith("info    siprtmp status calls=0")
+
+
+@given(st.dictionaries(st.sampled_from(["call", "name"]), st.text() | st.binary()), st.text())
+def test_no_value_breaks_a_line(values, message):
+    record = logging.makeLogRecord({"msg": message, "name": "x", "values": values})
+    assert len(TextFormatter().format(record).splitlines()) == 1
+    assert "\n" not in JsonFormatter().format(record)
+    assert json.loads(JsonFormatter().format(record))["event"] == message

@@ -1,0 +1,131 @@
+"""The command as its users run it: words, exit codes, signals, and what is said where."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from interop.accounts import PASSWORD
+from interop.gateway import DEFAULTS, REPO, Gateway
+
+from p2psip.core.users import UserStore
+from p2psip.sip.auth import ha1
+from siprtmp import __main__, __version__
+
+EXAMPLE = str(REPO / "examples" / "siprtmp.toml")
+
+
+def run(*words, given=""):
+    """Run `python -m siprtmp` to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "siprtmp", *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def is_one_line(text):
+    return text.startswith("siprtmp: ") and text.count("\n") == 1 and text.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sing"],
+        ["--sing"],
+        ["serve", "--rtmp", "nowhere"],
+        ["--rtmp", "192.0.2.1:1935"],
+        ["--config", "no/such/file"],
+        ["check-config"],
+        ["check-config", "no/such/file"],
+        ["users", "bob"],
+        ["users", "bo:b", "home"],
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words, capsys):
+    assert __main__.main(words) == 2
+    out, err = capsys.readouterr()
+    assert not out and is_one_line(err)
+
+
+def test_from_outside_it_is_the_same():
+    done = run("--sip-t1", "never")
+    assert done.returncode == 2 and not done.stdout and is_one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("listener", "host"),
+    [("rtmp", "127.0.0.1"), ("sip", "127.0.0.1"), ("http", "127.0.0.1"), ("sip", "192.0.2.77")],
+)
+def test_an_address_that_cannot_be_had_is_one_line_and_exit_code_2(listener, host):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"{host}:{taken.getsockname()[1]}"
+        done = run(*DEFAULTS, "--allow-anonymous", f"--{listener}", address)
+    assert done.returncode == 2 and not done.stdout and is_one_line(done.stderr)
+    assert f"--{listener} {address}" in done.stderr
+
+
+def test_help_and_version(capsys):
+    for words in (["--help"], ["help"], ["-h"]):
+        assert __main__.main(words) == 0
+        assert "check-config FILE" in capsys.readouterr().out
+    assert __main__.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"siprtmp {__version__}\n"
+    with pytest.raises(SystemExit) as end:
+        __main__.main(["serve", "--help"])
+    assert end.value.code == 0 and "--external-ip" in capsys.readouterr().out
+
+
+def test_check_config(tmp_path, capsys):
+    assert __main__.main(["check-config", EXAMPLE]) == 0
+    assert capsys.readouterr().out == f"{EXAMPLE}: good\n"
+    bad = tmp_path / "bad.toml"
+    bad.write_text('rtmp = "192.0.2.1:1935"\n')
+    assert __main__.main(["check-config", str(bad)]) == 2
+    assert is_one_line(capsys.readouterr().err)
+
+
+def test_users_prints_what_the_users_file_wants():
+    """Covers RFC 7616 §3.4.2."""
+    done = run("users", "bob", "home", given=f"{PASSWORD}\n")
+    assert done.returncode == 0
+    users = UserStore.parse(done.stdout)
+    for algorithm in ("SHA-256", "MD5"):
+        assert users.lookup("bob", "home", algorithm) == ha1("bob", "home", PASSWORD, algorithm)
+    done = run("users", "bob", "home", given="\n")
+    assert done.returncode == 2 and is_one_line(done.stderr)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0(tmp_path, number):
+    with Gateway(tmp_path / "gateway") as gateway:
+        assert set(gateway.listeners) == {"rtmp", "sip", "http"}
+        gateway.child.send_signal(number)
+        assert gateway.child.wait(10) == 0
+    assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
+
+
+@pytest.mark.parametrize("level", ["info", "error"])
+def test_sigusr1_logs_the_status(tmp_path, level):
+    options = ("--log-level", level, "--log-format", "json")
+    with Gateway(tmp_path / "gateway", *options) as gateway:
+        gateway.child.send_signal(signal.SIGUSR1)
+        gateway.wait_until(lambda: '"event": "status"' in gateway.output, what="the status")
+        figures = gateway.status()
+        [line] = [line for line in gateway.output.splitlines() if '"status"' in line]
+    logged = json.loads(line)
+    for name in ("calls", "transactions", "dialogs", "registrations", "streams"):
+        assert logged[name] == figures[name]
+    assert "greenlets" in logged and "sockets" in logged
+
+
+def test_off_means_off(tmp_path):
+    with Gateway(tmp_path / "gateway", "--sip", "off") as gateway:
+        assert set(gateway.listeners) == {"rtmp", "http"} and "calls" not in gateway.status()
