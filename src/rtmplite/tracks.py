@@ -1,19 +1,36 @@
 """What a live stream must remember for those who come late: metadata, codec headers, no media.
 
-Own design: a decoder needs the newest sequence headers (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1), a
-player the newest onMetaData, and then a frame that stands alone.
+Own design: a decoder needs the newest sequence headers (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1) of
+every track, and colors if they are told (E-RTMP v2 §"Metadata Frame"), a player the newest
+onMetaData, and then a frame that stands alone.
 """
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from rtmplite.amf import amf0
+from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.enhanced import MOD_EX
+from rtmplite.flv.enhanced_raw import (
+    AUDIO_MULTITRACK,
+    DEFAULT_TRACK,
+    VIDEO_MULTITRACK,
+    audio_packet_type,
+    track_ids,
+    video_packet_type,
+)
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmp.message import MessageType
 
 VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
+
+# What one stream may make us keep, far beyond need: two headers for each of 256 tracks of both
+# media.  Every header counts as so many bytes more than it has.
+MAX_KEPT: Final = 2 * 1024 * 1024  # bytes
+KEEPING: Final = 1024  # bytes
 
 # What publishers wrap onMetaData in.  FMLE, OBS, ffmpeg and librtmp all do; players of all kinds
 # want it unwrapped, as Flash Media Server passed it on: Field §"@setDataFrame".
@@ -22,6 +39,14 @@ _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
 
 _OPENING: Final = (int(MessageType.DATA), int(MessageType.AUDIO), int(MessageType.VIDEO))
+
+# Packet types.  Sequence start, and where loudspeakers stand: E-RTMP v2 §"Enhanced Audio".
+_AUDIO_HEADERS: Final = (0, 4)
+# Sequence start, colors, another sequence start: E-RTMP v2 §"Enhanced Video".
+_VIDEO_HEADERS: Final = (0, 4, 5)
+_MPEG2TS_START: Final = 5  # instead of the usual one, so it replaces that
+
+_Key: TypeAlias = tuple[int, int, frozenset[int]]  # message type, packet type, track ids
 
 
 class Weight(Enum):
@@ -43,7 +68,9 @@ class Tracks:
     def __init__(self) -> None:
         self.timestamp, self.begun = 0, False
         self.kinds: set[int] = set()
-        self._newest: dict[int, bytes] = {}  # of what is essential, by type
+        self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
+        self._kept = 0  # bytes, as MAX_KEPT counts
+        self._main = 0  # the track at whose key frames one can begin
         self._video_at: float | None = None
 
     def note(
@@ -56,14 +83,15 @@ class Tracks:
         self.timestamp = timestamp
         self.kinds.add(type_id)
         if type_id == MessageType.AUDIO:
-            weight = Weight.ESSENTIAL if is_audio_header(payload) else Weight.PLAIN
+            weight = _SOUNDS.get(payload[0]) if payload else Weight.PLAIN
+            if weight is None:
+                weight = _weigh_audio(payload)
         elif type_id == MessageType.VIDEO:
-            self._video_at = now
-            weight = _weigh_video(payload)
+            weight = self._weigh_video(payload, now)
         else:
             weight, payload = self._unwrap(payload)
         if weight is Weight.ESSENTIAL:
-            self._newest[type_id] = payload
+            self._keep(type_id, payload)
         elif weight is not Weight.NOTHING:
             self.begun = True
         return weight, payload
@@ -76,20 +104,101 @@ class Tracks:
         return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
 
     def opening(self) -> list[tuple[int, bytes]]:
-        """Type and payload of what comes before all else.  Own design: metadata first."""
-        return [(each, self._newest[each]) for each in _OPENING if each in self._newest]
+        """Type and payload of what comes before all else.  Own design: metadata first.
+
+        E-RTMP v2 §"Metadata Frame" [metadata-first] and E-RTMP v1 §"Metadata Frame"
+        [metadata-first]: the colors before any picture, and all as it came.
+        """
+        kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
+        return sorted(kept, key=lambda each: _OPENING.index(each[0]))
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):
-            self._newest.pop(MessageType.DATA, None)
+            self._forget((MessageType.DATA, 0, DEFAULT_TRACK))
             return Weight.NOTHING, payload
         if payload.startswith(_SET_DATA_FRAME):
             payload = payload[len(_SET_DATA_FRAME) :]
         is_metadata = payload.startswith(_ON_META_DATA)
         return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
 
+    def _weigh_video(self, payload: bytes, now: float) -> Weight:
+        weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None
+        if weight is None:
+            weight = _weigh_video(payload)
+            if payload and payload[0] & 0x80 and not self._is_main(payload, now):
+                return Weight.ESSENTIAL if weight is Weight.ESSENTIAL else Weight.PLAIN
+        self._video_at = now
+        return weight
+
+    def _is_main(self, payload: bytes, now: float) -> bool:
+        """Whether the main track is among those of a message.
+
+        Own design: that is the lowest one of those that have not fallen silent, for the sake of
+        E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].
+        """
+        ids = track_ids(payload, VIDEO_MULTITRACK)
+        if ids and (min(ids) < self._main or not self.has_video(now)):
+            self._main = min(ids)
+        return self._main in ids
+
+    def _keep(self, type_id: int, payload: bytes) -> None:
+        """Remember a header, and no longer those which it replaces: the same for fewer tracks.
+
+        For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
+        """
+        key = _key(type_id, payload)
+        replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
+        for each in replaced:
+            self._forget(each)
+        self._newest[key] = payload
+        self._kept += len(payload) + KEEPING
+        while self._kept > MAX_KEPT:
+            self._forget(next(iter(self._newest)))
+
+    def _forget(self, key: _Key) -> None:
+        if key in self._newest:
+            self._kept -= len(self._newest.pop(key)) + KEEPING
+
+
+def _weigh_audio(payload: bytes) -> Weight:
+    essential = is_audio_header(payload)
+    if payload and payload[0] >> 4 == 9:  # E-RTMP v2 §"Enhanced Audio"
+        essential = audio_packet_type(payload) in _AUDIO_HEADERS
+    return Weight.ESSENTIAL if essential else Weight.PLAIN
+
 
 def _weigh_video(payload: bytes) -> Weight:
-    if is_video_header(payload):
+    essential = is_video_header(payload)
+    if payload and payload[0] & 0x80:  # E-RTMP v2 §"Enhanced Video"
+        essential = video_packet_type(payload) in _VIDEO_HEADERS
+    if essential:
         return Weight.ESSENTIAL
     return Weight.START if is_key_frame(payload) else Weight.PLAIN
+
+
+# What a first byte alone tells, so that most messages cost one look: sound that is not AAC, and
+# FourCC packets without modifiers and track ids.
+_SOUNDS: Final[Mapping[int, Weight]] = {
+    first: _weigh_audio(bytes((first, 0)))
+    for first in range(256)
+    if first >> 4 != SoundFormat.AAC and first not in (0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
+}
+_PICTURES: Final[Mapping[int, Weight]] = {
+    first: _weigh_video(bytes((first, 0)))
+    for first in range(0x80, 0x100)
+    if first & 0x0F not in (VIDEO_MULTITRACK, MOD_EX)
+}
+
+
+def _key(type_id: int, payload: bytes) -> _Key:
+    """What a header is for: the same key, the same place in a decoder.
+
+    E-RTMP v2 §"Enhanced Video" [one-sequence-start].
+    """
+    first = payload[0] if payload else 0
+    if type_id == MessageType.AUDIO and first >> 4 == 9:
+        return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)
+    if type_id == MessageType.VIDEO and first & 0x80:
+        kind = video_packet_type(payload) or 0
+        return type_id, 0 if kind == _MPEG2TS_START else kind, track_ids(payload, VIDEO_MULTITRACK)
+    return type_id, 0, DEFAULT_TRACK

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Final, Self
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.enhanced_raw import audio_packet_type
 
 
 class SoundFormat(IntEnum):
@@ -67,7 +68,11 @@ class AacPacketType(IntEnum):
 # Source: §E.4.2.1, the fixed setting that a Speex tag shall have, whatever its real rate.
 SPEEX_HEADER: Final = bytes((SoundFormat.SPEEX << 4 | SoundSize.BITS_16 << 1,))
 
-_EXTENDED_SEQUENCE_START: Final = SoundFormat.EXTENDED << 4  # E-RTMP v2 §"Enhanced Audio"
+# Plain numbers: looking up a member of an enumeration takes longer than all the rest.
+_AAC: Final = int(SoundFormat.AAC)
+_AAC_SEQUENCE_HEADER: Final = int(AacPacketType.SEQUENCE_HEADER)
+_EXTENDED: Final = int(SoundFormat.EXTENDED)
+_EXTENDED_SEQUENCE_START: Final = 0  # E-RTMP v2 §"Enhanced Audio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +130,12 @@ class AudioTag:
 def is_sequence_header(payload: bytes | memoryview) -> bool:
     """Tell whether a decoder needs this before any sound: §E.4.2.1 for AAC.
 
-    For a codec named by FourCC: E-RTMP v2 §"Enhanced Audio".
+    For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Audio".
     """
     if len(payload) < 2:
         return False
-    if payload[0] >> 4 == SoundFormat.AAC:
-        return payload[1] == AacPacketType.SEQUENCE_HEADER
-    return payload[0] == _EXTENDED_SEQUENCE_START
+    if payload[0] >> 4 == _AAC:
+        return payload[1] == _AAC_SEQUENCE_HEADER
+    if payload[0] >> 4 == _EXTENDED:
+        return audio_packet_type(payload) == _EXTENDED_SEQUENCE_START
+    return False

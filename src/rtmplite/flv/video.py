@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Final, Self
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.enhanced_raw import video_packet_type
 
 
 class FrameType(IntEnum):
@@ -46,8 +47,14 @@ class AvcPacketType(IntEnum):
     END_OF_SEQUENCE = 2
 
 
+# Plain numbers: looking up a member of an enumeration takes longer than all the rest.
+_KEY: Final = int(FrameType.KEY)
+_AVC: Final = int(CodecId.AVC)
+_AVC_NALU: Final = int(AvcPacketType.NALU)
+_AVC_SEQUENCE_HEADER: Final = int(AvcPacketType.SEQUENCE_HEADER)
 _EXTENDED: Final = 0x80  # the flag IsExHeader: E-RTMP v1 §"Defining Additional Video Codecs"
 _EXTENDED_FRAMES: Final = (1, 3)  # CodedFrames, CodedFramesX, of the same section
+_EXTENDED_STARTS: Final = (0, 5)  # SequenceStart, MPEG2TSSequenceStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +106,26 @@ class VideoTag:
 def is_key_frame(payload: bytes | memoryview) -> bool:
     """Tell whether a player can begin with this: §E.4.3.1.
 
-    A sequence header is marked like a key frame and is not one: it has no picture.  For a codec
-    named by FourCC: E-RTMP v1 §"Defining Additional Video Codecs".
+    A sequence header is marked like a key frame and is not one: it has no picture.  For codecs
+    named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video".
     """
     if len(payload) < 2:
         return False
     first = payload[0]
     if first & _EXTENDED:
-        return first >> 4 & 7 == FrameType.KEY and first & 0x0F in _EXTENDED_FRAMES
-    if first >> 4 != FrameType.KEY:
+        return first >> 4 & 7 == _KEY and video_packet_type(payload) in _EXTENDED_FRAMES
+    if first >> 4 != _KEY:
         return False
-    return first & 0x0F != CodecId.AVC or payload[1] == AvcPacketType.NALU
+    return first & 0x0F != _AVC or payload[1] == _AVC_NALU
 
 
 def is_sequence_header(payload: bytes | memoryview) -> bool:
     """Tell whether a decoder needs this before any picture: §E.4.3.1 for AVC.
 
-    For a codec named by FourCC: E-RTMP v1 §"Defining Additional Video Codecs".
+    For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video".
     """
     if len(payload) < 2:
         return False
     if payload[0] & _EXTENDED:
-        return payload[0] & 0x0F == 0 and payload[0] >> 4 & 7 != FrameType.INFO_OR_COMMAND
-    return payload[0] & 0x0F == CodecId.AVC and payload[1] == AvcPacketType.SEQUENCE_HEADER
+        return video_packet_type(payload) in _EXTENDED_STARTS
+    return payload[0] & 0x0F == _AVC and payload[1] == _AVC_SEQUENCE_HEADER

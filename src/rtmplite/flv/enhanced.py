@@ -1,0 +1,217 @@
+"""What enhanced audio and video share: FourCCs, ModEx, and the tracks of one message.
+
+Implements E-RTMP v2 §"Enhanced Video"; E-RTMP v2 §"Enhanced Audio" has the same parts for sound.
+
+    >>> hex(four_cc("av01")), four_cc_text(0x4F707573)
+    ('0x61763031', 'Opus')
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Self, TypeAlias
+
+from rtmplite.errors import LocalError, RemoteError
+
+MOD_EX: Final = 7  # the packet type, the same for both media: §"Enhanced Video"
+MAX_MOD_EX: Final = 16  # of one packet.  Own design: one kind is defined, and it comes once
+MAX_TRACKS: Final = 256  # of one message, as many as there are track ids: §"Enhanced Video"
+MAX_OFFSET: Final = 999_999  # ns: §"Enhanced Video"
+
+_MAX_SIZE: Final = 0xFFFFFF  # bytes, UI24: §"Enhanced Video"
+_LONG: Final = 256  # the size that means: see the next two bytes
+
+Piece: TypeAlias = tuple[int, int, bytes]  # track id, FourCC, and what belongs to that track
+
+
+def four_cc(text: str) -> int:
+    """Four characters as the number that headers and onMetaData have.
+
+    E-RTMP v2 §"Simple Data Types" [big-endian].  LocalError unless they are four.
+    """
+    raw = text.encode("latin-1", "replace")
+    if len(raw) != 4:
+        raise LocalError(f"{text!r} has not four characters")
+    return int.from_bytes(raw, "big")
+
+
+def four_cc_text(number: int) -> str:
+    """The four characters of a number, any byte being one: E-RTMP v2 §"Simple Data Types"."""
+    return number.to_bytes(4, "big").decode("latin-1")
+
+
+class MultitrackType(IntEnum):
+    """How the tracks of a message are laid out: §"Enhanced Video" [multitrack-types]."""
+
+    ONE_TRACK = 0
+    MANY_TRACKS = 1
+    MANY_TRACKS_MANY_CODECS = 2
+
+
+class ModExType(IntEnum):
+    """What a ModEx changes: §"Enhanced Video"."""
+
+    TIMESTAMP_OFFSET_NANO = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModEx:
+    """One modifier in front of a packet, 1 to 65536 bytes of it: §"Enhanced Video"."""
+
+    kind: int
+    data: bytes
+
+    @classmethod
+    def offset(cls, nanoseconds: int) -> Self:
+        """Make the modifier that puts a packet so much later: §"Enhanced Video" [nano-offset].
+
+        LocalError for less than 0 ns or a whole millisecond.
+        """
+        if not 0 <= nanoseconds <= MAX_OFFSET:
+            raise LocalError(f"an offset of {nanoseconds} ns")
+        return cls(ModExType.TIMESTAMP_OFFSET_NANO, nanoseconds.to_bytes(3, "big"))
+
+    @property
+    def nanoseconds(self) -> int | None:
+        """How much later than the tag's time, None if this says something else.
+
+        §"Enhanced Video" [nano-offset]; ns.
+        """
+        if self.kind != ModExType.TIMESTAMP_OFFSET_NANO:
+            return None
+        return int.from_bytes(self.data[:3], "big")
+
+
+def nanosecond_offset(mod_ex: Sequence[ModEx]) -> int:
+    """What the modifiers add to a tag's time, in ns; the last one counts: §"Enhanced Video"."""
+    offsets = [each.nanoseconds for each in mod_ex if each.nanoseconds is not None]
+    return offsets[-1] if offsets else 0
+
+
+def read_mod_ex(payload: bytes | memoryview, packet_type: int) -> tuple[list[ModEx], int, int]:
+    """Read the modifiers after the first byte, whose packet type is given.
+
+    The modifiers, the packet type that follows them, and where the header goes on:
+    §"Enhanced Video" [mod-ex-chain].  RemoteError if they are cut short, too many, or an offset
+    has less than its three bytes.
+    """
+    found: list[ModEx] = []
+    at = 1
+    while packet_type == MOD_EX:
+        if len(found) == MAX_MOD_EX:
+            raise RemoteError(f"more than {MAX_MOD_EX} ModEx in a packet")
+        data, at = _mod_ex_data(payload, at)
+        kinds, at = byte(payload, at), at + 1
+        found.append(ModEx(kinds >> 4, data))
+        packet_type = kinds & 0x0F
+        if found[-1].kind == ModExType.TIMESTAMP_OFFSET_NANO and len(data) < 3:
+            raise RemoteError(f"a nanosecond offset of {len(data)} bytes")
+    return found, packet_type, at
+
+
+def _mod_ex_data(payload: bytes | memoryview, at: int) -> tuple[bytes, int]:
+    """§"Enhanced Video" [mod-ex-size]."""
+    size, at = byte(payload, at) + 1, at + 1
+    if size == _LONG:
+        size, at = (byte(payload, at) << 8 | byte(payload, at + 1)) + 1, at + 2
+    if at + size > len(payload):
+        raise RemoteError("a ModEx is cut short")
+    return bytes(payload[at : at + size]), at + size
+
+
+def write_mod_ex(first: int, mod_ex: Sequence[ModEx], packet_type: int) -> bytes:
+    """Write a first byte, whose high half is given, and the modifiers: §"Enhanced Video"."""
+    parts = [bytes((first | (MOD_EX if mod_ex else packet_type),))]
+    for at, each in enumerate(mod_ex, 1):
+        size = len(each.data)
+        if not 1 <= size <= 1 << 16:
+            raise LocalError(f"a ModEx of {size} bytes")
+        following = packet_type if at == len(mod_ex) else MOD_EX
+        length = bytes((size - 1,)) if size < _LONG else b"\xff" + (size - 1).to_bytes(2, "big")
+        parts += length, each.data, bytes((each.kind << 4 | following,))
+    return b"".join(parts)
+
+
+def read_multitrack(payload: bytes | memoryview, at: int, multitrack: int) -> tuple[int, int]:
+    """Read the byte that follows the packet type `multitrack`: kind of layout, packet type.
+
+    RemoteError for a layout that nobody has defined, and for what cannot be in a track:
+    §"Enhanced Video" [multitrack-not-nested].
+    """
+    both = byte(payload, at)
+    if both >> 4 not in tuple(MultitrackType):
+        raise RemoteError(f"multitrack type {both >> 4}")
+    if both & 0x0F in (multitrack, MOD_EX):
+        raise RemoteError(f"packet type {both & 0x0F} within a multitrack packet")
+    return both >> 4, both & 0x0F
+
+
+def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) -> list[Piece]:
+    """Cut a body into its tracks, all of them: §"Enhanced Video" [process-completely].
+
+    Also E-RTMP v2 §"Multitrack Media Message Guidelines" [all-tracks].
+    Without `multitrack` there is one, by the number 0.  RemoteError if a track ends too early, or
+    there are more than can have ids of their own.
+    """
+    codec = 0
+    if multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
+        codec, at = _number(payload, at, 4), at + 4
+    if multitrack is None:
+        return [(0, codec, bytes(payload[at:]))]
+    if multitrack == MultitrackType.ONE_TRACK:
+        return [(byte(payload, at), codec, bytes(payload[at + 1 :]))]
+    pieces: list[Piece] = []
+    while at < len(payload) or not pieces:
+        if len(pieces) == MAX_TRACKS:
+            raise RemoteError(f"more than {MAX_TRACKS} tracks in a message")
+        if multitrack == MultitrackType.MANY_TRACKS_MANY_CODECS:
+            codec, at = _number(payload, at, 4), at + 4
+        track_id, size, at = byte(payload, at), _number(payload, at + 1, 3), at + 4
+        if at + size > len(payload):  # §"Enhanced Video" [track-size]
+            raise RemoteError(f"track {track_id} is cut short")
+        pieces.append((track_id, codec, bytes(payload[at : at + size])))
+        at += size
+    return pieces
+
+
+def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | None) -> bytes:
+    """Write what follows the packet type: §"Enhanced Video" [track-id] [track-size].
+
+    Also E-RTMP v2 §"Multitrack Media Message Guidelines" [video-track-id] [audio-track-id].
+    LocalError if the layout cannot hold these tracks.
+    """
+    many = multitrack in (MultitrackType.MANY_TRACKS, MultitrackType.MANY_TRACKS_MANY_CODECS)
+    codecs = {codec for _, codec, _ in pieces}
+    if not pieces or len(pieces) > (MAX_TRACKS if many else 1):
+        raise LocalError(f"{len(pieces)} tracks in a message of multitrack type {multitrack}")
+    if len(codecs) > 1 and multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
+        raise LocalError("tracks of several codecs in a message of one")
+    shared = codecs.pop().to_bytes(4, "big")
+    if multitrack is None:
+        return shared + pieces[0][2]
+    parts = [bytes((multitrack << 4 | packet_type,))]
+    if multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
+        parts.append(shared)
+    for track_id, codec, data in pieces:
+        if len(data) > _MAX_SIZE:
+            raise LocalError(f"a track of {len(data)} bytes")
+        if multitrack == MultitrackType.MANY_TRACKS_MANY_CODECS:
+            parts.append(codec.to_bytes(4, "big"))
+        parts.append(bytes((track_id,)))
+        if many:
+            parts.append(len(data).to_bytes(3, "big"))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def byte(payload: bytes | memoryview, at: int) -> int:
+    """The byte at `at`; RemoteError if there is none.  Own design: any header may be cut short."""
+    if at >= len(payload):
+        raise RemoteError("an enhanced tag is cut short")
+    return payload[at]
+
+
+def _number(payload: bytes | memoryview, at: int, size: int) -> int:
+    if at + size > len(payload):
+        raise RemoteError("an enhanced tag is cut short")
+    return int.from_bytes(payload[at : at + size], "big")
