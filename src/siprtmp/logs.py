@@ -46,7 +46,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever a peer put into a name.  Own design."""
         pairs = "".join(f" {k}={_quoted(str(v))}" for k, v in _values(record).items())
-        message = record.getMessage().replace("\n", " ").replace("\r", " ")
+        message = " ".join(record.getMessage().splitlines())
         at = f"{_at(record)} {record.levelname.lower():7} {record.name}"
         return f"{at} {message}{pairs}{_trace(self, record)}"
 

@@ -1,9 +1,12 @@
 """The rich client's API, call by call, between a client, the gateway and a phone."""
 
 import pytest
-from gateway_world import AUDIO, BOB, CALLER, PCMU, SPEEX, GatewayWorld, sdp
+from gateway_world import AUDIO, BOB, CALLER, PCMU, SPEEX, Desk, GatewayWorld, sdp
+from homes import store
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.command import Command
 
 
@@ -241,3 +244,51 @@ def test_commands_that_are_none(world, alice):
     nobody = world.client("rtmp://host/sip")
     with pytest.raises(RemoteError, match="No identity"):
         nobody.call("invite", BOB)
+
+
+VALUES = st.none() | st.booleans() | st.floats() | st.text(max_size=20)
+ODD = st.text(max_size=30) | st.sampled_from(
+    [
+        '"\\" <sip:bob@home>',
+        "bob@home;x=\ud800",
+        "sip:bob@home?a=b\r\nc",
+        "bob@[::1]",
+        "bob@" + "h" * 5000,
+    ]
+)
+
+
+@given(
+    st.lists(VALUES | ODD, max_size=5),
+    st.sampled_from(["invite", "accept", "reject", "bye"]),
+    st.lists(VALUES | ODD, max_size=4),
+)
+def test_any_arguments_are_taken_in(login, command, args):
+    """Covers RTMP 1.0 §7.2.1.2: no values of a client's get more than a refusal."""
+    world = GatewayWorld()
+    desk = Desk(world.link)
+    rich = world.rich("alice@home", *(["", "", *login[2:]]))
+    desk.ring("alice", world.now)
+    world.wait()
+    if command == "invite":
+        rich.call("bye")
+    try:
+        rich.call(command, *args)
+        rich.call("bye")
+    except LocalError:
+        return  # our own client refused to send that
+    assert not rich.closed and world.is_clean()
+
+
+@given(st.lists(VALUES | ODD, min_size=2, max_size=5), ODD)
+def test_any_account_is_let_in_or_turned_away(args, identity):
+    """Covers RTMP 1.0 §7.2.1.1."""
+    world = GatewayWorld(users=store("alice"))
+    for who in ("alice@home", identity.replace("#", "").replace("?", "").replace("[", "")):
+        try:
+            rich = world.rich(who, *args)
+        except LocalError:
+            return
+        world.wait(70.0)
+        assert rich.connected is not None or rich.closed
+    assert world.is_clean()
