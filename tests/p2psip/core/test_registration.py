@@ -163,6 +163,33 @@ def test_closing_waits_for_the_answer_under_way(status, expected):
     assert home.asked == expected and bob.heard == [] and not registration.pending
 
 
+def test_closing_waits_for_a_refresh_under_way():
+    """Covers RFC 3261 §10.2."""
+    link = Link()
+    home = Script(link)
+    bob = Member(link, BOB, "bob")
+    registration = bob.register(link.now, expires=100)
+    link.run(until=1.0)
+    link.run(until=registration.deadline)
+    assert registration.pending and home.asked == [100]
+    registration.close(link.now)
+    link.flush()
+    sent = [data for _, source, _, (_, data) in link.sent if source == BOB]
+    assert [parse_message(data).expires for data in sent] == [100, 100]
+    link.run()
+    assert home.asked == [100, 100, 0]
+
+
+def test_the_lifetime_runs_from_the_question_not_from_the_answer():
+    """Covers RFC 3261 §10.2.4: an answer that is late does not make the binding last longer."""
+    link = Link(lambda data, source, destination: (10.0 if source == HOME else 0.01,))
+    home = Script(link)
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=100)
+    link.run(until=81.0)
+    assert bob.heard == [100] and len(home.requests) == 2
+
+
 @given(st.randoms(use_true_random=False), st.integers(0, 400))
 def test_whatever_the_weather_the_two_ends_agree_in_the_end(random, until):
     """Covers RFC 3261 §10.2.2: after closing nothing stays behind, unless nobody could tell."""
