@@ -140,12 +140,12 @@ class LiveStream:
 
     Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
     the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
-    or left.
+    or left; who records it sets `recorded`.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
         self.app, self.name = app, name
-        self.publishing, self.kind = False, "live"
+        self.publishing, self.kind, self.recorded = False, "live", False
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._patience = registry, registry.patience
         self._tracks = Tracks()
@@ -188,7 +188,8 @@ class LiveStream:
         would know who of the two sent what.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
         """
         self._end_taps(now)
-        self.publishing, self.kind, self._tracks = True, kind, Tracks()
+        self.publishing, self.kind, self.recorded = True, kind, False
+        self._tracks = Tracks()
         for player in self._players:
             player.waiting = player.behind_since is not None
             if player.viewer is not None:
@@ -237,6 +238,8 @@ class LiveStream:
                 player.viewer.unpublished(now)
         self._end_taps(now)
         self._registry.keep(self)
+        for on_end in self._registry.on_end:
+            on_end(self, now)
 
     def join(
         self, outlet: Outlet, stream_id: int | Framing, viewer: Viewer | None, now: float
@@ -274,6 +277,8 @@ class LiveStream:
         self._registry.keep(self)
         if self.on_players_changed is not None:
             self.on_players_changed(self, now)
+        for on_audience in self._registry.on_audience:
+            on_audience(self, now)
 
     def _arrange(self) -> None:
         ready = [player for player in self._players if not player.paused]
@@ -319,12 +324,15 @@ class Registry:
     """All live streams of a server, by application and name.
 
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
-    open it again rather than keep it.  Everyone in `on_begin` is told when one starts.
+    open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
+    starts and when it is over, everyone in `on_audience` when somebody has joined or left.
     """
 
     def __init__(self, patience: Patience = Patience()) -> None:
         self.patience = patience
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
+        self.on_end: list[Callable[[LiveStream, float], None]] = []
+        self.on_audience: list[Callable[[LiveStream, float], None]] = []
         self._streams: dict[tuple[str, str], LiveStream] = {}
 
     @property

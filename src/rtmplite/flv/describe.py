@@ -41,8 +41,8 @@ _OWN_RATE: Final[Mapping[int, float]] = {
 class Facts:
     """What is known of a file's content; times in ms, positions and sizes in bytes.
 
-    Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first body of each kind; `times` and `positions` are the
-    key frames'.
+    Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first
+    body of each kind; `times` and `positions` are the key frames'.
     """
 
     kinds: set[int] = field(default_factory=set)
@@ -69,15 +69,17 @@ def describe(members: Mapping[str, Value], facts: Facts) -> bytes:
     return _build(members, facts, 1, None)
 
 
-def fit(members: Mapping[str, Value], facts: Facts, size: int) -> bytes:
+def fit(members: Mapping[str, Value], facts: Facts | None, size: int) -> bytes:
     """Write onMetaData of exactly `size` bytes: every key frame, or every second, fourth, ...
+
+    Without `facts` it says nothing but `members`: who writes a file does not know its end.
 
     Own design: so that room kept at the start of a file is enough however long it gets.  Raises
     LocalError if `members` alone need more, or if a filler cannot be that long.
     """
     every = 1
     while (rest := size - len(_build(members, facts, every, 0))) < 0:
-        if every > len(facts.times):
+        if facts is None or every > len(facts.times):
             raise LocalError(f"metadata does not fit into {size} bytes")
         every *= 2
     if rest > MAX_FILLER:
@@ -85,13 +87,17 @@ def fit(members: Mapping[str, Value], facts: Facts, size: int) -> bytes:
     return _build(members, facts, every, rest)
 
 
-def _build(members: Mapping[str, Value], facts: Facts, every: int, filler: int | None) -> bytes:
-    known = {**members, **facts.members()}
+def _build(
+    members: Mapping[str, Value], facts: Facts | None, every: int, filler: int | None
+) -> bytes:
+    known = dict(members)
     known.pop(FILLER, None)
-    known[KEYFRAMES] = {
-        TIMES: [time / 1000 for time in facts.times[::every]],
-        POSITIONS: [float(position) for position in facts.positions[::every]],
-    }
+    if facts is not None:
+        known |= facts.members()
+        known[KEYFRAMES] = {
+            TIMES: [time / 1000 for time in facts.times[::every]],
+            POSITIONS: [float(position) for position in facts.positions[::every]],
+        }
     if filler is not None:
         known[FILLER] = " " * filler
     return metadata.build(extra=known)

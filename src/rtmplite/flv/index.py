@@ -144,7 +144,7 @@ def scan(source: Source) -> Index:
 def load_index(source: Source) -> Index:
     """The index in the metadata if it proves true, otherwise that of `scan`.
 
-    Own design: the end of the file and three key frames are looked at, so this takes some ten reads.
+    Own design: the end of the file and three key frames are looked at, some ten reads in all.
     Raises RemoteError if this is no FLV file.
     """
     walk, head, kinds = Walk(source), dict[int, Tag](), set[int]()

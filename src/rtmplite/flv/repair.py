@@ -31,8 +31,8 @@ _LINK: Final = 4  # FLV 10.1 §E.3
 class Report:
     """What was found.
 
-    Own design: `tags` were kept, the metadata not counted; `lost` bytes were no whole tag; `wrong_sizes`
-    followed one; `duration` is in ms.
+    Own design: `tags` were kept, the metadata not counted; `lost` bytes were no whole tag;
+    `wrong_sizes` followed one; `duration` is in ms.
     """
 
     tags: int

@@ -33,7 +33,11 @@ class LiveApplication:
     def on_publish(
         self, connection: ServerConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """First come, first served: RTMP 1.0 §7.2.2.6."""
+        """First come, first served: RTMP 1.0 §7.2.2.6.
+
+        Whether it is recorded is the operator's choice; what the client wishes for by its type is
+        to continue a file.  No file is overwritten, whatever the text says of "record".
+        """
         live = connection.registry.open(APP, stream.path)
         if not stream.path or live.publishing:
             description = f"{name} is already published." if name else "A stream needs a name."
@@ -41,6 +45,8 @@ class LiveApplication:
             return
         live.begin(now, stream.kind)
         stream.accept_publish(live, now)
+        if stream.kind in ("record", "append"):
+            _say_recorded(stream, live.recorded)
 
     def on_play(
         self, connection: ServerConnection, stream: ServerStream, name: str, now: float
@@ -53,6 +59,14 @@ class LiveApplication:
 
     def on_disconnect(self, connection: ServerConnection, now: float) -> None:
         """Own design: nothing was kept."""
+
+
+def _say_recorded(stream: ServerStream, recorded: bool) -> None:
+    """Say what became of the wish to record, by the codes of ActionScript's NetStream."""
+    if recorded:
+        stream.status("NetStream.Record.Start", f"Recording {stream.name}.")
+    else:
+        stream.status("NetStream.Record.NoAccess", "Nothing is recorded here.", "error")
 
 
 _: type[Application] = LiveApplication  # the type checker's proof

@@ -1,7 +1,7 @@
 """What one client plays from files, one after the other, and where in it each of them stands.
 
-Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a playlist.  Files are asked for through `Library`, and come, as
-do their bytes, when they come: nothing here waits for a disk.
+Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a playlist.  Files are asked for through
+`Library`, and come, as do their bytes, when they come: nothing here waits for a disk.
 """
 
 from collections.abc import Callable, Mapping

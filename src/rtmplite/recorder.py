@@ -1,0 +1,177 @@
+"""Recording: what is published becomes an FLV file that is whole at every moment.
+
+Implements FLV 10.1 §E.3 for what RTMP 1.0 §7.2.2.6 calls record and append.  The file begins with
+onMetaData that leaves room; whoever dies before the end leaves a file that plays, and at the end
+length, size and key frames are written into that room.  Bytes go out, nothing is written here.
+
+    >>> from rtmplite.flv.file import tags
+    >>> recorder = Recorder()
+    >>> raw = recorder.write(8, 5000, b"\\xb2sound") + recorder.write(8, 5020, b"\\xb2sound")
+    >>> [tag.timestamp for tag in tags(raw)]
+    [0, 0, 20]
+    >>> for at, data in recorder.patches():
+    ...     raw = raw[:at] + data + raw[at + len(data) :]
+    >>> metadata.read(next(tags(raw)).data)["duration"]
+    0.02
+"""
+
+from array import array
+from typing import Final
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv import metadata
+from rtmplite.flv.describe import Facts, fit
+from rtmplite.flv.file import framed, start
+from rtmplite.flv.index import Index, Indexer
+from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
+from rtmplite.flv.walk import PEEK
+from rtmplite.rtmp.message import TIMESTAMP_MASK
+
+ROOM: Final = 32 * 1024  # bytes of onMetaData; some 1700 key frames, or an hour at one in two s
+MAX_MEMBERS: Final = 4 * 1024  # bytes of a publisher's metadata that are kept in it
+LAST: Final = (1 << 31) - 1  # ms, the latest time a tag can have, after 24.8 days: FLV 10.1 §E.4.1
+MAX_NAME: Final = 100  # characters of a file name, without its ending
+
+_HEADER: Final = len(start(True, True))
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+
+
+class Recorder:
+    """One file from one publication: bytes to append, and in the end bytes to overwrite.
+
+    Own design: times begin at 0, or, where a file is continued, after its last one; `before` is
+    that file's index.  Only one of our own can be continued, see `can_continue`.
+    """
+
+    def __init__(self, before: Index | None = None) -> None:
+        self._before = before
+        self._members: dict[str, Value] = before.members if before else {}
+        self._facts, self._indexer = Facts(), Indexer()
+        self._size = before.end if before else 0
+        self._shift: int | None = None
+        self._time: int | None = None  # of the last message, unwrapped
+        if before is not None:
+            self._facts.kinds = set(before.kinds)
+            for tag in before.head:
+                self._facts.first.setdefault(tag.tag_type, tag.data[:PEEK])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next message may be too late for a tag: FLV 10.1 §E.4.1.
+
+        Own design: a minute before, go on with another file.
+        """
+        return self._indexer.duration > LAST - 60_000
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
+        """Give what to append for one message; `timestamp` is in ms and wraps: FLV 10.1 §E.4.1.
+
+        A message that begins a file makes it begin with our metadata, in place of the publisher's.
+        """
+        out = b""
+        if self._size == 0:
+            members = _members(type_id, payload)
+            self._members = members or {}
+            out = self._opening()
+            self._size = len(out)
+            if members is not None:
+                return out
+        time = self._unwrap(timestamp) if type_id != TagType.SCRIPT else self._now()
+        self._indexer.note(type_id, time, self._size, payload[:PEEK])
+        self._facts.first.setdefault(type_id, payload[:PEEK])
+        data = framed(Tag(type_id, time, payload))
+        self._size += len(data)
+        return out + data
+
+    def patches(self) -> list[tuple[int, bytes]]:
+        """Give what to write over the beginning: position and bytes.
+
+        Own design: none if there is no file yet.
+        """
+        if self._size == 0:
+            return []
+        facts, before = self._facts, self._before
+        facts.kinds |= self._indexer.kinds
+        facts.duration = max(self._indexer.duration, before.duration if before else 0)
+        facts.size = self._size
+        facts.times, facts.positions = self._indexer.places
+        if before is not None:
+            facts.times = array("q", [*before.times, *facts.times])
+            facts.positions = array("q", [*before.positions, *facts.positions])
+        head = start(TagType.AUDIO in facts.kinds, TagType.VIDEO in facts.kinds)
+        return [(0, head[:_HEADER] + bytes(Tag(TagType.SCRIPT, 0, self._described(facts))))]
+
+    def _opening(self) -> bytes:
+        """Promise both media, since nobody knows yet: players find out."""
+        return start(True, True) + framed(Tag(TagType.SCRIPT, 0, self._described(None)))
+
+    def _described(self, facts: Facts | None) -> bytes:
+        try:
+            return fit(self._members, facts, ROOM)
+        except LocalError:  # a publisher said more than there is room for
+            return fit({}, facts, ROOM)
+
+    def _now(self) -> int:
+        """A time for data: many publishers give theirs none."""
+        return max(self._indexer.duration, self._start)
+
+    def _unwrap(self, timestamp: int) -> int:
+        """Count on where 32 bits end: RTMP 1.0 §4."""
+        if self._time is None or self._shift is None:
+            self._time, self._shift = timestamp, self._start - timestamp
+        else:
+            ahead = (timestamp - self._time) & TIMESTAMP_MASK
+            self._time += ahead if ahead < 1 << 31 else ahead - (1 << 32)
+        return min(max(self._time + self._shift, self._start), LAST)
+
+    @property
+    def _start(self) -> int:
+        return self._before.duration + 1 if self._before else 0
+
+
+def can_continue(index: Index) -> bool:
+    """Whether a file has room for what will be known at its end.
+
+    Own design: ours have; rewriting a long file of somebody else's would take too long.
+    """
+    first = index.head[0] if index.head else None
+    return (
+        first is not None
+        and first.tag_type == TagType.SCRIPT
+        and len(first.data) == ROOM
+        and index.first == _HEADER
+        and index.duration < LAST // 2
+    )
+
+
+def file_name(path: str) -> str:
+    """Make a file name of a stream's name, without folders and without its ending.
+
+    Own design: what is no plain letter or digit is written as % and two digits, a slash too, and
+    so is a leading dot.  No name leads out of a folder, and different names stay different unless
+    they are longer than any in use.
+
+        >>> file_name("a b"), file_name("../x"), file_name("")
+        ('a%20b', '%2E.%2Fx', '%')
+    """
+    letters = [
+        letter if letter in _PLAIN and (at or letter != ".") else _escaped(letter)
+        for at, letter in enumerate(path)
+    ]
+    return "".join(letters)[:MAX_NAME] or "%"
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+
+
+def _members(type_id: int, payload: bytes) -> dict[str, Value] | None:
+    """What a publisher says of its stream, None if this is something else."""
+    if type_id != TagType.SCRIPT or len(payload) > MAX_MEMBERS + HEADER_SIZE:
+        return None
+    try:
+        found = metadata.read(payload)
+    except RemoteError:
+        return None
+    return None if found is None else dict(found)
