@@ -18,7 +18,10 @@ from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message import Message
 
 DEFAULT_LIMITS: Final = Limits()
-DEFAULT_PORT: Final = 1935  # registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's
+# Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
+# ffmpeg and librtmp have it.
+DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443}
+ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
 # What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these:
 # RTMP Errata §8.1.4.
@@ -30,7 +33,8 @@ _VIDEO_CODECS: Final = 0x00FF
 class Target:
     """Where an rtmp URL leads: RTMP Errata §8.1.2 and §8.1.3.
 
-    `stream` is what follows the last slash of a path with more than one, else empty.
+    `stream` is what follows the last slash of a path with more than one, else empty; `secure` is
+    whether TLS comes first.
     """
 
     host: str
@@ -38,27 +42,31 @@ class Target:
     app: str
     stream: str
     tc_url: str
+    secure: bool = False
 
     @classmethod
     def parse(cls, url: str, stream: bool = True) -> "Target":
-        """Read `rtmp://host[:port]/app[/instance][/stream]`; LocalError for anything else.
+        """Read `rtmp://host[:port]/app[/instance][/stream]`, or the same with `rtmps`.
 
-        With `stream` false the whole path is the application's.  With a fragment, the stream is
-        that, whatever the path.
+        LocalError for anything else.  With `stream` false the whole path is the application's.
+        With a fragment, the stream is that, whatever the path.
         """
         parts = urlsplit(url)
+        if parts.scheme in ENCRYPTED:
+            raise LocalError(f"{url}: RTMPE is not spoken here; use rtmp or rtmps")
+        if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+            raise LocalError(f"{url} is not rtmp://host[:port]/app/stream")
         try:
-            port = parts.port or DEFAULT_PORT
+            port = parts.port or DEFAULT_PORTS[parts.scheme]
         except ValueError as error:
             raise LocalError(f"{url} has no usable port") from error
-        if parts.scheme != "rtmp" or not parts.hostname:
-            raise LocalError(f"{url} is not rtmp://host[:port]/app/stream")
         path, name = parts.path.strip("/"), parts.fragment
         if stream and not name and "/" in path:
             path, _, name = path.rpartition("/")
         query = f"?{parts.query}" if parts.query else ""
         host = parts.netloc.rpartition("@")[2]  # RTMP Errata §8.1.2: no userinfo in tcUrl
-        return cls(parts.hostname, port, path + query, name, f"rtmp://{host}/{path}{query}")
+        tc_url = f"{parts.scheme}://{host}/{path}{query}"
+        return cls(parts.hostname, port, path + query, name, tc_url, parts.scheme == "rtmps")
 
 
 @dataclass(frozen=True, slots=True)

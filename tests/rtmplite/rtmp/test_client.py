@@ -86,3 +86,25 @@ def test_no_bytes_raise_anything(shake, data):
     client.receive(data, 0.0)
     event("closed" if client.closed else "open")
     client.events()
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "secure"),
+    [
+        ("rtmp://host/live/x", 1935, False),
+        ("rtmps://host/live/x", 443, True),
+        ("rtmps://host:444/live/x", 444, True),
+    ],
+)
+def test_tls_is_told_by_the_scheme(url, port, secure):
+    """And the server is told by tcUrl."""
+    target = Target.parse(url)
+    assert (target.port, target.secure) == (port, secure)
+    assert target.tc_url.startswith("rtmps://" if secure else "rtmp://")
+
+
+@pytest.mark.parametrize("scheme", ["rtmpe", "rtmpte"])
+def test_encrypted_rtmp_is_refused_with_its_name(scheme):
+    """Rather than as a URL that is none."""
+    with pytest.raises(LocalError, match="RTMPE is not spoken here"):
+        Target.parse(f"{scheme}://host/live/x")
