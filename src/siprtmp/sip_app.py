@@ -230,4 +230,6 @@ def read_account(instance: str, args: tuple[Value, ...]) -> Account:
         raise RemoteError(f"Not an identity: {instance}")
     texts = [arg if isinstance(arg, str) else "" for arg in args[:4]] + [""] * 4
     auth_user, password, display, rate = texts[:4]
+    if not auth_user.isprintable():  # it goes into a header: RFC 3261 §7.3.1
+        raise RemoteError("Not a login name")
     return Account(uri, auth_user or uri.user, password, display, rate == "narrowband")

@@ -78,3 +78,10 @@ def test_calls_by_contact_by_name_and_by_what_a_foreign_registrar_left_of_it(wor
     forwarded = request("INVITE", "sip:bob@home", ("To", "<sip:alice@home>"))
     assert find(forwarded) is None  # alice's calls may be forwarded to bob
     assert alice.connected
+
+
+def test_a_login_name_forges_no_header(world):
+    """Covers RFC 3261 §7.3.1."""
+    eve = world.rich("alice@home", "alice\r\nX-Evil: 1", PASSWORD)
+    assert eve.connected is False and eve.refusal["description"].startswith("400")
+    assert world.is_clean()
