@@ -298,10 +298,12 @@ class _Writer:
                 self.parts.append(b"\x01\x01" if value else b"\x01\x00")
             case str():
                 self.string(value)
+            case float():
+                self.parts += b"\x00", _DOUBLE.pack(value)
             case _ if only_amf3_has(value, self.prefer_amf3):
                 self.switch(value, depth)
-            case int() | float():
-                self.number(value)
+            case int():
+                self.integer(value)
             case dict() | list():
                 self.container(value, depth)
             case Date():
@@ -323,7 +325,7 @@ class _Writer:
         self.amf3.depth = depth
         self.amf3.value(value)
 
-    def number(self, value: float) -> None:
+    def integer(self, value: int) -> None:
         try:
             self.parts += b"\x00", _DOUBLE.pack(value)
         except (OverflowError, error):

@@ -6,6 +6,8 @@ table and integers stay integers; unless something in it is for AMF0 alone, when
 that must.
 """
 
+from typing import Final
+
 from rtmplite.amf.amf3_writer import INTEGERS
 from rtmplite.amf.values import (
     Array,
@@ -21,7 +23,8 @@ from rtmplite.amf.values import (
     Xml,
 )
 
-_LONGEST_NAME = 0xFFFF  # in bytes: AMF0 §2.5
+_LONGEST_NAME: Final = 0xFFFF  # in bytes: AMF0 §2.5
+_IN_BOTH: Final = frozenset({str, float, bool, type(None)})  # looked up first, being the most
 
 
 def hands_over(value: Value, prefer: bool) -> bool:
@@ -29,12 +32,16 @@ def hands_over(value: Value, prefer: bool) -> bool:
 
     With `prefer`, every container does unless it holds something for AMF0 alone.
     """
+    if type(value) in _IN_BOTH:
+        return False
     if not isinstance(value, dict | list):
         return only_amf3_has(value, prefer)
     found, seen, waiting = prefer, {id(value)}, [value]
     while waiting:
         inner = waiting.pop()
         for each in inner.values() if isinstance(inner, dict) else inner:
+            if type(each) in _IN_BOTH:
+                continue
             if isinstance(each, dict | list):
                 if id(each) not in seen:
                     seen.add(id(each))
@@ -62,7 +69,7 @@ def only_amf3_has(value: Value, prefer: bool = False) -> bool:
         case TypedObject() if _long(value.class_name):
             return True
         case dict():
-            return any(map(_long, value))
+            return max(map(len, value), default=0) > _LONGEST_NAME // 4 and any(map(_long, value))
         case bool():
             return False
         case int():
@@ -89,4 +96,4 @@ def _only_amf0_has(value: Value) -> bool:
 
 
 def _long(name: str) -> bool:
-    return len(name) > _LONGEST_NAME // 4 and len(name.encode("utf-8", "replace")) > _LONGEST_NAME
+    return len(name.encode("utf-8", "replace")) > _LONGEST_NAME

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from flash_values import manifest, stored_lines, tells
-from hypothesis import event, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 from mutations import mutations, peak
 
@@ -22,6 +22,8 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.strategies import amf
 
 SAME = "same object as the first element"
+LOOP = [None]
+LOOP.append(LOOP)
 
 
 @given(amf.values())
@@ -73,6 +75,10 @@ def test_every_type_looks_like_this(value, encoded):
 
 
 @given(amf.unusual())
+@example((b"\x0c\0\0\0\1a", "a"))
+@example((b"\x01\x02", True))
+@example((b"\x08\0\0\0\x09\0\1a\x05\0\0\x09", EcmaArray(a=None)))
+@example((b"\x0a\0\0\0\2\x05\x07\0\0", LOOP))
 def test_another_way_to_say_it_means_the_same(pair):
     """Covers AMF0 §2.14 [long-string-u32], AMF0 §2.3 [boolean-nonzero], AMF0 §2.9 [reference-u16].
 

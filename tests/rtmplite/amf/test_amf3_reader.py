@@ -11,6 +11,7 @@ from rtmplite.amf import amf3, u29
 from rtmplite.amf.amf3_reader import Reader
 from rtmplite.amf.cursor import Cursor
 from rtmplite.errors import RemoteError
+from rtmplite.strategies import amf
 from rtmplite.strategies import amf3 as strategies
 
 
@@ -61,6 +62,14 @@ def test_nothing_else_ever_happens(raw):
         reader.value()
         event("passed the first value")
     assert peak(lambda: _swallow(raw)) <= 32 * len(raw) + 65536
+
+
+@given(wounded)
+def test_whatever_was_read_can_be_written(raw):
+    """Covers AMF3 §3."""
+    with suppress(RemoteError):
+        values = amf3.decode(raw)
+        assert amf.alike(amf3.decode(amf3.encode(*values)), values)
 
 
 @pytest.mark.parametrize(

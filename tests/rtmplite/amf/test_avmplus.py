@@ -1,8 +1,11 @@
 """AMF0 hands to AMF3 what it cannot say, and nothing else unless it is told to."""
 
+from contextlib import suppress
+
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
+from mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import (
@@ -112,6 +115,46 @@ def test_depth_counts_both_sides_of_the_switch():
         amf0.encode([value])
     with pytest.raises(RemoteError, match="deep"):
         amf0.decode(b"\x0a\x00\x00\x00\x01" + amf0.encode(value))
+
+
+switched = st.tuples(amf3.values() | amf.values(), st.booleans()).map(
+    lambda given: amf0.encode(given[0], avmplus=given[1])
+)
+wounded = mutations(st.lists(switched, min_size=1, max_size=3).map(b"".join))
+
+
+@given(st.tuples(switched, wounded).map(b"".join) | wounded)
+def test_nothing_else_ever_happens(raw):
+    """Covers AMF0 §3.1."""
+    reached = 0
+    with suppress(RemoteError):
+        _, reached = amf0.decode_one(raw)
+    event("passed the first value" if reached else "failed in the first value")
+    assert peak(lambda: _swallow(raw)) <= 32 * len(raw) + 65536
+
+
+@given(wounded)
+def test_whatever_was_read_can_be_written(raw):
+    """Covers AMF0 §3.1 [avmplus-switches]."""
+    with suppress(RemoteError):
+        values = amf0.decode(raw)
+        assert len(amf0.decode(amf0.encode(*values))) == len(values)
+        assert amf.alike(amf0.decode(amf0.encode(*values, avmplus=True)), values)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["11 01", "11 0a 0b 01 01", "11 0a 03 01 03 0000 09", "11 04 8200 05", "11 0a 01 0a 00000000"],
+)
+def test_memory_follows_the_input(raw):
+    """Covers AMF0 §3.1."""
+    many = bytes.fromhex("11 0a 03 01") + bytes.fromhex(raw) * 20000
+    assert peak(lambda: _swallow(many)) <= 32 * len(many) + 65536
+
+
+def _swallow(raw):
+    with suppress(RemoteError):
+        amf0.decode(raw)
 
 
 @pytest.mark.parametrize("around", ["", "0a 00000002", "03 0001 61"])
