@@ -107,7 +107,8 @@ class Tracks:
         """Type and payload of what comes before all else.  Own design: metadata first.
 
         E-RTMP v2 §"Metadata Frame" [metadata-first] and E-RTMP v1 §"Metadata Frame"
-        [metadata-first]: the colors before any picture, and all as it came.
+        [metadata-first]: the colors before any picture, and all as it came; so whoever shows
+        them has them for the first frame (E-RTMP v2 §"Metadata Frame" [in-time]).
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
@@ -134,7 +135,8 @@ class Tracks:
         """Whether the main track is among those of a message.
 
         Own design: that is the lowest one of those that have not fallen silent, for the sake of
-        E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].
+        E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].  Nothing else
+        depends on a number: E-RTMP v2 §"Multitrack Media Message Guidelines" [no-guess-by-id].
         """
         ids = track_ids(payload, VIDEO_MULTITRACK)
         if ids and (min(ids) < self._main or not self.has_video(now)):

@@ -115,7 +115,7 @@ def test_every_enhanced_message_has_its_weight(type_id, payload, weight):
 
 
 def test_the_opening_has_every_track():
-    """Covers E-RTMP v2 §"Metadata Frame" [metadata-first] [replaces].
+    """Covers E-RTMP v2 §"Metadata Frame" [metadata-first] [in-time] [replaces].
 
     Covers E-RTMP v1 §"Metadata Frame" [metadata-first] [replaces].  Newest of each, in the order
     in which they came.
@@ -154,6 +154,7 @@ def test_one_header_takes_the_place_of_another_kind(other):
 def test_one_begins_at_a_key_frame_of_the_lowest_track():
     """Covers E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].
 
+    And nothing else, E-RTMP v2 §"Multitrack Media Message Guidelines" [no-guess-by-id].
     Unless that has fallen silent, or there is none.
     """
     tracks = Tracks()

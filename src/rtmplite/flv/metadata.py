@@ -4,6 +4,9 @@ Implements FLV 10.1 §E.5, and FLV 10.1 §E.4.4.1 for what holds it.
 
     >>> read(build(audio_codec_id=11, audio_sample_rate=16000, stereo=False))
     EcmaArray({'audiocodecid': 11.0, 'audiosamplerate': 16000.0, 'stereo': False})
+
+A codec named by FourCC has that as its number, and tracks beyond the first have maps of their own:
+E-RTMP v2 §"Enhancing onMetaData".
 """
 
 from collections.abc import Mapping
@@ -15,6 +18,10 @@ from rtmplite.errors import RemoteError
 
 ON_METADATA: Final = "onMetaData"
 SET_DATA_FRAME: Final = "@setDataFrame"  # what publishers put first: Field §"@setDataFrame"
+
+# Source: E-RTMP v2 §"Enhancing onMetaData".
+AUDIO_TRACKS: Final = "audioTrackIdInfoMap"
+VIDEO_TRACKS: Final = "videoTrackIdInfoMap"
 
 # Source: §E.5, by the name of each argument of `build`.
 _NAMES: Final[Mapping[str, str]] = {
@@ -45,14 +52,24 @@ def build(
     audio_sample_rate: float | None = None,
     audio_sample_size: float | None = None,
     stereo: bool | None = None,
+    audio_tracks: Mapping[int, Mapping[str, Value]] | None = None,
+    video_tracks: Mapping[int, Mapping[str, Value]] | None = None,
     extra: Mapping[str, Value] | None = None,
 ) -> bytes:
     """Write the body of the script tag, or data message, that describes a stream: §E.5.
 
-    Seconds, pixels, frames a second, kbit/s, Hz and bits; what is None is left out.
+    Seconds, pixels, frames a second, kbit/s, Hz and bits; what is None is left out.  A codec id
+    may be a FourCC (E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids], E-RTMP v1 §"Enhancing
+    onMetaData" [four-cc-codec-ids]).  The tracks, from 1 on, have members by the names of the wire
+    (E-RTMP v2 §"Enhancing onMetaData" [track-maps]).  It is one call with one array (E-RTMP v2
+    §"Enhancing onMetaData" [on-meta-data-array], E-RTMP v1 §"Enhancing onMetaData"
+    [on-meta-data-tag]).
     """
     given = locals()
     members = {name: given[key] for key, name in _NAMES.items() if given[key] is not None}
+    for name, maps in ((AUDIO_TRACKS, audio_tracks), (VIDEO_TRACKS, video_tracks)):
+        if maps:
+            members[name] = {str(number): dict(each) for number, each in maps.items()}
     return amf0.encode(ON_METADATA, EcmaArray(members | dict(extra or {})))
 
 
@@ -60,8 +77,8 @@ def read(payload: bytes | memoryview) -> dict[str, Value] | None:
     """Find the description in a script tag or data message: §E.5.
 
     Takes it with or without the publisher's wrapper, and as array or object, as encoders differ
-    (Field §"@setDataFrame").  None if the payload says something else.  Raises RemoteError for
-    broken AMF.
+    (Field §"@setDataFrame", E-RTMP v2 §"Conventions" [array-or-object]).  None if the payload says
+    something else.  Raises RemoteError for broken AMF.
     """
     values = amf0.decode(payload)
     if values[:1] == [SET_DATA_FRAME]:
@@ -73,3 +90,20 @@ def read(payload: bytes | memoryview) -> dict[str, Value] | None:
             raise RemoteError("onMetaData without properties")
         case _:
             return None
+
+
+def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:
+    """What is said of each track beyond the first, by its id; `name` is that of the map.
+
+    E-RTMP v2 §"Enhancing onMetaData" [track-maps].  What is not said of one is as `members` has it
+    for the first track.  What is no track id, or no description, is left out.
+    """
+    maps = members.get(name)
+    if not isinstance(maps, dict):
+        return {}
+    return {
+        int(number): dict(described)
+        for number, described in maps.items()
+        if number.isascii() and number.isdecimal() and len(number) <= 3 and int(number) <= 255
+        if isinstance(described, dict)
+    }

@@ -49,6 +49,7 @@ class AvcPacketType(IntEnum):
 
 # Plain numbers: looking up a member of an enumeration takes longer than all the rest.
 _KEY: Final = int(FrameType.KEY)
+_INFO: Final = int(FrameType.INFO_OR_COMMAND)
 _AVC: Final = int(CodecId.AVC)
 _AVC_NALU: Final = int(AvcPacketType.NALU)
 _AVC_SEQUENCE_HEADER: Final = int(AvcPacketType.SEQUENCE_HEADER)
@@ -128,4 +129,6 @@ def is_sequence_header(payload: bytes | memoryview) -> bool:
         return False
     if payload[0] & _EXTENDED:
         return video_packet_type(payload) in _EXTENDED_STARTS
-    return payload[0] & 0x0F == _AVC and payload[1] == _AVC_SEQUENCE_HEADER
+    if payload[1] != _AVC_SEQUENCE_HEADER:
+        return False
+    return payload[0] & 0x0F == _AVC and payload[0] >> 4 != _INFO

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
 from rtmplite.rtmp import control
+from rtmplite.rtmp.capabilities import RELAY, VideoFunction
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits
 from rtmplite.rtmp.handshake import ClientHandshake
@@ -27,6 +28,8 @@ ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 # RTMP Errata §8.1.4.
 _AUDIO_CODECS: Final = 0x0FFF
 _VIDEO_CODECS: Final = 0x00FF
+# All that leaves the pictures as they are: E-RTMP v2 §"Metadata Frame" [video-function].
+_VIDEO_FUNCTIONS: Final = VideoFunction.SEEK | VideoFunction.HDR | VideoFunction.METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,10 @@ class ClientConnection(Connection):
             "capabilities": 15.0,
             "audioCodecs": float(_AUDIO_CODECS),
             "videoCodecs": float(_VIDEO_CODECS),
-            "videoFunction": 1.0,
+            "videoFunction": float(_VIDEO_FUNCTIONS),
             "objectEncoding": 0.0,
         }
+        properties |= RELAY.properties()  # in both lists and maps, for servers old and new
         self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
 
     def _on_media(self, message: Message, now: float) -> None:

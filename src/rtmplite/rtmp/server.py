@@ -11,8 +11,9 @@ from typing import Final
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import control
+from rtmplite.rtmp import control, reconnect
 from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.command import Command, error, on_status, result
 from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits, text
 from rtmplite.rtmp.handshake import ServerHandshake
@@ -43,7 +44,8 @@ class ServerConnection(Connection):
 
     `app` is what it said, without a query; the first part of that chooses the application, and
     `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (what
-    followed it) are as sent.  `data` belongs to the application, `peer_address` to the edge.
+    followed it) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs to the
+    application, `peer_address` to the edge.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class ServerConnection(Connection):
         self.app = self.instance = self.tc_url = ""
         self.properties: dict[str, Value] = {}
         self.connect_args: tuple[Value, ...] = ()
+        self.capabilities = Capabilities()
         self.object_encoding = 0
         self.peer_address: tuple[str, int] = ("", 0)
         self.data: object = None
@@ -84,6 +87,9 @@ class ServerConnection(Connection):
     ) -> None:
         """Answer connect with success, in the order of RTMP 1.0 §7.2.1.1; `extra` says more.
 
+        To who speaks enhanced RTMP we say that we relay whatever it is, in both objects, as the
+        text does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
+        [server-states-support].
         Own design: a verdict on a connection that asks no longer does nothing.
         """
         if self.state is not State.ASKING:
@@ -99,7 +105,8 @@ class ServerConnection(Connection):
             "description": description,
             "objectEncoding": float(self.object_encoding),  # RTMP Errata §8.1.1
         }
-        reply = result(self._connect_id, dict(_PROPERTIES), information | extra)
+        ours = RELAY.properties() if self.capabilities.is_enhanced else {}
+        reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
         self.send_command(reply)
         self.receive(b"", now)  # what came while the application was thinking
 
@@ -125,6 +132,17 @@ class ServerConnection(Connection):
         """Answer a call of the client that failed: RTMP 1.0 §7.2.1.2."""
         if transaction_id:
             self.send_command(error(transaction_id, reason))
+
+    def request_reconnect(self, tc_url: str | None = None) -> bool:
+        """Ask the client to come back, to `tc_url` if that is given; whether it knows how.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [old-server-goes-on]: it is served as before until it leaves.
+        """
+        if self.state is not State.CONNECTED or Extra.RECONNECT not in self.capabilities.extras:
+            return False
+        self.send_command(reconnect.request(tc_url))
+        return True
 
     def hold_on(self, now: float) -> None:
         """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
@@ -174,6 +192,7 @@ class ServerConnection(Connection):
     def _on_connect(self, command: Command, now: float) -> None:
         self.properties = command.object if isinstance(command.object, dict) else {}
         self.connect_args, self._connect_id = command.args, command.transaction_id or 1.0
+        self.capabilities = Capabilities.parse(self.properties)
         self.tc_url = text(self.properties.get("tcUrl"))
         self.app = text(self.properties.get("app")).partition("?")[0].strip("/")
         name, _, self.instance = self.app.partition("/")

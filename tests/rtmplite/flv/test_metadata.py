@@ -9,6 +9,8 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
+from rtmplite.flv.enhanced_audio import AudioFourCc
+from rtmplite.flv.enhanced_video import VideoFourCc
 
 
 def test_it_is_written_as_an_array():
@@ -47,3 +49,36 @@ def test_a_description_must_describe():
     """Covers FLV 10.1 §E.5."""
     with pytest.raises(RemoteError):
         metadata.read(amf0.encode("onMetaData", "nothing"))
+
+
+def test_codecs_by_fourcc():
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids] [on-meta-data-array].
+
+    Covers E-RTMP v1 §"Enhancing onMetaData" [four-cc-codec-ids] [on-meta-data-tag].
+    """
+    raw = metadata.build(video_codec_id=VideoFourCc.AV1, audio_codec_id=AudioFourCc.OPUS)
+    name, members = amf0.decode(raw)
+    assert name == "onMetaData" and type(members) is EcmaArray
+    assert members == {"videocodecid": 1635135537.0, "audiocodecid": 1332770163.0}
+
+
+def test_tracks_beyond_the_first():
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [track-maps].
+
+    Covers E-RTMP v2 §"Conventions" [array-or-object].
+    """
+    ladder = {1: {"width": 1024.0, "videocodecid": float(VideoFourCc.AV1)}, 2: {"width": 3840.0}}
+    raw = metadata.build(width=640, video_tracks=ladder, audio_tracks={1: {"channels": 2.0}})
+    members = metadata.read(raw)
+    assert list(members["videoTrackIdInfoMap"]) == ["1", "2"]
+    assert metadata.tracks(members, metadata.VIDEO_TRACKS) == ladder
+    assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {1: {"channels": 2.0}}
+    members["audioTrackIdInfoMap"] = EcmaArray({"3": EcmaArray({"x": 1.0})})
+    assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {3: {"x": 1.0}}
+
+
+@pytest.mark.parametrize("maps", [None, 1.0, [], {"x": {}}, {"256": {}}, {"1": 2.0}, {"٣": {}}])
+def test_tracks_that_are_none(maps):
+    """Whatever else there may be."""
+    assert metadata.tracks({"videoTrackIdInfoMap": maps}, metadata.VIDEO_TRACKS) == {}
+    assert "videoTrackIdInfoMap" not in metadata.read(metadata.build(width=1.0))

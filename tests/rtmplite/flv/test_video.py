@@ -74,6 +74,7 @@ def test_the_quick_look_agrees(tag):
     ("raw", "key", "header"),
     [
         (b"\x90av01", False, True),
+        (b"\x57\x00", False, False),
         (b"\x91av01", True, False),
         (b"\x93hvc1", True, False),
         (b"\xa1av01", False, False),

@@ -1,0 +1,61 @@
+"""ReconnectRequest: a server asks its client to come back, here or elsewhere.
+
+Implements E-RTMP v2 §"Reconnect Request".
+
+    >>> asked = request("//192.0.2.7/realtimeapp")
+    >>> requested(asked, "rtmp://foo.example:1935/app")
+    'rtmp://192.0.2.7/realtimeapp'
+    >>> requested(request(), "rtmp://foo.example/app")
+    'rtmp://foo.example/app'
+"""
+
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.command import Command, on_status
+from rtmplite.rtmp.connection import text
+
+CODE: Final = "NetConnection.Connect.ReconnectRequest"
+
+
+def request(
+    tc_url: str | None = None, description: str = "The streaming server is undergoing updates."
+) -> Command:
+    """Ask for it: E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level].
+
+    Without `tc_url` the client comes back to where it is; with one it goes there: E-RTMP v2
+    §"Message Flow When Handling NetConnection.Connect.ReconnectRequest" [remap-sets-tc-url].  It
+    has the layout of E-RTMP v2 §"NetConnection Commands" [on-status-layout].
+    """
+    where = {} if tc_url is None else {"tcUrl": tc_url}
+    return on_status("status", CODE, description, **where)
+
+
+def requested(command: Command, tc_url: str) -> str | None:
+    """Where to go, if this is such a request, from a connection with `tc_url`; else None.
+
+    E-RTMP v2 §"NetConnection Commands" [relative-tc-url], and E-RTMP v2 §"Message Flow When
+    Handling NetConnection.Connect.ReconnectRequest" [without-tc-url].  RemoteError for what is
+    no URL.
+    """
+    information = command.args[0] if command.args else None
+    if command.name != "onStatus" or not isinstance(information, dict):
+        return None
+    if information.get("code") != CODE or information.get("level") != "status":
+        return None
+    return resolve(text(information.get("tcUrl")), tc_url)
+
+
+def resolve(reference: str, tc_url: str) -> str:
+    """A tcUrl from an absolute or relative one: E-RTMP v2 §"NetConnection Commands".
+
+    Python joins no URLs of a scheme that it does not know, so the scheme steps aside meanwhile.
+    """
+    try:
+        if urlsplit(reference).scheme:
+            return reference
+        scheme, _, rest = tc_url.partition(":")
+        return scheme + urljoin("http:" + rest, reference).removeprefix("http")
+    except ValueError as error:
+        raise RemoteError(f"{reference!r} is no place to reconnect to") from error
