@@ -4,6 +4,7 @@ Own design: the first word chooses a command, and `serve` is meant when it is mi
 mistake of the operator's is one line on standard error and exit code 2.
 """
 
+import gc
 import getpass
 import signal
 import sys
@@ -62,6 +63,8 @@ def serve(arguments: Sequence[str]) -> int:
         gevent.signal_handler(number, done.set)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
+    gc.collect()
+    gc.freeze()  # code and tables stay for good: no collection need walk through them again
     listening = " ".join(
         f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
     )

@@ -39,6 +39,7 @@ from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
 from siprtmp.config import ConfigError, Settings, load_users
 from siprtmp.facilities import CallFacilities, Timed
+from siprtmp.gathering import Gatherer
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
@@ -172,6 +173,7 @@ class SipSide:
             nat=settings.nat,
         )
         self._alarms: dict[Leg, Alarm] = {}
+        self._gatherer = Gatherer()
         locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
@@ -246,6 +248,7 @@ class SipSide:
             wake=lambda: alarm.set(),
         )
         alarm = self._alarms[leg] = Alarm(leg)
+        self._gatherer.set_calls(len(self._alarms))
         return leg, port.rtp_port
 
     def close_leg(self, leg: Leg) -> None:
@@ -253,6 +256,7 @@ class SipSide:
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
+        self._gatherer.set_calls(len(self._alarms))
 
     def reserve(self) -> MediaPort:
         """Ports whose traffic is dropped: RFC 3550 §11.  Raises LocalError without free ports."""

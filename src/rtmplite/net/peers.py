@@ -28,7 +28,7 @@ IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
 TICK: Final = 1.0  # s, how coarse time-outs are
 
-LAST: Final = -2  # a watcher's priority, the lowest there is: after gevent's own
+LATE: Final = -1  # a watcher's priority: after those of gevent itself, which are 0
 WATCH_READ, WATCH_WRITE = 1, 2
 
 # Even where the program is monkey-patched: its sockets would watch a second time.
@@ -49,7 +49,7 @@ class Peers(Generic[M]):
         self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
         # The last thing before the loop sleeps.  A callback of its own for every flush would make
         # the loop poll once more each time, a good part of the work for a single call.
-        self._flusher = self._loop.prepare(ref=False, priority=LAST)
+        self._flusher = self._loop.prepare(ref=False, priority=LATE)
 
     def start(self) -> None:
         """Begin to flush and to let time pass."""
