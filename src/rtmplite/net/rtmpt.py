@@ -1,0 +1,135 @@
+"""The RTMPT listener: gevent's HTTP server around `rtmp.tunnel`.
+
+Own design: one greenlet for each HTTP connection, since a tunnel is for few and not for speed.
+"""
+
+import logging
+import os
+import ssl
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import gevent
+from gevent import with_timeout
+from gevent.event import Event
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
+
+from rtmplite.net.clock import now
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
+
+log = logging.getLogger(__name__)
+
+MAX_BODY: Final = 4 * 1024 * 1024  # bytes of one request
+MAX_CLIENTS: Final = 1000  # HTTP connections at a time; more wait in the system's queue
+REQUEST_LIMIT: Final = 30.0  # s from one request to the end of the next
+TICK: Final = 1.0  # s
+CONTENT_TYPE: Final = "application/x-fcs"
+STATUS: Final = {
+    200: "200 OK",
+    400: "400 Bad Request",
+    404: "404 Not Found",
+    405: "405 Method Not Allowed",
+    413: "413 Content Too Large",
+    503: "503 Service Unavailable",
+}
+
+
+class TunnelServer:
+    """One listening address for RTMPT, or RTMPTS with `tls`."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        make_connection: Callable[[tuple[str, int]], ServerConnection],
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._tunnels = Tunnels(make_connection, os.urandom, cut_off=_cut_off)
+        self._answered = Event()  # one request has been, or a second has passed
+        make: Any = WSGIServer  # its stub knows no optional context
+        options = {} if tls is None else {"ssl_context": tls}
+        self._server = make(
+            (host, port),
+            self.answer,
+            log=None,
+            error_log=log,
+            handler_class=_Patient,
+            spawn=Pool(MAX_CLIENTS),
+            **options,
+        )
+        self._ticker = gevent.get_hub().loop.timer(TICK, TICK)
+
+    def start(self) -> None:
+        """Listen.  Raises OSError if the address cannot be had."""
+        self._server.start()
+        self._ticker.start(self._tick)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on, the real port even if 0 was asked for."""
+        host, port = self._server.socket.getsockname()[:2]
+        return host, port
+
+    @property
+    def connections(self) -> list[ServerConnection]:
+        """All that are connected, in order of arrival."""
+        return self._tunnels.connections
+
+    def stop(self) -> None:
+        """Stop listening, and end every tunnel."""
+        self._ticker.stop()
+        self._server.stop(timeout=0.2)
+        self._tunnels.stop(now())
+
+    def answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request; a WSGI application, for other HTTP servers as well."""
+        answer = self._of(environ)
+        headers = [("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-cache")]
+        start(STATUS[answer.status], [*headers, ("Content-Length", str(len(answer.body)))])
+        return [answer.body]
+
+    def _of(self, environ: dict[str, Any]) -> Answer:
+        if environ["REQUEST_METHOD"] != "POST":
+            return Answer(405)
+        size = environ.get("CONTENT_LENGTH") or "0"
+        if not size.isdecimal() or int(size) > MAX_BODY:
+            return Answer(413)
+        body = environ["wsgi.input"].read(int(size))
+        path = environ["PATH_INFO"]
+        address = environ["REMOTE_ADDR"], int(environ["REMOTE_PORT"])
+        end = now() + TURN_LIMIT
+        try:
+            while (answer := self._tunnels.request(path, body, address, now())) is None:
+                if now() >= end:
+                    self._tunnels.give_up(path, "a request is missing", now())
+                    return Answer(400)
+                self._answered.wait(end - now())
+        except Exception:  # of the application: it costs this tunnel only
+            log.exception("a tunnel fails")
+            self._tunnels.give_up(path, "internal error", now())
+            return Answer(404)
+        self._wake()
+        return answer
+
+    def _tick(self) -> None:
+        self._tunnels.tick(now())
+        self._wake()
+
+    def _wake(self) -> None:
+        self._answered.set()
+        self._answered.clear()
+
+
+class _Patient(WSGIHandler):
+    """One HTTP connection, whose client may not be silent for ever."""
+
+    def handle_one_request(self) -> Any:
+        """Serve one request if it comes in time."""
+        return with_timeout(REQUEST_LIMIT, super().handle_one_request, timeout_value=None)
+
+
+def _cut_off(machine: ServerConnection) -> None:
+    log.warning("%s:%d is cut off: %s", *machine.peer_address, machine.reason)

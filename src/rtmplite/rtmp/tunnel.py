@@ -1,0 +1,187 @@
+"""RTMPT: the bytes of an RTMP connection in the bodies of HTTP requests and of their answers.
+
+Implements Field §"HTTP tunnel", all that is known of it.  Who asks is a client behind a wall that
+lets HTTP through and nothing else; it asks again and again, since a server cannot begin.
+
+    >>> from rtmplite.streams import Registry
+    >>> tunnels = Tunnels(lambda address: ServerConnection({}.get, Registry(), bytes, 0.0), bytes)
+    >>> opened = tunnels.request("/open/1", bytes(1), ("192.0.2.1", 1), 0.0)
+    >>> number = opened.body.decode().strip()
+    >>> tunnels.request(f"/idle/{number}/0", bytes(1), ("192.0.2.1", 1), 0.1)
+    Answer(status=200, body=b'\\x01')
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rtmplite.rtmp.server import ServerConnection
+
+IDLE_LIMIT: Final = 30.0  # s without a request; a client asks every half second at the latest
+TURN_LIMIT: Final = 5.0  # s that a request waits for the ones before it
+AHEAD: Final = 8  # requests; HTTP clients open no more connections than that
+MAX_SESSIONS: Final = 1000
+
+# What the first byte of an answer may be, from "ask again soon" to every half second, and after
+# how many answers without anything in them the next one is used.
+INTERVALS: Final = (0x01, 0x03, 0x05, 0x09, 0x11, 0x21)
+PATIENCE: Final = 10
+
+Address: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and a body.  Own design: headers are the edge's."""
+
+    status: int
+    body: bytes = b""
+
+
+_NO_SUCH: Final = Answer(404)
+
+
+class Tunnels:
+    """All tunnels of a server: Field §"HTTP tunnel".
+
+    `make_connection` gives the machine for a caller from `(host, port)`; `random` makes numbers
+    that nobody can guess, for whoever knows the number of a tunnel is in it.  `cut_off` is told of
+    connections that we end without a word.
+    """
+
+    def __init__(
+        self,
+        make_connection: Callable[[Address], ServerConnection],
+        random: Callable[[int], bytes],
+        *,
+        max_sessions: int = MAX_SESSIONS,
+        cut_off: Callable[[ServerConnection], None] = lambda machine: None,
+    ) -> None:
+        self._make_connection, self._random = make_connection, random
+        self._max_sessions, self._cut_off = max_sessions, cut_off
+        self._tunnels: dict[str, _Tunnel] = {}
+
+    @property
+    def connections(self) -> list[ServerConnection]:
+        """All that are connected, in order of arrival.  Own design."""
+        return [tunnel.machine for tunnel in self._tunnels.values()]
+
+    def request(self, path: str, body: bytes, address: Address, now: float) -> Answer | None:
+        """Answer a POST; None if its turn has not come: ask again when another was answered.
+
+        Own design: a request whose number is ahead waits, as does one for a connection that must
+        not be read at present.  The edge may do so for `TURN_LIMIT` and then `give_up`.
+        """
+        words = path.strip("/").split("/")
+        if words[0] == "open" and len(words) <= 2:
+            return self._open(address, now)
+        if len(words) != 3 or words[0] not in ("send", "idle", "close"):
+            return _NO_SUCH  # of /fcs/ident2, too, and the client goes on
+        tunnel = self._tunnels.get(words[1])
+        if tunnel is None or not words[2].isdecimal() or len(words[2]) > 10:
+            return _NO_SUCH
+        answer = tunnel.request(words[0], int(words[2]), body, now)
+        self._judge(words[1], tunnel)
+        return answer
+
+    def give_up(self, path: str, reason: str, now: float) -> None:
+        """End the tunnel of a request that cannot be answered.  Own design."""
+        number = path.strip("/").split("/")[1:2]
+        tunnel = self._tunnels.pop(number[0], None) if number else None
+        if tunnel is not None:
+            tunnel.machine.abort(reason, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """Own design: when to call `tick`."""
+        return min((tunnel.deadline for tunnel in self._tunnels.values()), default=None)
+
+    def tick(self, now: float) -> None:
+        """Let the connections see what time it is, and end those whose client has gone.
+
+        Own design: nothing but its silence tells that.
+        """
+        for number, tunnel in list(self._tunnels.items()):
+            tunnel.tick(now)
+            self._judge(number, tunnel)
+
+    def stop(self, now: float) -> None:
+        """End all: a client learns it from its next request.  Own design."""
+        tunnels, self._tunnels = self._tunnels, {}
+        for tunnel in tunnels.values():
+            tunnel.machine.connection_lost(now, "server stopped")
+
+    def _judge(self, number: str, tunnel: "_Tunnel") -> None:
+        """Forget a tunnel that is over; one that we cut off will hear so when it asks again."""
+        if tunnel.is_over:
+            self._tunnels.pop(number, None)
+            if tunnel.machine.aborted and not tunnel.was_left:
+                self._cut_off(tunnel.machine)
+
+    def _open(self, address: Address, now: float) -> Answer:
+        if len(self._tunnels) >= self._max_sessions:
+            return Answer(503)
+        machine = self._make_connection(address)
+        machine.peer_address = address
+        number = self._random(16).hex()
+        self._tunnels[number] = _Tunnel(machine, now)
+        return Answer(200, number.encode() + b"\n")
+
+
+class _Tunnel:
+    """One connection, and what its client was told last, lest that was lost on the way."""
+
+    def __init__(self, machine: ServerConnection, now: float) -> None:
+        self.machine = machine
+        self._heard = now
+        self._next: int | None = None  # any number will do for the first
+        self._last = _NO_SUCH
+        self._empty = 0  # answers in a row
+        self.is_over = self.was_left = False
+        machine.output_size = 1  # all it says has to wait: see `Outlet`
+
+    @property
+    def deadline(self) -> float:
+        ends = self._heard + IDLE_LIMIT
+        return ends if self.machine.deadline is None else min(ends, self.machine.deadline)
+
+    def tick(self, now: float) -> None:
+        if now >= self._heard + IDLE_LIMIT:
+            self._left(now, "asks no more")
+        elif self.machine.deadline is not None:
+            self.machine.tick(now)
+        self.is_over = self.is_over or self.machine.aborted
+
+    def request(self, command: str, number: int, body: bytes, now: float) -> Answer | None:
+        self._heard = now
+        expected = number if self._next is None else self._next
+        if number == expected - 1 and self._last is not _NO_SUCH:
+            return self._last  # asked again: the answer was lost, not the question
+        if number < expected or number >= expected + AHEAD:
+            self.machine.abort(f"request {number} instead of {expected}", now)
+            self.is_over = True
+            return Answer(400)
+        waits = command == "send" and not self.machine.reading and not self.machine.closed
+        if number > expected or waits:
+            return None
+        self._next = number + 1
+        if command == "close":
+            self._left(now, "closed by the peer")
+            return Answer(200, bytes(1))
+        if command == "send":
+            self.machine.receive(body, now)
+        self._last = _NO_SUCH if self.machine.aborted else self._answer()
+        self.is_over = self.machine.closed
+        return self._last
+
+    def _left(self, now: float, reason: str) -> None:
+        self.machine.connection_lost(now, reason)
+        self.is_over = self.was_left = True
+
+    def _answer(self) -> Answer:
+        """The interval, then what the machine has to say."""
+        output = b"".join(self.machine.take_output())
+        self.machine.output_size = 1
+        self._empty = 0 if output else self._empty + 1
+        step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
+        return Answer(200, bytes((INTERVALS[step],)) + output)
