@@ -17,7 +17,7 @@ import gevent
 from gevent import monkey
 
 from rtmplite.net.clock import now
-from rtmplite.net.tls import Tls
+from rtmplite.net.tls import Tls, explain
 from rtmplite.rtmp.connection import Connection
 
 log = logging.getLogger(__name__)
@@ -247,7 +247,7 @@ class Peer(Generic[M]):
             data = tls.receive(data)
         except ssl.SSLError as error:
             self._say_tls(tls)  # why
-            self.guard(self.machine.abort, f"TLS fails: {error.reason}", now())
+            self.guard(self.machine.abort, explain(error), now())
             return
         self._say_tls(tls)
         if data and not self.machine.closed:

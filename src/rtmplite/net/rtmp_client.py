@@ -8,6 +8,7 @@ client.close()
 """
 
 import os
+import ssl
 from collections.abc import Callable
 from typing import Final
 
@@ -20,6 +21,7 @@ from gevent.queue import Empty, Queue
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
+from rtmplite.net.tls import Tls, client_context, explain
 from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
 from rtmplite.rtmp.connection import CHUNK_STREAMS
 from rtmplite.rtmp.message import Message
@@ -40,10 +42,12 @@ class RtmpClient:
     answered with.
     """
 
-    def __init__(self, machine: ClientConnection, connected: socket.socket) -> None:
+    def __init__(
+        self, machine: ClientConnection, connected: socket.socket, tls: Tls | None = None
+    ) -> None:
         self.on_call: Callable[[str, tuple[Value, ...]], None] = lambda name, args: None
         self.information: dict[str, Value] = {}
-        self._machine, self._socket = machine, connected
+        self._machine, self._socket, self._tls = machine, connected, tls
         self._sending = BoundedSemaphore()
         self._replies: dict[float, AsyncResult[Reply]] = {}
         self._streams: dict[int, ClientStream] = {}
@@ -59,12 +63,14 @@ class RtmpClient:
         properties: dict[str, Value] | None = None,
         handshake: str = "simple",
         on_call: Callable[[str, tuple[Value, ...]], None] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> "RtmpClient":
         """Connect to an application: the whole path of `url`, or a `Target`.
 
         `args` follow the command object, `properties` go into it; `handshake` is "simple" or
-        "digest".  Raises RemoteError if the server refuses, OSError if there is none, TimeoutError
-        after `timeout` seconds.
+        "digest".  For an rtmps URL the server's certificate has to be one that the system trusts,
+        unless `tls` says otherwise: see `tls.client_context`.  Raises RemoteError if the
+        server refuses, OSError if there is none, TimeoutError after `timeout` seconds.
         """
         target = url if isinstance(url, Target) else Target.parse(url, stream=False)
         machine = ClientConnection(
@@ -78,7 +84,8 @@ class RtmpClient:
         connected = socket.create_connection((target.host, target.port), timeout)
         connected.settimeout(None)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client = cls(machine, connected)
+        secure = Tls(tls or client_context(), target.host) if target.secure else None
+        client = cls(machine, connected, secure)
         if on_call is not None:
             client.on_call = on_call
         try:
@@ -143,11 +150,19 @@ class RtmpClient:
 
     def _drain(self) -> None:
         try:
-            while output := self._machine.take_output():
-                self._socket.sendall(b"".join(output))
+            while output := self._output():
+                self._socket.sendall(output)
         except OSError as error:
             self._machine.connection_lost(now(), str(error))
             self._finish()
+
+    def _output(self) -> bytes:
+        output = b"".join(self._machine.take_output())
+        if self._tls is None:
+            return output
+        if output:
+            self._tls.send(output)
+        return self._tls.take_output()
 
     def _await(self, number: float) -> "AsyncResult[Reply]":
         waiting: AsyncResult[Reply] = AsyncResult()
@@ -177,22 +192,26 @@ class RtmpClient:
             wait = None if deadline is None else max(0.0, deadline - now())
             try:
                 socket.wait_read(self._socket.fileno(), wait, _LateError())
-                data = self._socket.recv(READ_SIZE)
+                self._take(self._socket.recv(READ_SIZE))
             except _LateError:
                 self._machine.tick(now())
+            except ssl.SSLError as error:
+                self._machine.connection_lost(now(), explain(error))
             except OSError as error:
                 self._machine.connection_lost(now(), str(error))
-            else:
-                self._take(data)
             self._answer()
         self._socket.close()
         self._finish()
 
     def _take(self, data: bytes) -> None:
-        if not data:
+        ended = not data
+        if self._tls is not None:
+            data = self._tls.receive(data)
+            ended = ended or self._tls.ended
+        if data:
+            self._machine.receive(data, now())
+        if ended:
             self._machine.connection_lost(now())
-            return
-        self._machine.receive(data, now())
         for event in self._machine.events():
             match event:
                 case Reply(transaction_id=number):

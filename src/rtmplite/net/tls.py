@@ -106,3 +106,10 @@ def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSL
     if insecure:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
+
+
+def explain(error: ssl.SSLError) -> str:
+    """What went wrong, without OpenSSL's file names and line numbers."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the server's certificate is not trusted: {error.verify_message}"
+    return f"TLS fails: {(error.reason or str(error)).replace('_', ' ').lower()}"

@@ -63,7 +63,7 @@ class Tunnels:
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """All that are connected, in order of arrival.  Own design."""
+        """Own design: all that are connected, in order of arrival."""
         return [tunnel.machine for tunnel in self._tunnels.values()]
 
     def request(self, path: str, body: bytes, address: Address, now: float) -> Answer | None:
@@ -85,7 +85,7 @@ class Tunnels:
         return answer
 
     def give_up(self, path: str, reason: str, now: float) -> None:
-        """End the tunnel of a request that cannot be answered.  Own design."""
+        """Own design: end the tunnel of a request that cannot be answered."""
         number = path.strip("/").split("/")[1:2]
         tunnel = self._tunnels.pop(number[0], None) if number else None
         if tunnel is not None:
@@ -106,7 +106,7 @@ class Tunnels:
             self._judge(number, tunnel)
 
     def stop(self, now: float) -> None:
-        """End all: a client learns it from its next request.  Own design."""
+        """Own design: end all; a client learns it from its next request."""
         tunnels, self._tunnels = self._tunnels, {}
         for tunnel in tunnels.values():
             tunnel.machine.connection_lost(now, "server stopped")

@@ -1,0 +1,263 @@
+"""TLS under RTMP: the bytes alone, then the listener and both kinds of client with real sockets."""
+
+import os
+import socket as plain
+import ssl
+
+import gevent
+import pytest
+from certificates import certificate
+from gevent import socket
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net.clock import now
+from rtmplite.net.peers import Peers
+from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.tls import Tls, client_context, explain, server_context
+from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.streams import Patience, Registry
+
+KEY = b"\x17\x01\0\0\0key"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A certificate."""
+    return certificate(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def serve(made):
+    """`serve(**options)`: a running RTMPS server, `url` being its application."""
+    servers = []
+
+    def run(patience=None, **options):
+        registry, application = Registry(patience or Patience()), LiveApplication()
+
+        def connection(address):
+            return ServerConnection({"live": application}.get, registry, os.urandom, now())
+
+        context = server_context(made.file, made.key)
+        server = RtmpServer("127.0.0.1", 0, connection, tls=context, **options)
+        server.registry = registry
+        server.start()
+        servers.append(server)
+        server.url = "rtmps://{}:{}/live".format(*server.address)
+        return server
+
+    yield run
+    for server in servers:
+        server.stop()
+
+
+def until(condition, seconds=5.0):
+    """Wait for something that happens in other greenlets."""
+    with gevent.Timeout(seconds):
+        while not condition():
+            gevent.sleep(0.005)
+
+
+def carry(left, right):
+    """Move bytes between two ends until neither has any; what each got."""
+    got = {left: b"", right: b""}
+    while moved := [(end, other) for end, other in ((left, right), (right, left)) if end.pending]:
+        for end, other in moved:
+            data, end.pending = end.pending, b""
+            got[other] += other.tls.receive(data)
+            other.pending += other.tls.take_output()
+    return got[left], got[right]
+
+
+class End:
+    """One end of TLS and what it has to send."""
+
+    def __init__(self, context, name=None):
+        self.tls, self.pending = Tls(context, name), b""
+        self.flush()
+
+    def flush(self):
+        self.pending += self.tls.take_output()
+
+
+def test_bytes_in_bytes_out(made):
+    """What is sent before the handshake is over comes after it; the end is told."""
+    client = End(client_context(made.file), "127.0.0.1")
+    server = End(server_context(made.file, made.key))
+    client.tls.send(b"early")
+    assert carry(client, server) == (b"", b"early")
+    server.tls.send(b"x" * 100_000)
+    server.flush()
+    assert carry(client, server) == (b"x" * 100_000, b"")
+    server.tls.close()
+    server.flush()
+    carry(client, server)
+    assert client.tls.ended and not server.tls.ended
+    client.tls.close()
+    client.flush()
+    carry(client, server)
+    assert server.tls.ended
+
+
+@pytest.mark.parametrize(
+    ("ca", "name", "words"),
+    [(None, "127.0.0.1", "self-signed"), ("own", "other.example", "not valid for")],
+)
+def test_who_it_is_is_checked(made, ca, name, words):
+    """By whom it is signed, and for whom."""
+    client = End(client_context(made.file if ca else None), name)
+    server = End(server_context(made.file, made.key))
+    with pytest.raises(ssl.SSLCertVerificationError) as caught:
+        carry(client, server)
+    assert words in explain(caught.value) and "not trusted" in explain(caught.value)
+
+
+def test_files_that_are_none(tmp_path, made):
+    """Named in one line."""
+    (tmp_path / "x.pem").write_text("nothing")
+    for call in (
+        lambda: server_context(tmp_path / "absent.pem"),
+        lambda: server_context(tmp_path / "x.pem"),
+        lambda: server_context(made.file),  # without its key
+        lambda: client_context(tmp_path / "absent.pem"),
+        lambda: client_context(tmp_path / "x.pem"),
+    ):
+        with pytest.raises(LocalError, match="pem"):
+            call()
+
+
+@pytest.mark.parametrize("merge_ms", [0, 20])
+def test_what_is_published_is_played(serve, made, merge_ms):
+    """In order and complete; large messages are more than one record."""
+    server = serve(merge_ms=merge_ms)
+    trust = client_context(made.file)
+    source, viewer = (RtmpClient.connect(server.url, tls=trust).create_stream() for _ in range(2))
+    source.publish("demo")
+    viewer.play("demo")
+    assert b"|RtmpSampleAccess" in viewer.read().payload
+    sent = [(9, time, KEY + bytes(time * 3000)) for time in range(40)]
+    for message in sent:
+        source.write(*message)
+    got = [viewer.read() for _ in sent]
+    assert [(m.type_id, m.timestamp, m.payload) for m in got] == sent
+
+
+def test_one_turn_is_one_system_call(serve, made, monkeypatch):
+    """All that a connection has to send is sealed together."""
+    server = serve()
+    trust = client_context(made.file)
+    source, viewer = (RtmpClient.connect(server.url, tls=trust).create_stream() for _ in range(2))
+    viewer.play("demo")
+    source.publish("demo")
+    viewer.read()
+    peer = list(server._peers)[1]
+    calls, send = [], peer._send
+    monkeypatch.setattr(peer, "_send", lambda output: (calls.append(len(output)), send(output)))
+    for time in range(10):
+        source._machine.send_media(8, time, source.id, b"\xb2sound")
+    source._client.flush()
+    assert [viewer.read().timestamp for _ in range(10)] == list(range(10))
+    assert [count for count in calls if count] == [1]
+
+
+def test_a_client_that_does_not_trust(serve, caplog):
+    """It says so; the server's log says what it heard; --insecure is no question of trust."""
+    server = serve()
+    with pytest.raises(RemoteError, match="certificate is not trusted: self-signed"):
+        RtmpClient.connect(server.url)
+    until(lambda: not server.connections)
+    client = RtmpClient.connect(server.url, tls=client_context(insecure=True))
+    assert client.call("_checkbw") is None
+    client.close()
+
+
+@pytest.mark.parametrize("garbage", [b"\x03" + bytes(1536), b"GET / HTTP/1.1\r\n\r\n"])
+def test_no_tls_is_refused_and_logged(serve, caplog, garbage):
+    """Plain RTMP, plain HTTP."""
+    server = serve()
+    with socket.create_connection(server.address, timeout=5.0) as client:
+        client.sendall(garbage)
+        answer = b""
+        while data := client.recv(100):
+            answer += data
+    assert answer[:1] in (b"\x15", b"")  # a TLS alert
+    until(lambda: "is cut off: TLS fails" in caplog.text)
+
+
+def test_tls_where_none_is_spoken():
+    """The server waits for the rest of a handshake; the client does not for ever."""
+    server = RtmpServer("127.0.0.1", 0, nobody)
+    server.start()
+    try:
+        with pytest.raises(TimeoutError):
+            RtmpClient.connect("rtmps://{}:{}/live".format(*server.address), timeout=0.5)
+    finally:
+        server.stop()
+
+
+def nobody(address):
+    """A machine for a server without applications."""
+    return ServerConnection({}.get, Registry(), os.urandom, now())
+
+
+def test_a_slow_player_is_cut_off_and_the_others_miss_nothing(serve, made):
+    """Sealed bytes that the socket does not take are counted as any."""
+    server = serve(Patience(skip=200_000, limit=1_000_000, seconds=0.3))
+    trust = client_context(made.file)
+    streams = [RtmpClient.connect(server.url, tls=trust).create_stream() for _ in range(3)]
+    source, fast, slow = streams
+    source.publish("demo")
+    for each in (fast, slow):
+        each.play("demo")
+    fast.read()
+    slow._client._greenlet.kill()  # reads no more
+    sent, frame = 0, KEY + bytes(100_000)
+    with gevent.Timeout(20):
+        while len(server.connections) == 3:
+            source.write(9, sent, frame)
+            assert fast.read().timestamp == sent
+            sent += 1
+    source.write(9, sent, frame)
+    assert fast.read().timestamp == sent
+
+
+def test_the_end_is_told_in_tls_too(serve, made):
+    """A peer of GnuTLS takes anything else for an attack."""
+    server = serve()
+    context = client_context(made.file)
+    with plain.create_connection(server.address, timeout=5.0) as raw:
+        raw.setblocking(False)
+        done = gevent.spawn(_until_end, raw, context)
+        until(lambda: server.connections)
+        gevent.sleep(0.1)
+        server.connections[0].close(now())
+        assert done.get(timeout=5.0)
+
+
+def _until_end(raw, context):
+    """Read until the end; whether TLS said that it is one."""
+    tls = Tls(context, "127.0.0.1")
+    while True:
+        raw.send(tls.take_output())
+        socket.wait_read(raw.fileno(), 5.0)
+        data = raw.recv(10_000)
+        if not data:
+            return tls.ended
+        tls.receive(data)
+
+
+def test_peers_close_what_they_have():
+    """`stop` is an end for sockets that we opened, too."""
+    listener = plain.create_server(("127.0.0.1", 0))
+    connected = plain.create_connection(listener.getsockname())
+    connected.setblocking(False)
+    other = listener.accept()[0]
+    peers = Peers()
+    peers.start()
+    peers.adopt(connected, nobody(None))
+    assert len(peers.connections) == 1
+    peers.stop()
+    assert not peers.connections and other.recv(1) == b""
+    for each in (listener, other):
+        each.close()
