@@ -109,7 +109,7 @@ class Peers(Generic[M]):
                 if sent != len(data):
                     peer.keep([data], sent)
             else:
-                peer.flush()
+                peer.guard(peer.flush)  # whoever comes after must be sent to as well
 
     def _tick(self) -> None:
         moment = now()
