@@ -21,6 +21,7 @@ from p2psip.sip.uri import Uri
 HOME = "10.0.0.1"
 ALICE, BOB, CAROL, FAR = "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.9.9"
 PASSWORD = "zanzibar"
+OUTSIDER = ("From", "<sip:eve@away>;tag=a")
 
 
 def store(*names, realm="home", algorithms=("SHA-256", "MD5")):
@@ -200,3 +201,18 @@ class Member(Phone):
 
     def on_failed(self, registration, status, reason, now):
         self.heard.append(-status)
+
+
+def finals(sent):
+    """The statuses of the final responses among what was sent."""
+    return [m.status for m, _, _ in sent if isinstance(m, Response) and m.status >= 200]
+
+
+def forwarded(sent):
+    """[(Request-URI, address, transport)] of the requests that went on."""
+    return [(str(m.uri), to, how) for m, to, how in sent if isinstance(m, Request)]
+
+
+def answer_to(sent):
+    """The first final response among what was sent."""
+    return next(m for m, _, _ in sent if isinstance(m, Response) and m.status >= 200)
