@@ -117,6 +117,15 @@ def test_memory_of_large_containers_follows_the_input(count):
         assert count > 2000 or _swallow(raw)
 
 
+def test_nothing_is_free_while_others_spend_it_all():
+    """Covers AMF3 §3."""
+    names = (chr(0x800 + index).encode() for index in range(12000))
+    members = bytes.fromhex("0a 0b 01") + b"".join(b"\x07" + name + b"\x01" for name in names)
+    empty = bytes.fromhex("0a 03 01") + bytes.fromhex("0a 05") * 30000
+    raw = b"\x09" + u29.pack(30002 << 1 | 1) + b"\x01" + members + b"\x01" + empty
+    assert peak(lambda: _swallow(raw)) <= 32 * len(raw) + 65536
+
+
 def _swallow(raw):
     with suppress(RemoteError):
         return amf3.decode(raw)

@@ -75,3 +75,10 @@ def test_an_integer_key_stays_an_integer():
     raw = amf3.encode(Dictionary([(7, None)]))
     assert raw == bytes.fromhex("11 03 00 04 07 01")
     assert amf3.decode(raw) == [Dictionary([(7, None)])]
+
+
+def test_short_byte_arrays_are_not_mistaken_for_one():
+    """Covers AMF3 §3.14 [byte-array-layout]: Python shares what Flash can change one by one."""
+    raw = bytes.fromhex("09 07 01 0c 01 0c 01 09 01 01")
+    values = amf3.decode(raw + bytes.fromhex("09 06"))
+    assert amf3.encode(*values) == raw + bytes.fromhex("09 06")

@@ -91,6 +91,7 @@ def test_a_peer_with_amf3_gets_integers():
     """Covers AMF0 §3.1 [avmplus-switches], AMF3 §3.6 [integer-is-signed]."""
     raw = amf0.encode("go", 1.0, 5, [6], 1 << 28, [UNSUPPORTED, 7], True, avmplus=True)
     assert amf.alike(amf0.decode(raw), ["go", 1.0, 5, [6], float(1 << 28), [UNSUPPORTED, 7], True])
+    assert amf0.encode(1 << 28, avmplus=True) == amf0.encode(float(1 << 28))
     assert raw.startswith(amf0.encode("go", 1.0) + bytes.fromhex("11 04 05 11 09 03 01 04 06"))
 
 
