@@ -21,7 +21,7 @@ from rtmplite.flv.index import KEYFRAMES, POSITIONS, TIMES
 from rtmplite.flv.tag import TagType
 
 FILLER: Final = "filler"  # Field §"Keyframes in metadata"
-MAX_FILLER: Final = 0xFFFF  # bytes of a string: AMF0 §2.4
+_NUMBER: Final = 9  # bytes: AMF0 §2.2
 
 _EXTENDED_AUDIO: Final = SoundFormat.EXTENDED
 _EXTENDED_VIDEO: Final = 0x80  # E-RTMP v1 §"Defining Additional Video Codecs"
@@ -74,24 +74,22 @@ def fit(members: Mapping[str, Value], facts: Facts | None, size: int) -> bytes:
 
     Without `facts` it says nothing but `members`: who writes a file does not know its end.
 
-    Own design: so that room kept at the start of a file is enough however long it gets.  Raises
-    LocalError if `members` alone need more, or if a filler cannot be that long.
+    Own design: so that room kept at the start of a file is enough however long it gets.  What is
+    left is filled by an array of numbers, since ffmpeg 5.1 gives metadata up at a string beyond
+    1 kB, and a name as long as the rest.  Raises LocalError if `members` alone need more.
     """
     every = 1
     while (rest := size - len(_build(members, facts, every, 0))) < 0:
         if facts is None or every > len(facts.times):
             raise LocalError(f"metadata does not fit into {size} bytes")
         every *= 2
-    if rest > MAX_FILLER:
-        raise LocalError(f"{rest} bytes are too many to fill")
     return _build(members, facts, every, rest)
 
 
 def _build(
     members: Mapping[str, Value], facts: Facts | None, every: int, filler: int | None
 ) -> bytes:
-    known = dict(members)
-    known.pop(FILLER, None)
+    known = {name: value for name, value in members.items() if not name.startswith(FILLER)}
     if facts is not None:
         known |= facts.members()
         known[KEYFRAMES] = {
@@ -99,7 +97,7 @@ def _build(
             POSITIONS: [float(position) for position in facts.positions[::every]],
         }
     if filler is not None:
-        known[FILLER] = " " * filler
+        known[FILLER + "_" * (filler % _NUMBER)] = [0.0] * (filler // _NUMBER)
     return metadata.build(extra=known)
 
 

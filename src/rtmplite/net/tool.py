@@ -1,60 +1,29 @@
-"""The command line of `python -m rtmplite`: serve, publish, play and dump."""
+"""The command line of `python -m rtmplite`: publish, play and dump, here; serve and repair."""
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import gevent
-from gevent.event import Event
 
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType
+from rtmplite.net import mend, serve
 from rtmplite.net.clock import now
 from rtmplite.net.rtmp_client import ClientStream, RtmpClient
-from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live import APP, LiveApplication
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
 
 BAD_USAGE: Final = 2  # exit codes
 FAILED: Final = 1
 
+# What a server says of the playing, no part of what is played.
+_ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
 _KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT: "data"}
-
-
-class _ToldLive(LiveApplication):
-    """`live`, with a line for everyone who publishes or plays, so that one sees it working."""
-
-    def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live` decide, then tell."""
-        super().on_publish(connection, stream, name, now)
-        self._tell(connection, stream)
-
-    def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live` decide, then tell."""
-        super().on_play(connection, stream, name, now)
-        self._tell(connection, stream)
-
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
-        """Tell why."""
-        super().on_disconnect(connection, now)
-        print(f"{connection.id} {connection.reason}", flush=True)
-
-    def _tell(self, connection: ServerConnection, stream: ServerStream) -> None:
-        host, port = connection.peer_address
-        print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except (OSError, RemoteError, TimeoutError) as error:
         print(f"rtmplite: {error}", file=sys.stderr)
-        return BAD_USAGE if options.run is _serve else FAILED
+        return BAD_USAGE if options.run is serve.run else FAILED
     except LocalError as error:
         print(f"rtmplite: {error}", file=sys.stderr)
         return BAD_USAGE
@@ -77,10 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rtmplite", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help=f"a server with the application {APP}")
-    serve.add_argument("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here")
-    serve.add_argument("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
-    serve.set_defaults(run=_serve)
+    serve.add_to(commands)
+    mend.add_to(commands)
 
     publish = commands.add_parser("publish", help="send an FLV file, at its own pace")
     publish.add_argument("file", type=Path, help="what to send")
@@ -102,26 +69,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--digest", action="store_true", help="sign the handshake")
         command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
     return parser
-
-
-def _serve(options: argparse.Namespace) -> int:
-    host, _, port = options.rtmp.rpartition(":")
-    if not host or not port.isdecimal():
-        raise LocalError(f"{options.rtmp} is not HOST:PORT")
-    registry, live = Registry(), _ToldLive()
-
-    def connection(address: tuple[str, int]) -> ServerConnection:
-        return ServerConnection({APP: live}.get, registry, os.urandom, now())
-
-    server = RtmpServer(host.strip("[]"), int(port), connection, merge_ms=options.merge_ms)
-    server.start()
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    print("ready rtmp={}:{}".format(*server.address), flush=True)
-    stop.wait()
-    server.stop()
-    return 0
 
 
 def _publish(options: argparse.Namespace) -> int:
@@ -196,7 +143,7 @@ def _messages(
             message = stream.read(timeout=1.0)
             if message is None:
                 continue
-            if message.payload.startswith(amf0.encode("|RtmpSampleAccess")):
+            if message.payload.startswith(_ABOUT_PLAYING):
                 continue  # about the connection, no part of the stream
             first = message.timestamp if first is None else first
             if options.seconds is not None and message.timestamp - first > options.seconds * 1000:

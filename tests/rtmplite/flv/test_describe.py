@@ -51,7 +51,7 @@ def test_the_room_is_filled_to_the_byte(count, more):
     """Covers Field §"Keyframes in metadata": fewer key frames where there is less room."""
     times = range(0, 2000 * count, 2000)
     facts = Facts({9}, {}, 2000 * count, 0, times, range(100, 100 + count))
-    smallest = len(describe({}, Facts())) + len("filler") + 5
+    smallest = len(describe({}, Facts())) + len("filler") + 7
     body = fit({}, facts, smallest + 18 + more)
     assert len(body) == smallest + 18 + more
     kept = metadata.read(body)["keyframes"]
@@ -59,8 +59,15 @@ def test_the_room_is_filled_to_the_byte(count, more):
     assert set(kept["times"]) <= {time / 1000 for time in times}
 
 
-def test_too_little_and_too_much_room():
-    """Own design: either is our own mistake."""
-    for size in (100, 70_000):
+def test_too_little_room():
+    """Own design: our own mistake."""
+    for facts in (Facts(), None):
         with pytest.raises(LocalError):
-            fit({}, Facts(), size)
+            fit({"x": "y" * 100}, facts, 100)
+
+
+def test_what_is_not_known_yet_is_not_said():
+    """Own design: no end, no kinds."""
+    body = fit({"width": 1.0, "filler": "of somebody else's"}, None, 500)
+    assert len(body) == 500
+    assert {name for name in metadata.read(body) if not name.startswith("filler")} == {"width"}

@@ -1,0 +1,332 @@
+"""Live streams for players in browsers: FLV over HTTP and over WebSocket.
+
+`GET /live/NAME.flv` is answered with a file that never ends, and by WebSocket (RFC 6455 §5.6) with
+the same bytes, a message a tag; flv.js and mpegts.js play either, ffmpeg and VLC the first.  A late
+viewer gets header, metadata, codec headers and then a key frame, like any other player.
+
+gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for every viewer
+and message, so a viewer's socket is taken over once it is clear that it is one: from then on it is
+fed like an RTMP player's, from bytes made once for all, and by `Patience` for the slow.
+"""
+
+import logging
+import os
+import re
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import gevent
+from gevent import monkey
+from gevent.pywsgi import WSGIHandler, WSGIServer
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv import metadata
+from rtmplite.flv.file import framed, start
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.net.clock import now
+from rtmplite.net.websocket import WebSocket, is_upgrade
+from rtmplite.streams import Framing, LiveStream, Player, Registry
+
+log = logging.getLogger(__name__)
+
+REQUEST_TIMEOUT: Final = 10.0  # s for a request to come in
+MAX_VIEWERS: Final = 1000
+IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
+
+_PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
+_WATCH_READ, _WATCH_WRITE = 1, 2
+_Socket: type[socket.socket] = monkey.get_original("socket", "socket")
+
+CORS: Final = [("Access-Control-Allow-Origin", "*")]  # a page of anybody's may play it
+HEADERS: Final = [("Content-Type", "video/x-flv"), ("Cache-Control", "no-store"), *CORS]
+TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class FlvHttp:
+    """Serves the streams of `apps` to viewers, as part of somebody's HTTP server.
+
+    `admits` says who may watch, from application, stream, query and address.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        apps: Iterable[str] = ("live",),
+        admits: Callable[[str, str, str, str], bool] = lambda app, name, query, host: True,
+        max_viewers: int = MAX_VIEWERS,
+    ) -> None:
+        self._registry, self._apps, self._admits = registry, frozenset(apps), admits
+        self._max_viewers = max_viewers
+        self._viewers: dict[_Viewer, None] = {}
+        self._dirty: list[_Viewer] = []
+
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        return len(self._viewers)
+
+    def serve(self, address: tuple[str, int], application: Application) -> Any:
+        """Start a server for `application` and, before it, the streams: a WSGIServer.
+
+        Raises OSError as `bind` does.
+        """
+        handler = type("Handler", (_Handler,), {"flv": self})
+
+        def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
+            return self._answer(environ, begin, application)
+
+        server = WSGIServer(address, answer, log=None, error_log=None, handler_class=handler)
+        server.start()
+        return server
+
+    def stop(self) -> None:
+        """Close all viewers."""
+        for viewer in list(self._viewers):
+            viewer.shut()
+
+    def forget(self, viewer: "_Viewer") -> None:
+        """Drop a viewer whose socket is closed."""
+        self._viewers.pop(viewer, None)
+
+    def schedule(self, viewer: "_Viewer") -> None:
+        """Send what `viewer` has when this turn of the loop ends."""
+        if not self._dirty:
+            gevent.get_hub().loop.run_callback(self._flush)
+        self._dirty.append(viewer)
+
+    def take(self, handler: "_Handler") -> bool:
+        """Make a viewer of who asks for a stream that is there; false leaves it to `_answer`."""
+        environ: dict[str, Any] = handler.environ or {}
+        live = self._find(environ)
+        if live is None or environ["REQUEST_METHOD"] != "GET" or self._is_full:
+            return False
+        head, web = _head([("Connection", "close"), *HEADERS]), None
+        if is_upgrade(environ):
+            web = WebSocket.accept(handler.headers.items(), environ["PATH_INFO"])
+            if web is None:
+                return False
+            head = web.head
+        viewer = _Viewer(self, _detach(handler), web)
+        self._viewers[viewer] = None
+        opening = start(*_kinds(live))
+        viewer.put(head)
+        viewer.put(web.frame(opening) if web else opening)
+        framing: Framing = _web_framing if web else _framing
+        viewer.player = live.join(viewer, framing, viewer, now())
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._viewers) >= self._max_viewers
+
+    def _find(self, environ: dict[str, Any]) -> LiveStream | None:
+        """The stream asked for, if it is published and this client may watch."""
+        match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
+        if match is None or match[1] not in self._apps:
+            return None
+        live = self._registry.get(match[1], match[2])
+        if live is None or not live.publishing:
+            return None
+        host = environ.get("REMOTE_ADDR", "")
+        admitted = self._admits(match[1], match[2], environ.get("QUERY_STRING", ""), host)
+        return live if admitted else None
+
+    def _answer(
+        self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
+    ) -> Iterable[bytes]:
+        """Everything but a stream."""
+        match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
+        if match is None or match[1] not in self._apps:
+            return application(environ, begin)
+        method = environ["REQUEST_METHOD"]
+        if method == "OPTIONS":  # a page asks before it asks
+            allowed = [("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")]
+            begin("204 No Content", [*CORS, *allowed, ("Access-Control-Allow-Headers", "*")])
+            return []
+        if method not in ("GET", "HEAD"):
+            begin("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD, OPTIONS")])
+            return [b"Only GET and HEAD are served.\n"]
+        if self._find(environ) is None:
+            begin("404 Not Found", TEXT)
+            return [b"Nobody publishes that.\n"]
+        if method == "HEAD":
+            begin("200 OK", HEADERS)
+            return []
+        if self._is_full:
+            begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
+            return [b"Too many watch already.\n"]
+        begin("400 Bad Request", TEXT)
+        return [b"No proper WebSocket handshake, or the extra `web` is not installed.\n"]
+
+    def _flush(self) -> None:
+        dirty, self._dirty = self._dirty, []
+        for viewer in dirty:
+            viewer.flush()
+
+
+class _Handler(WSGIHandler):
+    """One connection until it is a viewer's."""
+
+    flv: FlvHttp
+
+    def handle(self) -> None:
+        """Read requests, but not for ever."""
+        self.socket.settimeout(REQUEST_TIMEOUT)
+        super().handle()
+
+    def run_application(self) -> None:
+        """Hand a viewer's socket over, answer the others."""
+        if not self.flv.take(self):
+            super().run_application()
+
+
+class _Viewer:
+    """A viewer's socket: an `Outlet` for the stream, and who is told when that ends."""
+
+    def __init__(self, http: FlvHttp, connected: socket.socket, web: WebSocket | None) -> None:
+        self.output_size = 0
+        self.player: Player | None = None
+        self._http, self._socket, self._web = http, connected, web
+        self._output: list[bytes | memoryview] = []
+        self._open, self._ending, self._scheduled = True, False, False
+        loop = gevent.get_hub().loop
+        self._reader: Any = loop.io(connected.fileno(), _WATCH_READ)
+        self._writer: Any = loop.io(connected.fileno(), _WATCH_WRITE)
+        self._reader.start(self._on_readable)
+
+    def put(self, data: bytes) -> None:
+        if not self._open or self._ending:
+            return
+        self._output.append(data)
+        if self.output_size:
+            self.output_size += len(data)
+        elif not self._scheduled:
+            self._scheduled = True
+            self._http.schedule(self)
+
+    def abort(self, reason: str, now: float) -> None:
+        log.info("a viewer is closed: %s", reason)
+        self.shut()
+
+    def published(self, now: float) -> None:
+        """Viewers come while somebody publishes and go with him."""
+
+    def unpublished(self, now: float) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Close after what is queued."""
+        if self._web is not None:
+            self.put(self._web.close())
+        self._ending = True
+        self.flush()
+
+    def flush(self) -> None:
+        """Send as much as the socket takes."""
+        self._scheduled = False
+        while self._open and self._output:
+            try:
+                sent = self._socket.sendmsg(self._output[:IOV_MAX])
+            except BlockingIOError:
+                break
+            except OSError:
+                self.shut()
+                return
+            self._drop(sent)
+        if not self._open:
+            return
+        self.output_size = sum(map(len, self._output))
+        if self._output:
+            self._writer.start(self.flush)
+        else:
+            self._writer.stop()
+            if self._ending:
+                self.shut()
+
+    def shut(self) -> None:
+        """Close the socket, now."""
+        if not self._open:
+            return
+        self._open = False
+        self._output.clear()
+        for watcher in (self._reader, self._writer):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+        self._http.forget(self)
+        if self.player is not None:
+            self.player.leave(now())
+
+    def _drop(self, sent: int) -> None:
+        at = 0
+        while at < len(self._output) and sent >= len(self._output[at]):
+            sent -= len(self._output[at])
+            at += 1
+        rest = [memoryview(self._output[at])[sent:]] if sent else self._output[at : at + 1]
+        self._output = [*rest, *self._output[at + 1 :]]
+
+    def _on_readable(self) -> None:
+        """A viewer has nothing to say but good-bye, by WebSocket also a ping."""
+        try:
+            data = self._socket.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.shut()
+        elif self._web is not None:
+            reply, closed = self._web.receive(data)
+            if reply:
+                self.put(reply)
+            if closed:
+                self._web = None
+                self.end()
+
+
+def _detach(handler: _Handler) -> socket.socket:
+    """Take a connection away from its handler, which ends as if there were no more requests."""
+    connected = _Socket(fileno=os.dup(handler.socket.fileno()))
+    connected.setblocking(False)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    handler.close_connection = True
+    handler.socket = None  # type: ignore[assignment]
+    return connected
+
+
+def _head(headers: list[tuple[str, str]]) -> bytes:
+    """A response that ends with the connection (RFC 9112 §6.3), so no chunk needs a frame."""
+    lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def _kinds(live: LiveStream) -> tuple[bool, bool]:
+    """Whether there is audio, and video: some players wait for all that the header promises."""
+    kinds = set(live.kinds)
+    for type_id, payload in live.opening():
+        if type_id == TagType.SCRIPT:
+            try:
+                members = metadata.read(payload) or {}
+            except RemoteError:
+                continue
+            kinds |= {TagType.AUDIO} if "audiocodecid" in members else set()
+            kinds |= {TagType.VIDEO} if "videocodecid" in members else set()
+    known = kinds & {TagType.AUDIO, TagType.VIDEO}
+    return (TagType.AUDIO in kinds, TagType.VIDEO in kinds) if known else (True, True)
+
+
+def _framing(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    return framed(Tag(type_id, timestamp, payload))
+
+
+def _web_framing(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    return WebSocket.frame(framed(Tag(type_id, timestamp, payload)))
+
+
+def _text(path: str) -> str:
+    """A path as the client meant it: WSGI gives bytes as if they were Latin-1."""
+    return path.encode("latin-1", "replace").decode("utf-8", "replace")

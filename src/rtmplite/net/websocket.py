@@ -1,0 +1,75 @@
+"""The server's end of a WebSocket, by wsproto (extra `web`), which does no I/O of its own.
+
+RFC 6455 §4.2.2 is how it opens, RFC 6455 §5.2 the frames.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+try:
+    from wsproto import ConnectionType, WSConnection
+    from wsproto.events import AcceptConnection, CloseConnection, Ping, Request
+    from wsproto.frame_protocol import FrameProtocol
+    from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+    AVAILABLE = True
+except ImportError:  # without the extra there is no WebSocket, and everything else
+    AVAILABLE = False
+
+NORMAL: Final = 1000  # RFC 6455 §7.4.1
+
+
+def is_upgrade(environ: dict[str, Any]) -> bool:
+    """Whether a request wants to become a WebSocket: RFC 6455 §4.1."""
+    return "websocket" in environ.get("HTTP_UPGRADE", "").lower()
+
+
+class WebSocket:
+    """One connection; `head` is the response that opens it."""
+
+    # Frames of a server are not masked (RFC 6455 §5.1), so all connections can share them.
+    _shared: Any = FrameProtocol(client=False, extensions=[]) if AVAILABLE else None
+
+    def __init__(self, connection: "WSConnection", head: bytes) -> None:
+        self._connection, self.head = connection, head
+
+    @classmethod
+    def accept(cls, headers: Iterable[tuple[str, str]], path: str) -> "WebSocket | None":
+        """Answer a request; None if it is not proper, or the library is missing."""
+        if not AVAILABLE:
+            return None
+        connection = WSConnection(ConnectionType.SERVER)
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        try:
+            connection.initiate_upgrade_connection(raw, path.encode("latin-1"))
+            if not isinstance(next(iter(connection.events()), None), Request):
+                return None
+            return cls(connection, connection.send(AcceptConnection()))
+        except (RemoteProtocolError, LocalProtocolError):
+            return None
+
+    @classmethod
+    def frame(cls, data: bytes) -> bytes:
+        """One binary message: RFC 6455 §5.6."""
+        return bytes(cls._shared.send_data(data, fin=True))
+
+    def receive(self, data: bytes) -> tuple[bytes, bool]:
+        """Take bytes from the peer: what to answer, and whether it says good-bye."""
+        reply, closed = b"", False
+        try:
+            self._connection.receive_data(data)
+            for event in self._connection.events():
+                if isinstance(event, Ping):
+                    reply += self._connection.send(event.response())
+                elif isinstance(event, CloseConnection):
+                    reply, closed = reply + self._connection.send(event.response()), True
+        except (RemoteProtocolError, LocalProtocolError):
+            closed = True
+        return reply, closed
+
+    def close(self) -> bytes:
+        """Say good-bye: RFC 6455 §5.5.1."""
+        try:
+            return self._connection.send(CloseConnection(code=NORMAL))
+        except LocalProtocolError:
+            return b""

@@ -1,0 +1,76 @@
+"""Threads for what a disk may take its time over: nothing that blocks is done in the hub.
+
+gevent's threadpool makes its caller wait when all threads are busy, and the hub cannot wait; here
+jobs wait instead, in the order they came.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import gevent
+from gevent.threadpool import ThreadPool
+
+from rtmplite.net.clock import now
+
+log = logging.getLogger(__name__)
+
+THREADS: Final = 4
+
+T = TypeVar("T")
+
+
+class Workers:
+    """Runs jobs in threads, and tells the hub what came of them."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._pool = ThreadPool(threads + 1)  # one more than is used: `spawn` never waits
+        self._threads = self._free = threads
+        self._waiting = deque[tuple[Callable[[], Any], Callable[[Any], None]]]()
+
+    def run(self, job: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Call `job` in a thread, then `then` in the hub with what it returned.
+
+        A job must not raise; if it does, that is logged and `then` is never called.
+        """
+        self._waiting.append((job, then))
+        self._start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything is done."""
+        return self._free == self._threads
+
+    def wait(self, seconds: float) -> bool:
+        """Let everything be done, for so long at most; whether it was."""
+        end = now() + seconds
+        while not self.idle and now() < end:
+            gevent.sleep(0.01)
+        return self.idle
+
+    def _start(self) -> None:
+        while self._free and self._waiting:
+            job, then = self._waiting.popleft()
+            self._free -= 1
+            self._pool.spawn(_guarded, job).rawlink(partial(self._done, then))
+
+    def _done(self, then: Callable[[Any], None], result: Any) -> None:
+        self._free += 1
+        try:
+            error, value = result.value
+            if error is not None:
+                log.error("a job failed", exc_info=error)
+            else:
+                then(value)
+        except Exception:
+            log.exception("after a job")
+        self._start()
+
+
+def _guarded(job: Callable[[], Any]) -> tuple[Exception | None, Any]:
+    try:
+        return None, job()
+    except Exception as error:
+        return error, None
