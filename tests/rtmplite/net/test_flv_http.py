@@ -1,0 +1,241 @@
+"""Viewers by HTTP and WebSocket: whole files that never end, and nobody waits for the slow."""
+
+import json
+
+import gevent
+import pytest
+from gevent import socket
+from wsproto import ConnectionType, WSConnection
+from wsproto import events as ws
+
+from rtmplite.amf import amf0
+from rtmplite.flv import file
+from rtmplite.net.clock import now
+from rtmplite.net.flv_http import FlvHttp
+from rtmplite.streams import Patience, Registry
+
+AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
+SOUND = b"\xb2sound"
+
+
+class Studio:
+    """A stream that is published, and an HTTP server that shows it."""
+
+    def __init__(self, patience=None, **options):
+        self.registry = Registry(patience or Patience())
+        self.http = FlvHttp(self.registry, **options)
+        self.server = self.http.serve(("127.0.0.1", 0), self.other)
+        self.live = self.registry.open("live", "demo")
+        self.clients = []
+
+    @staticmethod
+    def other(environ, begin):
+        begin("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps({"path": environ["PATH_INFO"]}).encode()]
+
+    def begin(self):
+        for kind, data in ((18, amf0.encode("onMetaData", {"width": 2.0})), (9, AVC), (9, KEY)):
+            self.live.write(kind, 0, data, now())
+
+    def connect(self, request):
+        client = socket.create_connection(self.server.socket.getsockname(), timeout=5)
+        client.sendall(request.encode())
+        self.clients.append(client)
+        return client
+
+    def get(self, path="/live/demo.flv", method="GET", *headers):
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, "", ""]
+        return self.connect("\r\n".join(lines))
+
+    def watch(self, *args):
+        """A viewer, the head of its response taken off."""
+        client = self.get(*args)
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += client.recv(1)
+        return client, head.decode()
+
+    def close(self):
+        self.live.end(now())
+        for client in self.clients:
+            client.close()
+        self.http.stop()
+        self.server.stop(timeout=0.1)
+
+
+@pytest.fixture
+def studio():
+    made = []
+
+    def make(*args, **options):
+        made.append(Studio(*args, **options))
+        return made[0]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def all_of(client):
+    """What comes until the end."""
+    data = b""
+    while more := client.recv(65536):
+        data += more
+    return data
+
+
+def status(client):
+    """The number in a response that is read to its end."""
+    client.settimeout(1.0)
+    return int(client.recv(4096).split()[1])
+
+
+def test_a_late_viewer_gets_all_it_needs(studio):
+    """Header, metadata, codec header, and then from a key frame on, to the end."""
+    room = studio()
+    room.begin()
+    client, head = room.watch()
+    assert head.startswith("HTTP/1.1 200 OK") and "Content-Type: video/x-flv" in head
+    assert "Access-Control-Allow-Origin: *" in head and "Connection: close" in head
+    assert room.http.viewers == room.live.players == 1
+    for at, data in ((40, INTER), (80, KEY), (120, INTER)):
+        room.live.write(9, at, data, now())
+    room.live.end(now())
+    header, tags = file.read(all_of(client))
+    assert [(tag.timestamp, tag.data[:2]) for tag in tags[1:]] == [
+        *((0, AVC[:2]), (80, KEY[:2]), (120, INTER[:2]))
+    ]
+    assert tags[0].tag_type == 18 and (header.has_audio, header.has_video) == (False, True)
+    assert room.http.viewers == room.live.players == 0
+
+
+def test_the_header_promises_what_there_is(studio):
+    """Or some players wait for it for ever; both, as long as nothing is known."""
+    room = studio()
+    room.live.begin(now())
+    client, _ = room.watch()
+    assert file.Header.parse(client.recv(13)) == file.Header(True, True)
+    room.live.write(8, 0, SOUND, now())
+    client, _ = room.watch()
+    assert file.Header.parse(client.recv(13)) == file.Header(True, False)
+    metadata = amf0.encode("onMetaData", {"audiocodecid": 10.0, "videocodecid": 7.0})
+    room.live.write(18, 0, metadata, now())
+    client, _ = room.watch()
+    assert file.Header.parse(client.recv(13)) == file.Header(True, True)
+    room.live.write(18, 0, amf0.encode("onMetaData"), now())
+    client, _ = room.watch()
+    assert file.Header.parse(client.recv(13)) == file.Header(True, False)
+
+
+def web_socket(room, path="/live/demo.flv"):
+    """A viewer by WebSocket."""
+    client = WSConnection(ConnectionType.CLIENT)
+    connected = room.connect(client.send(ws.Request(host="x", target=path)).decode())
+    return client, connected
+
+
+def web_messages(client, connected, until=ws.CloseConnection):
+    """All that comes until an event of that kind."""
+    out = []
+    while True:
+        data = connected.recv(65536)
+        client.receive_data(data or None)
+        for event in client.events():
+            out.append(event)
+            if isinstance(event, until):
+                return out
+
+
+def test_a_web_socket_carries_the_same(studio):
+    """A message a tag, a ping answered, a good-bye at the end."""
+    room = studio()
+    room.begin()
+    client, connected = web_socket(room)
+    assert isinstance(web_messages(client, connected, ws.AcceptConnection)[0], ws.AcceptConnection)
+    connected.sendall(client.send(ws.Ping(payload=b"hello")))
+    gevent.sleep(0.05)
+    room.live.write(9, 80, KEY, now())
+    room.live.end(now())
+    events = web_messages(client, connected)
+    assert any(isinstance(event, ws.Pong) and event.payload == b"hello" for event in events)
+    data = [bytes(event.data) for event in events if isinstance(event, ws.BytesMessage)]
+    tags = file.read(b"".join(data))[1]
+    assert [tag.timestamp for tag in tags] == [0, 0, 80] and len(data) >= 1
+    assert events[-1].code == 1000 and room.http.viewers == 0
+
+
+@pytest.mark.parametrize("last", [b"close", b"nonsense", b""])
+def test_a_web_socket_may_leave(studio, last):
+    """Politely, rudely, or by hanging up."""
+    room = studio()
+    room.begin()
+    client, connected = web_socket(room)
+    web_messages(client, connected, ws.AcceptConnection)
+    words = {b"close": client.send(ws.CloseConnection(code=1000)), b"nonsense": b"\xff" * 10}
+    if last:
+        connected.sendall(words[last])
+        all_of(connected)
+    else:
+        connected.close()
+        gevent.sleep(0.05)
+    assert room.http.viewers == room.live.players == 0
+
+
+def test_who_is_no_viewer_is_answered(studio):
+    """404, 405, 503, 400, and what a page asks before it asks."""
+    room = studio(max_viewers=1, admits=lambda app, name, query, host: query != "token=bad")
+    room.begin()
+    assert status(room.get("/live/other.flv")) == 404
+    assert status(room.get("/other/demo.flv")) == 200
+    assert status(room.get("/live/demo.flv?token=bad")) == 404
+    assert status(room.get("/live/demo.flv", "POST", "Content-Length: 0")) == 405
+    assert status(room.get("/live/demo.flv", "HEAD")) == 200
+    assert status(room.get("/live/demo.flv", "OPTIONS")) == 204
+    assert status(room.get("/live/demo.flv", "GET", "Upgrade: websocket")) == 400
+    assert room.http.viewers == 0
+    room.watch()
+    assert status(room.get()) == 503
+    room.live.end(now())
+    assert status(room.get()) == 404
+
+
+def test_names_may_have_slashes_and_letters(studio):
+    """As published, in UTF-8."""
+    room = studio()
+    live = room.registry.open("live", "räume/eins")
+    live.write(8, 0, SOUND, now())
+    _, head = room.watch("/live/r%C3%A4ume/eins.flv")
+    assert head.startswith("HTTP/1.1 200")
+
+
+def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
+    """By the same patience that RTMP players are shown."""
+    room = studio(Patience(skip=50_000, limit=500_000, seconds=0.2))
+    room.begin()
+    slow, _ = room.watch()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    fast, _ = room.watch()
+    data = []
+    reader = gevent.spawn(lambda: data.append(all_of(fast)))
+    sent = 0
+    while room.http.viewers == 2 and sent < 2000:
+        room.live.write(9, sent, KEY + bytes(20_000), now())
+        sent += 1
+        gevent.sleep(0.001)
+    assert room.http.viewers == 1 and sent < 2000
+    room.live.end(now())
+    reader.join(5)
+    assert len(file.read(data[0])[1]) == sent + 2
+
+
+def test_bytes_are_made_once(studio, monkeypatch):
+    """However many watch."""
+    room = studio()
+    room.begin()
+    viewers = [room.watch()[0] for _ in range(5)]
+    made = []
+    inner = file.framed
+    monkeypatch.setattr("rtmplite.net.flv_http.framed", lambda tag: made.append(tag) or inner(tag))
+    room.live.write(9, 80, KEY, now())
+    room.live.end(now())
+    assert len({all_of(viewer) for viewer in viewers}) == 1 and len(made) == 1
