@@ -26,6 +26,7 @@ READ_SIZE: Final = 65536  # bytes per wake-up ...
 SMALL_READ: Final = 4096  # ... of those who send little: room for more takes longer than a call
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
+FAREWELL: Final = 0.5  # s, the same for all peers together when everything stops
 TICK: Final = 1.0  # s, how coarse time-outs are
 
 LATE: Final = -1  # a watcher's priority: after those of gevent itself, which are 0
@@ -66,6 +67,13 @@ class Peers(Generic[M]):
     def connections(self) -> list[M]:
         """All that are connected, in order of arrival."""
         return [peer.machine for peer in self._peers]
+
+    def farewell(self) -> None:
+        """Wait a moment for those whose machines are closed to read it: see `_say_goodbye`."""
+        self._flush()
+        end = now() + FAREWELL
+        while self._peers and now() < end:
+            gevent.sleep(FAREWELL / 50)
 
     def stop(self) -> None:
         """Close every socket, now."""
@@ -141,6 +149,8 @@ class Peer(Generic[M]):
         machine.on_reading = self._on_reading
         if tls is not None:
             self._say_tls(tls)
+        if machine.output:  # who opens a connection speaks first
+            self._on_output(machine)
 
     def flush(self) -> None:
         """Send what the machine has, unless the socket is still busy with the last."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 import gevent
 from gevent.event import Event
 
-from rtmplite.errors import LocalError
+from rtmplite.net import transports
+from rtmplite.net.addresses import parse as _address
 from rtmplite.net.clock import now
 from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import TEXT, FlvHttp
@@ -36,6 +37,7 @@ def add_to(commands: Any) -> None:
     serve.add_argument("--record", type=Path, metavar="DIR", help="store what is published there")
     serve.add_argument("--vod", type=Path, metavar="DIR", help="play the files there by name")
     serve.add_argument("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
+    transports.add_options(serve)
     serve.set_defaults(run=run)
 
 
@@ -55,9 +57,10 @@ def run(options: argparse.Namespace) -> int:
     def connection(peer: tuple[str, int]) -> ServerConnection:
         return ServerConnection(applications.get, registry, os.urandom, now())
 
+    others = transports.Transports(options, connection, registry)
     server = RtmpServer(*address, connection, merge_ms=options.merge_ms)
     server.start()
-    ready = "ready rtmp={}:{}".format(*server.address)
+    ready = "ready rtmp={}:{}".format(*server.address) + others.start()
     flv, http = FlvHttp(registry), None
     if options.http is not None:
         http = flv.serve(_address(options.http), _nothing_else)
@@ -69,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     stop.wait()
     if http is not None:
         http.stop(timeout=0.2)
+    others.stop()
     server.stop()
     flv.stop()
     if recordings is not None:
@@ -101,13 +105,6 @@ class _ToldLive(LiveApplication):
     def _tell(self, connection: ServerConnection, stream: ServerStream) -> None:
         host, port = connection.peer_address
         print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
-        raise LocalError(f"{text} is not HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 def _folder(path: Path) -> Path:

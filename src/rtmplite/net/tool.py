@@ -13,7 +13,7 @@ from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net import mend, serve
+from rtmplite.net import mend, push, serve, transports
 from rtmplite.net.clock import now
 from rtmplite.net.rtmp_client import ClientStream, RtmpClient
 from rtmplite.rtmp.client import Target
@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
     serve.add_to(commands)
     mend.add_to(commands)
+    push.add_to(commands)
 
     publish = commands.add_parser("publish", help="send an FLV file, at its own pace")
     publish.add_argument("file", type=Path, help="what to send")
@@ -65,9 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     for command in (play, dump):
         command.add_argument("--seconds", type=float, help="stop after so much of it")
     for command in (publish, play, dump):
-        command.add_argument("url", help="rtmp://host[:port]/app/stream")
+        command.add_argument("url", help="rtmp[s]://host[:port]/app/stream")
         command.add_argument("--digest", action="store_true", help="sign the handshake")
         command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
+        transports.add_trust(command)
     return parser
 
 
@@ -124,7 +126,8 @@ def _open(options: argparse.Namespace) -> tuple[RtmpClient, ClientStream]:
     if not target.stream:
         raise LocalError(f"{options.url} names no stream")
     handshake = "digest" if options.digest else "simple"
-    client = RtmpClient.connect(target, timeout=options.timeout, handshake=handshake)
+    tls = transports.trust(options)
+    client = RtmpClient.connect(target, timeout=options.timeout, handshake=handshake, tls=tls)
     return client, client.create_stream(timeout=options.timeout)
 
 
