@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from rtmplite.rtmp.application import Sink
+from rtmplite.rtmp.budget import Budget
 from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
 from rtmplite.rtmp.message import MessageType
@@ -326,10 +327,11 @@ class Registry:
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
     open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
     starts and when it is over, everyone in `on_audience` when somebody has joined or left.
+    `budget` is the memory for what its connections have not said to the end.
     """
 
-    def __init__(self, patience: Patience = Patience()) -> None:
-        self.patience = patience
+    def __init__(self, patience: Patience = Patience(), budget: Budget | None = None) -> None:
+        self.patience, self.budget = patience, budget or Budget()
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self.on_end: list[Callable[[LiveStream, float], None]] = []
         self.on_audience: list[Callable[[LiveStream, float], None]] = []

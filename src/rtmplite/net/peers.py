@@ -204,7 +204,7 @@ class Peer(Generic[M]):
         if at == len(output):
             return
         self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
-        self.machine.output_size = sum(map(len, self._unsent))
+        self.machine.unsent(sum(map(len, self._unsent)))
         self.is_special = True
         self._writer.start(self._on_writable)
 
@@ -293,7 +293,8 @@ class Peer(Generic[M]):
 
     def _on_writable(self) -> None:
         output = self._unsent + self._output()
-        self._unsent, self.machine.output_size = [], 0
+        self._unsent = []
+        self.machine.unsent(0)
         self._send(output)
         if self._open and not self._unsent:
             self._writer.stop()

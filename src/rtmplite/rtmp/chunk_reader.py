@@ -17,6 +17,7 @@ from struct import Struct
 from typing import Final
 
 from rtmplite.errors import RemoteError
+from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.chunk_header import (
     DEFAULT_CHUNK_SIZE,
     EXTENDED,
@@ -31,6 +32,8 @@ from rtmplite.rtmp.message import MAX_PAYLOAD, TIMESTAMP_MASK, Message, MessageT
 MAX_STREAMS: Final = 4096
 FREE_MESSAGES: Final = 512  # that one feed may give, however small they are ...
 BYTES_PER_MESSAGE: Final = 8  # ... and beyond that, the mean size which we still believe
+STREAM_COST: Final = 512  # bytes of memory for each chunk stream
+BLOCK: Final = 16 * 1024  # bytes that are paid for at once
 
 _LAST_OBEYED: Final = int(MessageType.ABORT)  # the highest type that is about chunks themselves
 
@@ -58,18 +61,26 @@ class ChunkReader:
     """One direction of a connection, as its receiver sees it: §5.3.
 
     `bytes_received` counts everything fed, as an Acknowledgement will report it (§5.4.3);
-    `max_message` is the longest payload accepted, in bytes, and half of what may lie unfinished.
+    `max_message` is the longest payload accepted, in bytes, and half of what may lie unfinished;
+    it and `max_streams` can be changed.  `account` pays for what is kept.
     """
 
-    def __init__(self, max_message: int = MAX_PAYLOAD, max_streams: int = MAX_STREAMS) -> None:
+    def __init__(
+        self,
+        max_message: int = MAX_PAYLOAD,
+        max_streams: int = MAX_STREAMS,
+        account: Account | None = None,
+    ) -> None:
         self.chunk_size = DEFAULT_CHUNK_SIZE  # §5.4.1 [default-128]
         self.bytes_received = 0
-        self._max_message, self._max_streams = max_message, max_streams
+        self.max_message, self.max_streams = max_message, max_streams
+        self._account = account or Account(Budget())
         self._streams: dict[int, _Incoming] = {}
         self._kept = b""  # the beginning of a header
         self._stream = _Incoming()  # whose chunk we are in
         self._left = 0  # bytes, still missing of that chunk
         self._unfinished = 0  # bytes, in all partial messages
+        self._paid = 0  # bytes, for those
 
     def feed(self, data: bytes | memoryview) -> list[Message]:
         """Take bytes from the transport, give the messages that they complete.
@@ -148,7 +159,7 @@ class ChunkReader:
             length, type_id = rest >> 8, rest & 0xFF
             changed = length != stream.length or type_id != stream.type_id
             stream.length, stream.type_id = length, type_id
-            if length > self._max_message:
+            if length > self.max_message:
                 raise RemoteError(f"a message of {length} bytes")
         stream.extended = extended
         # For the rest of a message type 3 is but a SHOULD (§5.3.1.2.4): an equal header goes on.
@@ -194,8 +205,9 @@ class ChunkReader:
         """
         if fmt == 2:
             raise RemoteError(f"chunk stream {chunk_stream_id} begins with type 2")
-        if len(self._streams) >= self._max_streams:
-            raise RemoteError(f"more than {self._max_streams} chunk streams")
+        if len(self._streams) >= self.max_streams:
+            raise RemoteError(f"more than {self.max_streams} chunk streams")
+        self._account.take(STREAM_COST)
         stream = self._streams[chunk_stream_id] = _Incoming()
         return stream
 
@@ -208,17 +220,29 @@ class ChunkReader:
         """Add a piece of a message; give the whole payload, or nothing yet (b"")."""
         stream.partial += piece
         self._unfinished += len(piece)
-        if self._unfinished > 2 * self._max_message:
-            raise RemoteError("too many unfinished messages")
+        if self._unfinished > self._paid:
+            self._pay()
         if len(stream.partial) < stream.length:
             return b""
         payload = bytes(stream.partial)
         self._drop(stream)
         return payload
 
+    def _pay(self) -> None:
+        """Pay for what lies unfinished, in whole blocks, so that most chunks need no such call."""
+        most = 2 * self.max_message
+        if self._unfinished > most:
+            raise RemoteError("too many unfinished messages")
+        needed = min(most, -(-self._unfinished // BLOCK) * BLOCK)
+        self._account.take(needed - self._paid)
+        self._paid = needed
+
     def _drop(self, stream: _Incoming) -> None:
         self._unfinished -= len(stream.partial)
         stream.partial.clear()
+        if self._paid > BLOCK and not self._unfinished:  # the first block will be needed again
+            self._account.give(self._paid - BLOCK)
+            self._paid = BLOCK
 
     def _obey(self, message: Message) -> None:
         """Do what a message of type 1 or 2 says: §5.4.1, §5.4.2."""

@@ -15,6 +15,8 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp import control
 from rtmplite.rtmp.aggregate import aggregated
+from rtmplite.rtmp.bandwidth import Throttle
+from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
@@ -38,15 +40,23 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 class Limits:
     """How much of our patience and memory one peer may use.
 
-    Own design: no text sets any.  `window` and `held` are bytes, the times are seconds, and a
-    peer silent for `ping_after` has `ping_timeout` more to answer a ping.
+    Own design: no text sets any.  Sizes are in bytes, times in seconds.  `message` is the longest
+    one we take, `stranger` the longest from a client whose connect we have not accepted; twice as
+    much may lie unfinished.  `held` may wait while we do not listen, `unread` while the peer does
+    not.  Connecting may take `setup`, and a peer silent for `ping_after` has `ping_timeout` more
+    to answer a ping.  Who then asks and sends nothing for `idle`, and plays nothing, is closed; 0
+    is never.
     """
 
     window: int = 2_500_000
+    message: int = 4 * 1024 * 1024
+    stranger: int = 64 * 1024
     held: int = 256 * 1024
+    unread: int = 8 * 1024 * 1024
     setup: float = 10.0
     ping_after: float = 60.0
     ping_timeout: float = 30.0
+    idle: float = 0.0
     streams: int = 32
 
 
@@ -73,7 +83,9 @@ class Connection:
     the meantime are kept.
     """
 
-    def __init__(self, handshake: Handshake, now: float, limits: Limits) -> None:
+    def __init__(
+        self, handshake: Handshake, now: float, limits: Limits, account: Account | None = None
+    ) -> None:
         self.limits = limits
         self.output: list[bytes] = []
         self.output_size = 0  # bytes that the socket has not taken; kept by its owner and `put`
@@ -82,13 +94,18 @@ class Connection:
         self.reading, self.deciding = True, False
         self.closed, self.aborted, self.reason = False, False, ""
         self._handshake: Handshake | None = handshake
-        self._reader, self._writer = ChunkReader(), ChunkWriter()
+        self._account = account or Account(Budget())
+        self._reader = ChunkReader(limits.message, account=self._account)
+        self._writer = ChunkWriter()
         self._held, self._backlog = b"", deque[Message]()
         self._busy = False
         self._opened = self._heard = now
         self._settled = False  # set up is over, silence is all there is to watch
         self._pinged: float | None = None
         self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
+        self._their_acknowledgement = 0
+        self._throttle: Throttle | None = None
+        self._obeys, self._is_busy = True, False  # limits of our output; our socket
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the peer; never raises.
@@ -100,6 +117,8 @@ class Connection:
             return
         self._heard, self._pinged = now, None
         try:
+            if self.output_size > self.limits.unread:
+                raise RemoteError(f"{self.output_size} bytes that it does not read")
             if self._busy or self.deciding or not self.reading:
                 self._hold(data)
             else:
@@ -116,19 +135,42 @@ class Connection:
         """Queue bytes that are whole chunked messages: RTMP 1.0 §5.3."""
         if self.closed:
             return
+        if self._throttle is not None:
+            self._throttle.push(data)
+            self.output_size += len(data)
+            self._release(self._throttle.ready())
+            return
         if not self.output and self.on_output is not None:
             self.on_output(self)
         self.output.append(data)
         if self.output_size:
             self.output_size += len(data)
 
+    def unsent(self, size: int) -> None:
+        """Hear from the socket's owner how many bytes it could not send.
+
+        Own design: they count, and so does what a limit of the peer's keeps back.
+        """
+        self._is_busy = size > 0
+        self.output_size = size + (self._throttle.size if self._throttle is not None else 0)
+
     def send_command(self, command: Command, stream_id: int = 0) -> None:
         """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
         self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
 
     def send_control(self, message: control.Control) -> None:
-        """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2."""
-        self.put(self._writer.write(message.message(), CONTROL_CHUNKS))
+        """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2.
+
+        Own design: its header stands alone, so that an Acknowledgement can pass what waits.
+        """
+        raw, size = message.message(), self._writer.chunk_size
+        data = encode_absolute(raw.type_id, 0, 0, raw.payload, CONTROL_CHUNKS, size)
+        if self._throttle is not None and isinstance(message, control.Acknowledgement):
+            self._throttle.passed(len(data))
+            self.output_size += len(data)
+            self._release([data])
+        else:
+            self.put(data)
 
     def send_window(self, size: int) -> None:
         """Say after how many bytes we want an Acknowledgement: RTMP 1.0 §5.4.4."""
@@ -137,7 +179,8 @@ class Connection:
 
     def send_chunk_size(self, size: int) -> None:
         """Say and use a new chunk size: RTMP 1.0 §5.4.1."""
-        self.put(self._writer.set_chunk_size(size))
+        self.send_control(control.SetChunkSize(size))
+        self._writer.set_chunk_size(size)
 
     def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
         """Send audio, video or data that nobody else gets; `timestamp` in ms: RTMP 1.0 §7.1.
@@ -166,16 +209,21 @@ class Connection:
         if self.closed:
             return None
         if not self._settled:
-            return self._opened + self.limits.setup
-        if self._pinged is not None:
-            return self._pinged + self.limits.ping_timeout
-        return self._heard + self.limits.ping_after
+            at = self._opened + self.limits.setup
+        elif self._pinged is not None:
+            at = self._pinged + self.limits.ping_timeout
+        else:
+            at = self._heard + self.limits.ping_after
+        stuck = None if self._throttle is None else self._throttle.deadline
+        return at if stuck is None else min(at, stuck)
 
     def tick(self, now: float) -> None:
         """Ping a silent peer, give up one that stays silent: RTMP 1.0 §7.1.7.
 
         A peer we have not read from cannot be blamed: nothing happens to it.
         """
+        if self._throttle is not None and self._throttle.tick(now):
+            self._obey_no_longer(self._throttle)
         deadline = self.deadline
         if deadline is None or now < deadline:
             return
@@ -193,11 +241,14 @@ class Connection:
         """End it after what is queued has been sent.  Own design; a second time does nothing."""
         if self.closed:
             return
+        if self._throttle is not None:
+            self._obey_no_longer(self._throttle)
         self.closed, self.reason = True, reason
         if self.on_output is not None:
             self.on_output(self)
         self._backlog.clear()
         self._held = b""
+        self._account.close()
         self._ended(now)
 
     def abort(self, reason: str, now: float) -> None:
@@ -212,12 +263,14 @@ class Connection:
         self.abort(reason, now)
 
     def _hold(self, data: bytes) -> None:
+        self._account.take(len(data))
         self._held += data
-        if len(self._held) > self.limits.held:
+        if len(self._held) > min(self.limits.held, self._reader.max_message):
             raise RemoteError(f"{len(self._held)} bytes before an answer")
 
     def _take(self, data: bytes, now: float) -> None:
         if self._held:
+            self._account.give(len(self._held))
             data, self._held = self._held + data, b""
         self._busy = True
         try:
@@ -259,17 +312,45 @@ class Connection:
         elif parsed := control.parse_control(message):
             self._on_control(parsed, now)
 
-    def _on_control(self, message: control.Control, now: float) -> None:
-        """Obey RTMP 1.0 §5.4.4, RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7.
+    def _release(self, ready: list[bytes]) -> None:
+        """Send what a limit of the peer's keeps back no longer."""
+        for data in ready:
+            if not self.output and self.on_output is not None:
+                self.on_output(self)
+            self.output.append(data)
+            if not self._is_busy:
+                self.output_size -= len(data)
 
-        An Acknowledgement needs nothing: TCP's own window is what slows us down, as in every
-        server in use.
+    def _limit(self, message: control.SetPeerBandwidth) -> None:
+        """Obey RTMP 1.0 §5.4.5, as far as this peer acknowledges what it gets."""
+        if message.size != self._window_told:
+            self.send_window(message.size)  # RTMP 1.0 §5.4.5 [answer-with-window]
+        if self._throttle is not None:
+            self._throttle.limit(message)
+            self._release(self._throttle.ready())
+        elif self._obeys:
+            self._throttle = Throttle.begun(message, self._their_acknowledgement)
+
+    def _obey_no_longer(self, throttle: Throttle) -> None:
+        self._throttle, self._obeys = None, False
+        self._release(list(throttle.drain()))
+
+    def _on_control(self, message: control.Control, now: float) -> None:
+        """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7.
+
+        Own design: without a limit of the peer's an Acknowledgement changes nothing; TCP's own
+        window slows us down.
         """
         match message:
             case control.WindowAcknowledgementSize(size):
                 self._ack_every = size
-            case control.SetPeerBandwidth(size) if size != self._window_told:
-                self.send_window(size)  # RTMP 1.0 §5.4.5 [answer-with-window]
+            case control.Acknowledgement(sequence_number):
+                self._their_acknowledgement = sequence_number
+                if self._throttle is not None:
+                    self._throttle.acknowledged(sequence_number)
+                    self._release(self._throttle.ready())
+            case control.SetPeerBandwidth():
+                self._limit(message)
             case control.PingRequest(timestamp):
                 self.send_control(control.PingResponse(timestamp))
             case control.SetBufferLength():

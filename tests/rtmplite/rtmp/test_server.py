@@ -321,3 +321,40 @@ def test_type_17_commands_count_as_commands():
     world.run()
     assert peer.reply(9.0) == (None, 1.0)
     assert isinstance(command, Message)
+
+
+def test_who_asks_nothing_for_long_is_closed_if_so_configured():
+    """Own design: players and publishers at work stay, and pings alone are no work."""
+    world = World(limits=Limits(idle=30.0, ping_after=10.0))
+    idle, player, source = world.client(), world.client(), world.client()
+    player.play("demo")
+    number = source.publish("demo")
+    for time in range(20):
+        source.write(8, time, number, b"\xb2sound")
+        world.wait(5.0)
+    assert idle.server.closed and idle.server.reason == "idle for 30 s"
+    assert idle.codes() == ["NetConnection.Connect.IdleTimeout"]
+    assert not player.server.closed and not source.server.closed
+    world.wait(40.0)
+    assert source.server.closed and "NetStream.Play.UnpublishNotify" in player.codes()
+
+
+def test_who_is_not_listened_to_is_not_called_idle():
+    """Own design: it may want to ask."""
+    world = World(limits=Limits(idle=30.0))
+    peer = world.client()
+    peer.server.pause_reading()
+    world.wait(100.0)
+    assert not peer.server.closed
+
+
+def test_who_asks_much_and_reads_nothing_is_cut_off():
+    """Own design: the answers would fill our memory; a player's limit is another."""
+    world = World(limits=Limits(unread=10_000))
+    peer = world.client()
+    peer.deaf = True
+    for _ in range(600):
+        peer.client.call("getStreamLength", "demo")
+        world.run()
+    assert peer.server.aborted and "does not read" in peer.server.reason
+    assert peer.server.output_size < 11_000

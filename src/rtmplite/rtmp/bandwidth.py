@@ -1,0 +1,111 @@
+"""How much the peer lets us send before it acknowledges: Set Peer Bandwidth, obeyed.
+
+Implements RTMP 1.0 §5.4.5 with the Acknowledgements of RTMP 1.0 §5.4.3.  Servers in use send
+dynamic limits alone, which limit nothing, so a connection has a `Throttle` only after a hard or
+soft one has come.
+
+    >>> throttle = Throttle(1000)
+    >>> throttle.push(bytes(900)), throttle.push(bytes(900)), throttle.push(b"last")
+    (None, None, None)
+    >>> [len(data) for data in throttle.ready()]
+    [900, 900]
+    >>> throttle.acknowledged(900), throttle.ready()
+    (None, [b'last'])
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from rtmplite.rtmp.control import LimitType, SetPeerBandwidth
+
+# Own design: who limits us and acknowledges nothing at all would never hear from us again.
+PATIENCE: Final = 5.0  # s
+
+_CIRCLE: Final = 1 << 32  # bytes, where sequence numbers begin again: RTMP 1.0 §5.4.3
+
+
+class Throttle:
+    """What waits because the peer has not acknowledged enough: §5.4.5.
+
+    Messages leave whole, so up to one of them goes beyond `window` bytes.  What was on its way
+    when the limit came counts as arrived.
+    """
+
+    def __init__(self, window: int, acknowledged: int = 0) -> None:
+        self.window, self.size = window, 0  # bytes, `size` being those that wait
+        self.stuck_since: float | None = None
+        self.has_heard = False  # whether the peer does acknowledge
+        self._is_hard = True
+        self._unacknowledged, self._acknowledged = 0, acknowledged
+        self._waiting = deque[bytes]()
+
+    @classmethod
+    def begun(cls, message: SetPeerBandwidth, acknowledged: int) -> "Throttle | None":
+        """Make one for a first limit; §5.4.5 [dynamic-limit] ignores one that is dynamic.
+
+        `acknowledged` is the sequence number of the newest Acknowledgement.
+        """
+        if message.limit_type == LimitType.DYNAMIC:
+            return None
+        throttle = cls(message.size, acknowledged)
+        throttle._is_hard = message.limit_type == LimitType.HARD
+        return throttle
+
+    def limit(self, message: SetPeerBandwidth) -> None:
+        """Obey another limit: §5.4.5."""
+        match message.limit_type:
+            case LimitType.HARD:
+                self.window, self._is_hard = message.size, True  # §5.4.5 [hard-limit]
+            case LimitType.SOFT:
+                self.window = min(self.window, message.size)  # §5.4.5 [soft-limit]
+                self._is_hard = False
+            case LimitType.DYNAMIC if self._is_hard:
+                self.window = message.size  # §5.4.5 [dynamic-limit]
+
+    def acknowledged(self, sequence_number: int) -> None:
+        """Learn how many bytes have arrived: RTMP 1.0 §5.4.3.
+
+        Own design: peers begin to count before or after the handshake; differences are the same.
+        """
+        arrived = (sequence_number - self._acknowledged) % _CIRCLE
+        self._acknowledged, self.has_heard = sequence_number, True
+        self.stuck_since = None
+        self._unacknowledged = max(0, self._unacknowledged - arrived)
+
+    def push(self, data: bytes) -> None:
+        """Let bytes wait that are whole messages.  Own design: first in, first out."""
+        self._waiting.append(data)
+        self.size += len(data)
+
+    def ready(self) -> list[bytes]:
+        """Give what may be sent now: §5.4.5 [window-limits]."""
+        out = []
+        while self._waiting and self._unacknowledged < self.window:
+            out.append(self._waiting.popleft())
+            self._unacknowledged += len(out[-1])
+        self.size -= sum(map(len, out))
+        return out
+
+    def passed(self, size: int) -> None:
+        """Count what could not wait.  Own design: Acknowledgements, or both ends might wait."""
+        self._unacknowledged += size
+
+    def drain(self) -> Iterable[bytes]:
+        """Give all that waits.  Own design: for the last words before the end."""
+        waiting, self._waiting, self.size = self._waiting, deque(), 0
+        return waiting
+
+    @property
+    def deadline(self) -> float | None:
+        """Own design: when to call `tick`; at once if it has not begun to count."""
+        if not self.size or self.has_heard:
+            return None
+        return 0.0 if self.stuck_since is None else self.stuck_since + PATIENCE
+
+    def tick(self, now: float) -> bool:
+        """Own design: whether this peer has shown for long enough that it never acknowledges."""
+        if self.deadline is None:
+            return False
+        self.stuck_since = now if self.stuck_since is None else self.stuck_since
+        return now >= self.stuck_since + PATIENCE
