@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # what the interop tests talk to; gcc builds the measuring relay of perf/
 PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg kamailio tshark \
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
-	libspeex1 gcc libc6-dev
+	libspeex1 gcc libc6-dev chromium npm
 
 .PHONY: help demo test lint types check docs bench peers specs clean
 
@@ -47,6 +47,7 @@ bench: .venv/.core  ## measure; perf/README.md tells how to read it
 peers:  ## install the real programs that interop tests talk to (Debian)
 	@command -v apt-get >/dev/null || { echo "make peers knows Debian only; install: $(PEERS)" >&2; exit 1; }
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-upgrade --no-install-recommends $(PEERS)
+	npm ci --ignore-scripts --no-audit --no-fund --prefix tests/interop/browser
 
 specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)

@@ -92,10 +92,12 @@ def _build(
     known = {name: value for name, value in members.items() if not name.startswith(FILLER)}
     if facts is not None:
         known |= facts.members()
-        known[KEYFRAMES] = {
-            TIMES: [time / 1000 for time in facts.times[::every]],
-            POSITIONS: [float(position) for position in facts.positions[::every]],
-        }
+        times, positions = facts.times[::every], facts.positions[::every]
+        if len(times) > 1:  # ffmpeg 5.1 calls an index of one invalid
+            known[KEYFRAMES] = {
+                TIMES: [time / 1000 for time in times],
+                POSITIONS: [float(position) for position in positions],
+            }
     if filler is not None:
         known[FILLER + "_" * (filler % _NUMBER)] = [0.0] * (filler // _NUMBER)
     return metadata.build(extra=known)

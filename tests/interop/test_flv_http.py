@@ -1,0 +1,79 @@
+"""Live streams over HTTP and WebSocket, as ffmpeg and browsers play them."""
+
+from pathlib import Path
+
+import pytest
+from interop.browser_peer import Chromium, page
+from interop.peers import AAC_H264, Ffmpeg, frame_hashes
+from interop.process import wait_until
+from interop.test_rtmp_live import Server, media
+
+from rtmplite.flv import file
+
+
+class WebServer(Server):
+    """The same with an HTTP listener."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        """On a port that the ready line tells."""
+        super().__init__(folder)
+        self.argv += ["--http", "127.0.0.1:0", *options]
+
+    def watch(self, name: str, scheme: str = "http") -> str:
+        """Where a browser finds `name`."""
+        address = self.output.split("http=")[1].split()[0]
+        return f"{scheme}://{address}/live/{name}.flv"
+
+
+def published(start, server, name, *words):
+    """ffmpeg publishing, once it does."""
+    publisher = start(Ffmpeg, *words, "-f", "flv", server.url(name))
+    publisher.wait_until(lambda: f"publishing {name}" in server.output, what="publishing")
+    return publisher
+
+
+def test_ffmpeg_plays_what_is_published(start, corpus):
+    """From a key frame on, every tag to the end, as they were."""
+    source = corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv"
+    server = start(WebServer)
+    publisher = published(start, server, "demo", "-re", "-i", source, "-t", "6", "-c", "copy")
+    player = start(Ffmpeg.play, server.watch("demo"), to=Path("played.flv"))
+    assert publisher.finish() == 0 and player.finish() == 0
+    played, whole = media(player.folder / "played.flv"), media(source)
+    assert len(played) > 200
+    bodies = [data for _, _, data in whole]
+    at = next(n for n, (_, time, _) in enumerate(whole) if time >= 5000)
+    last = [data for _, _, data in played if data in set(bodies[at:])]
+    assert len(last) > 20 and [data for data in bodies if data in set(last)] == last
+    assert len(frame_hashes(player.folder / "played.flv")) > 60
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_a_browser_decodes_it(start, scheme):
+    """mpegts.js in Chromium: pictures of the right size and sound, joined late."""
+    server = start(WebServer)
+    with page() as shown:
+        tone = ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"]
+        picture = ["-re", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=12"]
+        published(start, server, "demo", *tone, *picture, "-t", "60", *AAC_H264)
+        browser = start(Chromium, shown.url(server.watch("demo", scheme)))
+
+        def decoded():
+            assert "error" not in shown.last, shown.last
+            return shown.last.get("frames", 0) >= 24 and shown.last["audio"] > 1000
+
+        wait_until(decoded, what="decoded pictures", timeout=40, log=browser.log)
+        assert (shown.last["width"], shown.last["height"]) == (320, 240)
+        assert shown.last["time"] > 0
+
+
+def test_a_viewer_ends_with_the_stream(start, corpus, tmp_path):
+    """ffprobe and friends come to an end; who asks for nothing gets 404."""
+    server = start(WebServer)
+    source = corpus / "flv" / "seed_320x240_12fps_h264_speex16k_10s.flv"
+    publisher = published(start, server, "demo", "-re", "-i", source, "-t", "3", "-c", "copy")
+    player = start(Ffmpeg, "-i", server.watch("demo"), "-c", "copy", "whole.flv")
+    assert publisher.finish() == 0 and player.finish(10) == 0
+    assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
+    nobody = start(Ffmpeg, "-i", server.watch("none"), "-c", "copy", "none.flv")
+    assert nobody.finish(10) != 0 and "404" in nobody.output
