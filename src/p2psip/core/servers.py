@@ -33,12 +33,16 @@ class ServerHandle:
 
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
-    0 before; `failed` once a response could not be sent or was never acknowledged.
+    0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
+    many bytes request and response have.
     """
 
-    def __init__(self, request: Request, flow: Flow, to_tag: str, servers: "Servers") -> None:
+    def __init__(
+        self, request: Request, flow: Flow, to_tag: str, size: int, servers: "Servers"
+    ) -> None:
         self.request = request
         self.flow = flow
+        self.size = size
         self.to_tag = to_tag
         self.user: ServerUser | None = None
         self.final = 0
@@ -67,7 +71,8 @@ class ServerHandle:
 class Servers:
     """All server transactions of one stack (§17.2).
 
-    `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.
+    `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.  `held` is how
+    many bytes of messages all of them keep.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Servers:
         ack_up: Callable[[Request, Flow, float], None],
     ) -> None:
         self._outbox, self._random, self._t1, self._ack_up = outbox, random, t1, ack_up
+        self.held = 0
         self._table = Table[ServerHandle]()
         self._machines: dict[ServerHandle, InviteServer | Server] = {}
 
@@ -103,19 +109,23 @@ class Servers:
             self._perform(handle, machine.receive(now), now)
         return True
 
-    def open(self, request: Request, flow: Flow, now: float) -> ServerHandle:
-        """Make the transaction of a new request; the caller passes it up (§17.2.1, §17.2.2)."""
-        handle = ServerHandle(request, flow, self._random(6).hex(), self)
+    def open(self, request: Request, flow: Flow, size: int, now: float) -> ServerHandle:
+        """Make the transaction of a new request; the caller passes it up (§17.2.1, §17.2.2).
+
+        `size` is how many bytes the request had.
+        """
+        handle = ServerHandle(request, flow, self._random(6).hex(), size, self)
+        self.held += size
         start = InviteServer.start if request.method == "INVITE" else Server.start
         self._machines[handle], _pass_up = start(now, reliable=flow.reliable, t1=self._t1)
         self._table.add(handle, server_key(request), flow)
         self._settle(handle, now)
         return handle
 
-    def cancel(self, request: Request, flow: Flow, now: float) -> None:
+    def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2)."""
         target = self._table.get(server_key(request, "INVITE"))
-        handle = self.open(request, flow, now)
+        handle = self.open(request, flow, size, now)
         if target is None:
             handle.reply(481, now)
             return
@@ -134,7 +144,7 @@ class Servers:
         todo = machine.respond(response.status, now) if machine else ()
         if not todo:
             return  # too late
-        handle._wire = bytes(response)
+        self._keep(handle, bytes(response))
         if response.status >= 200:
             handle.final = handle.final or response.status
             if handle.request.method == "INVITE" and not is_modern(handle.request):
@@ -167,11 +177,18 @@ class Servers:
                 case invite_server.Do.SEND_RESPONSE | server.Do.SEND_RESPONSE if handle._wire:
                     self._outbox.send(handle._wire, handle._way)
                 case invite_server.Do.SEND_100 | invite_server.Do.SEND_RESPONSE:
-                    handle._wire = bytes(response_to(handle.request, 100))
+                    self._keep(handle, bytes(response_to(handle.request, 100)))
                     self._outbox.send(handle._wire, handle._way)
                 case invite_server.Do.FAILED | server.Do.FAILED:
                     handle.failed = True
         self._settle(handle, now)
+
+    def _keep(self, handle: ServerHandle, wire: bytes) -> None:
+        """Remember the response to repeat."""
+        grown = len(wire) - len(handle._wire)
+        handle._wire = wire
+        handle.size += grown
+        self.held += grown
 
     def _settle(self, handle: ServerHandle, now: float) -> None:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""
@@ -179,6 +196,7 @@ class Servers:
         if machine.finished:
             self._table.remove(handle)
             del self._machines[handle]
+            self.held -= handle.size
             if handle.user is not None:
                 handle.user.on_transaction_end(handle, now)
         elif machine.deadline is not None and machine.deadline <= now:

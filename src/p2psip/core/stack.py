@@ -10,7 +10,7 @@ and stray ends here.
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from p2psip.core.clients import ClientHandle, Clients, ClientUser
 from p2psip.core.hops import Hops, Listener, next_hop, received_over, way_back
@@ -44,6 +44,11 @@ __all__ = [
     "ServerUser",
     "Stack",
 ]
+
+
+# What received requests and our answers to them may fill while their transactions last, some half
+# a minute each.  Own design: datagrams have up to 64 KiB, most requests one or two.
+MAX_BYTES: Final = 128 * 1024 * 1024
 
 
 class Core(Protocol):
@@ -90,10 +95,11 @@ class Stack:
         hosts: Collection[str] = (),
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.counters = Counters()
-        self._limit = max_transactions
+        self._limit, self._max_bytes = max_transactions, max_bytes
         self._secret = random(16)
         self._hops = Hops(listeners, advertised, hosts)
         self._outbox = Outbox()
@@ -238,7 +244,7 @@ class Stack:
         if isinstance(message, Response):
             self._receive_response(message, now)
         else:
-            self._receive_request(message, flow, now)
+            self._receive_request(message, flow, len(data), now)
 
     def _receive_response(self, response: Response, now: float) -> None:
         self.counters.responses += 1
@@ -250,7 +256,7 @@ class Stack:
         if not self._clients.receive(response, now):
             self.counters.stray += 1  # and no more: RFC 6026 §8.9 [strays-dropped]
 
-    def _receive_request(self, request: Request, flow: Flow, now: float) -> None:
+    def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:
         self.counters.requests += 1
         try:
             check_request(request)
@@ -262,17 +268,17 @@ class Stack:
             self.counters.repeated += 1
         elif request.method == "ACK":
             self._ack_up(request, flow, now)
-        elif self.transactions >= self._limit:
+        elif self.transactions >= self._limit or self._servers.held + size > self._max_bytes:
             self.counters.refused += 1
             self._reject(request, flow, RemoteError("Service Unavailable", 503))
         elif request.method == "CANCEL":
-            self._servers.cancel(request, flow, now)
+            self._servers.cancel(request, flow, size, now)
         else:
-            self._pass_up(request, flow, now)
+            self._pass_up(request, flow, size, now)
 
-    def _pass_up(self, request: Request, flow: Flow, now: float) -> None:
+    def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Make a transaction and pass its request up: RFC 6026 §8.10 [else-to-the-core]."""
-        server = self._servers.open(request, flow, now)
+        server = self._servers.open(request, flow, size, now)
         try:
             self.core.on_request(server, request, now)
         except RemoteError as error:  # of a header that no check above knows

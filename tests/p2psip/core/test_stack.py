@@ -79,6 +79,22 @@ def test_a_full_stack_refuses_and_keeps_count():
     assert asker.heard == [-503, -503] and len(sent(stack)) == 3 and stack.transactions == 6
 
 
+def test_large_requests_fill_a_stack_before_many_do():
+    """Own design: what is kept is counted in bytes as well, and none is left at the end."""
+    core = Server(486)
+    stack = lone_stack(core, max_bytes=100_000)
+    for n in range(6):
+        via = f"SIP/2.0/UDP {THEM};branch=z9hG4bK{n}"
+        large = incoming(via=via).replace(b"\r\n\r\n", b"\r\nX: " + bytes(30_000) + b"\r\n\r\n")
+        stack.receive(large.replace(b"\0", b"x"), UDP, 0.0)
+    statuses = [message.status for message, _ in sent(stack)]
+    assert statuses == [486] * 3 + [503] * 3 and stack.counters.refused == 3
+    assert 90_000 < stack._servers.held <= 100_000
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    assert stack.transactions == 0 and stack._servers.held == 0
+
+
 def test_what_a_core_cannot_read_it_need_not_answer():
     class Puzzled(Server):
         def on_request(self, server, request, now):
@@ -138,7 +154,7 @@ def test_nothing_that_arrives_can_break_the_stack_or_stay_in_it(datagrams):
     while stack.deadline is not None:
         now = stack.deadline
         stack.tick(now)
-    assert stack.transactions == 0 and asker.heard == []
+    assert stack.transactions == stack._servers.held == 0 and asker.heard == []
 
 
 def test_many_calls_at_once_leave_nothing():
