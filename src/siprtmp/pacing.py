@@ -7,7 +7,8 @@ machine costs a comparison per packet.
 
 Three kinds of publisher are told apart by how far they run ahead of the clock:
 
-- punctual ones, whose late packets move the schedule back by as much as they were late;
+- punctual ones, whose late packets move the schedule back by as much as they were late, from
+  where it returns little by little while packets wait: one late packet makes no late call;
 - those recovering from a stall, whose backlog is history: it is dropped, or a call would
   stay late for good;
 - those that send faster than time (a file): nothing of theirs is ever dropped, they are
@@ -29,6 +30,7 @@ LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is no
 LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall
 LIVE_JUDGE: Final = 1.0  # how long a larger backlog may wait to prove that it is a file's
 LIVE_LIMIT: Final = 5.0  # and how large it may get before that is settled
+RECOVERY: Final = 0.0004  # s by which a packet that waits brings the schedule forward
 MAX_GAP: Final = (
     10.0  # a step of media time, ahead of the clock, that is no silence but a new clock
 )
@@ -94,6 +96,8 @@ class Pacer(Generic[T]):
         self._last = at
         if at - (now - self._first) > LIVE_LEAD:
             self._is_live = False
+        elif self._is_live:
+            self._anchor -= max(0.0, min(RECOVERY, self._anchor - self._first))
         self._queue.append((at, item))
         return self.tick(now)
 

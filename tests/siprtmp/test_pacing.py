@@ -152,3 +152,21 @@ def test_a_file_takes_its_time_in_the_void_and_a_live_source_no_timer():
         live.void.put(i * PTIME, i * PTIME + (i % 7) * 0.005)
     assert 9.0 < now < 10.0 and file.woken < 60
     assert not live.woken
+
+
+def test_a_stall_does_not_make_a_call_late_for_good():
+    """Nothing is lost of what came late, and a few seconds on nothing has to wait any more."""
+    pacer, sent, now = Pacer(), [], 0.0
+    waits = []
+    for number in range(600):
+        now = 0.02 * number
+        if 100 <= number < 105:
+            continue  # the network holds back five packets ...
+        late = range(100, 106) if number == 105 else (number,)  # ... and then brings them all
+        for each in late:
+            sent += pacer.put(0.02 * each, each, now)
+        while pacer.deadline is not None and pacer.deadline < now + 0.02:
+            sent += pacer.tick(pacer.deadline)
+        waits.append(pacer.deadline is not None)
+    assert sent == list(range(600)) and pacer.dropped == 0
+    assert any(waits[100:200]) and not any(waits[-100:])
