@@ -1,4 +1,4 @@
-"""The command line of `python -m rtmplite`: publish, play and dump, here; serve and repair."""
+"""The command line of `python -m rtmplite`: play and dump; the other commands have modules."""
 
 import argparse
 import os
@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import gevent
-
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.flv import file, metadata
+from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net import mend, push, serve, transports
-from rtmplite.net.clock import now
+from rtmplite.net import mend, probe, push, serve, transports
+from rtmplite.net import publish as sending
 from rtmplite.net.rtmp_client import ClientStream, RtmpClient
 from rtmplite.rtmp.client import Target
 
@@ -49,10 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_to(commands)
     mend.add_to(commands)
     push.add_to(commands)
+    probe.add_to(commands)
 
-    publish = commands.add_parser("publish", help="send an FLV file, at its own pace")
-    publish.add_argument("file", type=Path, help="what to send")
-    publish.add_argument("--fast", action="store_true", help="as fast as the server takes it")
+    publish = sending.add_to(commands)
     publish.set_defaults(run=_publish)
 
     play = commands.add_parser("play", help="store a stream in an FLV file")
@@ -74,25 +71,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    tags = file.tags(options.file.read_bytes())
+    tags = sending.load(options.file)
     client, stream = _open(options)
-    stream.publish(_name(options), timeout=options.timeout)
-    began, sent, size, told = now(), 0, 0, 0.0
-    for tag in tags:
-        if not options.fast and (early := began + tag.timestamp / 1000 - now()) > 0:
-            gevent.sleep(early)
-        data = tag.data
-        if tag.tag_type == TagType.SCRIPT and metadata.read(data) is not None:
-            data = amf0.encode(metadata.SET_DATA_FRAME) + data
-        stream.write(tag.tag_type, tag.timestamp & 0xFFFFFFFF, data)
-        sent, size = sent + 1, size + len(data)
-        if now() - told >= 0.5:
-            told = now()
-            _progress(tag.timestamp, sent, size)
-    _progress(tag.timestamp if sent else 0, sent, size, "\n")
-    client.send("FCUnpublish", _name(options))
-    stream.delete()
-    client.close()
+    try:
+        stream.publish(_name(options), timeout=options.timeout)
+        sending.send(options, tags, stream)
+        client.send("FCUnpublish", _name(options))
+        stream.delete()
+    finally:
+        client.close()
     return 0
 
 
@@ -176,8 +163,3 @@ def _describe(tag: Tag) -> str:
         return " ".join(map(str, amf0.decode(tag.data)))
     except RemoteError as error:
         return str(error)
-
-
-def _progress(milliseconds: int, messages: int, size: int, end: str = "\r") -> None:
-    seconds = milliseconds / 1000
-    print(f"{seconds:8.1f} s  {messages} messages  {size / 1000:.0f} kB", end=end, file=sys.stderr)

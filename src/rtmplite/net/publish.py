@@ -1,0 +1,82 @@
+"""`python -m rtmplite publish`: send an FLV file, once or over and over."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import gevent
+
+from rtmplite.amf import amf0
+from rtmplite.errors import LocalError
+from rtmplite.flv import file, metadata
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.net.clock import now
+from rtmplite.net.rtmp_client import ClientStream
+
+PROGRESS: Final = 0.5  # s
+STEP: Final = 40  # ms from the end of a file to its next beginning, if the file does not tell
+FOREVER: Final = 0
+
+
+def add_to(commands: Any) -> argparse.ArgumentParser:
+    """Add the command to a parser's; the caller adds what all clients have."""
+    publish: argparse.ArgumentParser = commands.add_parser(
+        "publish", help="send an FLV file, at its own pace"
+    )
+    publish.add_argument("file", type=Path, help="what to send")
+    publish.add_argument("--fast", action="store_true", help="as fast as the server takes it")
+    publish.add_argument(
+        "--loop",
+        type=int,
+        nargs="?",
+        const=FOREVER,
+        default=1,
+        metavar="N",
+        help="N times, without a number until it is stopped",
+    )
+    return publish
+
+
+def send(options: argparse.Namespace, tags: Sequence[Tag], stream: ClientStream) -> None:
+    """Write it all, each message when it is due, and tell how far it is."""
+    began, sent, size, told, time = now(), 0, 0, 0.0, 0
+    try:
+        for time, tag in _rounds(tags, options.loop):
+            if not options.fast and (early := began + time / 1000 - now()) > 0:
+                gevent.sleep(early)
+            data = tag.data
+            if tag.tag_type == TagType.SCRIPT and metadata.read(data) is not None:
+                data = amf0.encode(metadata.SET_DATA_FRAME) + data
+            stream.write(tag.tag_type, time & 0xFFFFFFFF, data)
+            sent, size = sent + 1, size + len(data)
+            if now() - told >= PROGRESS:
+                told = now()
+                _progress(time, sent, size)
+    finally:
+        _progress(time, sent, size, "\n")
+
+
+def load(path: Path) -> list[Tag]:
+    """The tags of a file.  Raises OSError, RemoteError, and LocalError if there are none."""
+    tags = list(file.tags(path.read_bytes()))
+    if not tags:
+        raise LocalError(f"{path} is empty")
+    return tags
+
+
+def _rounds(tags: Sequence[Tag], rounds: int) -> Iterator[tuple[int, Tag]]:
+    """Time and tag, the times going on from round to round."""
+    times = sorted({tag.timestamp for tag in tags})
+    step = times[-1] - times[-2] if len(times) > 1 else STEP
+    length = times[-1] - times[0] + step
+    for number in count() if rounds == FOREVER else range(rounds):
+        for tag in tags:
+            yield tag.timestamp + number * length, tag
+
+
+def _progress(milliseconds: int, messages: int, size: int, end: str = "\r") -> None:
+    seconds = milliseconds / 1000
+    print(f"{seconds:8.1f} s  {messages} messages  {size / 1000:.0f} kB", end=end, file=sys.stderr)

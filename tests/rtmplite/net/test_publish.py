@@ -1,0 +1,29 @@
+"""Publishing a file: once, over and over, and what it says of a file that is none."""
+
+import pytest
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv import file
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.net import publish
+
+
+def test_times_go_on_from_round_to_round():
+    """The step between rounds is that between the last two tags."""
+    tags = [Tag(TagType.AUDIO, time, b"\xb2") for time in (0, 0, 20, 40, 60)]
+    times = [time for time, _ in publish._rounds(tags, 3)]
+    assert times == [0, 0, 20, 40, 60, 80, 80, 100, 120, 140, 160, 160, 180, 200, 220]
+    assert [time for time, _ in publish._rounds(tags[:1], 3)] == [0, 40, 80]
+    endless = publish._rounds(tags, publish.FOREVER)
+    assert [next(endless)[0] for _ in range(50)][-1] == 9 * 80 + 60
+
+
+def test_files_that_are_none(tmp_path):
+    """Empty, or something else."""
+    path = tmp_path / "x.flv"
+    path.write_bytes(file.write([]))
+    with pytest.raises(LocalError, match="empty"):
+        publish.load(path)
+    path.write_bytes(b"no")
+    with pytest.raises(RemoteError):
+        publish.load(path)
