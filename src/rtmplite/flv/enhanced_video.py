@@ -160,7 +160,8 @@ def has_composition_time(packet_type: int, codec: int) -> bool:
 def _is_metadata(payload: bytes | memoryview, packet_type: int, at: int) -> bool:
     """Whether the frame type is to be ignored: §"Enhanced Video" [metadata-ignores-frame-type].
 
-    ffmpeg 8 says "command" for the metadata of further tracks too, which has more than one byte.
+    The text says so of the packet type that is found in the end, though its pseudocode asks before
+    it looks into a multitrack packet; a command has one byte there, metadata never.
     """
     if packet_type == VideoPacketType.MULTITRACK and len(payload) > at + 1:
         packet_type = payload[at] & 0x0F
