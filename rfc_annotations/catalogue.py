@@ -59,21 +59,50 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class NotOurs:
+    """Sentences of a section that sound binding and that no requirement is made of, and `why`."""
+
+    spec: str
+    section: str
+    marks: tuple[str, ...]
+    why: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"not-ours of {spell(self.spec, self.section)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """All requirements by key, and what is wrong with the files: (file, line, message)."""
 
     requirements: Mapping[Key, Requirement]
     faults: tuple[tuple[str, int, str], ...] = ()
+    not_ours: tuple[NotOurs, ...] = ()
+
+    @property
+    def entries(self) -> Iterator[Requirement | NotOurs]:
+        """Whatever names a sentence."""
+        yield from self.requirements.values()
+        yield from self.not_ours
 
     def of(self, spec: str, section: str) -> Iterator[Requirement]:
         """Give the requirements of one section."""
         return (r for r in self.requirements.values() if (r.spec, r.section) == (spec, section))
+
+    def marks(self, spec: str, section: str) -> Iterator[str]:
+        """Give the marks of one section, of what is ours and of what is not."""
+        for entry in self.entries:
+            if (entry.spec, entry.section) == (spec, section):
+                yield from entry.marks
 
 
 @dataclass(slots=True)
 class _Builder:
     requirements: dict[Key, Requirement] = field(default_factory=dict)
     faults: list[tuple[str, int, str]] = field(default_factory=list)
+    not_ours: list[NotOurs] = field(default_factory=list)
 
     def read(self, path: Path, shown: str) -> None:
         text = path.read_text()
@@ -82,14 +111,23 @@ class _Builder:
         except tomllib.TOMLDecodeError as error:
             self.faults.append((shown, 1, str(error)))
             return
-        heads = (n for n, line in enumerate(text.splitlines(), 1) if line == "[[requirement]]")
-        for line, entry in zip(heads, document.get("requirement", ()), strict=False):
-            try:
-                self._add(_requirement(str(document.get("spec", "")), entry, shown, line))
-            except (KeyError, TypeError, ValueError) as error:
-                self.faults.append((shown, line, f"cannot read this requirement: {error}"))
+        spec = str(document.get("spec", ""))
+        for table, add in (("requirement", self._require), ("not-ours", self._decline)):
+            heads = (n for n, line in enumerate(text.splitlines(), 1) if line == f"[[{table}]]")
+            for line, entry in zip(heads, document.get(table, ()), strict=False):
+                try:
+                    add(spec, entry, shown, line)
+                except (KeyError, TypeError, ValueError) as error:
+                    self.faults.append((shown, line, f"cannot read this {table}: {error}"))
 
-    def _add(self, new: Requirement) -> None:
+    def _decline(self, spec: str, entry: Mapping[str, Any], file: str, line: int) -> None:
+        marks = tuple(entry["marks"])
+        new = NotOurs(spec, entry["section"], marks, entry.get("why", ""), file, line)
+        self.faults += [(file, line, f"{new}: {text}") for text in _no_marks(marks)]
+        self.not_ours.append(new)
+
+    def _require(self, spec: str, entry: Mapping[str, Any], file: str, line: int) -> None:
+        new = _requirement(spec, entry, file, line)
         complaints = list(_complaints(new))
         if new.key in self.requirements:
             complaints.append("defined twice")
@@ -119,10 +157,14 @@ def _complaints(new: Requirement) -> Iterator[str]:
         yield f"unknown level {new.level!r}"
     if not re.fullmatch(r"[a-z0-9-]+", new.slug):
         yield "a slug has lower-case letters, digits and hyphens only"
-    yield from (f"{mark!r} is no mark" for mark in new.marks if not MARK.fullmatch(mark))
+    yield from _no_marks(new.marks)
     yield from (f"cannot excuse {x!r}" for x in new.excused if x not in ("code", "test"))
     if new.replaced_by and new.target is None:
         yield f"cannot read replaced-by = {new.replaced_by!r}"
+
+
+def _no_marks(marks: tuple[str, ...]) -> Iterator[str]:
+    return (f"{mark!r} is no mark" for mark in marks if not MARK.fullmatch(mark))
 
 
 def load(folder: Path, root: Path) -> Catalogue:
@@ -130,4 +172,4 @@ def load(folder: Path, root: Path) -> Catalogue:
     builder = _Builder()
     for path in sorted(folder.glob("*.toml")):
         builder.read(path, path.relative_to(root).as_posix())
-    return Catalogue(builder.requirements, tuple(builder.faults))
+    return Catalogue(builder.requirements, tuple(builder.faults), tuple(builder.not_ours))

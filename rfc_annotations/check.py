@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from rfc_annotations import quotes, report
+from rfc_annotations import quotes, report, sentences, specs
 from rfc_annotations.catalogue import Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
-from rfc_annotations.fingerprint import locate
+from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.grammar import spell
-from rfc_annotations.project import Project
+from rfc_annotations.project import TOOL, Project
+
+QUOTED: Final = 60  # characters of a sentence that a problem shows
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,7 +65,7 @@ def parses(check: Check) -> Iterator[Problem]:
             yield Problem(scanned.file, line, 1, message)
     for file, line, message in check.project.catalogue.faults:
         yield Problem(file, line, 1, message)
-    for item in check.requirements.values():
+    for item in check.project.catalogue.entries:
         if item.spec not in check.project.library.specs:
             yield Problem(item.file, item.line, 1, f"unknown spec {item.spec!r}")
 
@@ -71,7 +73,7 @@ def parses(check: Check) -> Iterator[Problem]:
 def section_exists(check: Check) -> Iterator[Problem]:
     """Rule 2: every cited section exists."""
     wanted = [(c.file, c.line, c.spec, c.section) for c in check.project.cited]
-    wanted += [(r.file, r.line, r.spec, r.section) for r in check.requirements.values()]
+    wanted += [(r.file, r.line, r.spec, r.section) for r in check.project.catalogue.entries]
     for file, line, spec, section in wanted:
         if spec not in check.project.library.specs:
             continue  # rule 1 has said so
@@ -121,7 +123,7 @@ def not_replaced(check: Check) -> Iterator[Problem]:
 
 def mark_found(check: Check) -> Iterator[Problem]:
     """Rule 6: the sentence that a mark names stands in that section of the local copy."""
-    for item in check.requirements.values():
+    for item in check.project.catalogue.entries:
         known = check.project.library.specs.get(item.spec)
         sections = check.project.library.sections(item.spec) if known else None
         if sections is None:
@@ -166,11 +168,32 @@ def snapshot_fresh(check: Check) -> Iterator[Problem]:
         yield Problem(file, 1, 9, "stale; run `python -m rfc_annotations check --update`")
 
 
+def complete(check: Check) -> Iterator[Problem]:
+    """Rule 10: in a section declared complete, every binding sentence is marked or not ours."""
+    list_of_specs = f"{TOOL}/specs.toml"
+    for name, spec in check.project.library.specs.items():
+        sections = check.project.library.sections(name)
+        for entry in spec.complete:
+            declared = specs.below(entry, check.project.index.get(name, ()))
+            if not declared:
+                yield Problem(list_of_specs, 1, 10, f"complete: there is no {spell(name, entry)}")
+            for section in declared if sections else ():
+                _, text = (sections or {}).get(section, ("", ""))
+                marks = check.project.catalogue.marks(name, section)
+                for sentence in sentences.unmarked(text, marks):
+                    said = f"{spell(name, section)} is declared complete, and lacks"
+                    shown = f"{said} {fingerprint(sentence)}: {sentence[:QUOTED]}..."
+                    yield Problem(list_of_specs, 1, 10, shown)
+
+
 def driven(check: Check) -> Iterator[Problem]:
     """Rule 11: excuses say why, and a test runs the lines whose promise it covers."""
     for item in check.requirements.values():
         if item.excused and not item.why:
             yield Problem(item.file, item.line, 11, f"{item} is excused without a why")
+    for entry in check.project.catalogue.not_ours:
+        if not entry.why:
+            yield Problem(entry.file, entry.line, 11, f"{entry} without a why")
     if check.evidence is None:
         return
     yield from _stale(check, check.evidence)
@@ -211,5 +234,6 @@ RULES: Final[tuple[Rule, ...]] = (
     justified,
     own_words,
     snapshot_fresh,
+    complete,
     driven,
 )

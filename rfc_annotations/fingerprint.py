@@ -36,6 +36,8 @@ def fingerprint(sentence: str) -> str:
 
 def locate(section: str, mark: str) -> str | None:
     """Find the stretch of `section` that a mark names; it starts at a word.  None if absent."""
+    if not MARK.fullmatch(mark):
+        return None
     length, _, digest = mark.partition(":")
     text, wanted, start = squeeze(section), int(length), 0
     words = section.split()

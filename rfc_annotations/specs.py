@@ -6,7 +6,7 @@ checked without any copy; the copies themselves are read from a folder that the 
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,16 @@ def load(path: Path) -> dict[str, Spec]:
     if len({spec.name for spec in specs}) < len(specs):
         raise ValueError(f"{path}: two specs of one name")
     return {spec.name: spec for spec in specs}
+
+
+def below(entry: str, sections: Iterable[str]) -> list[str]:
+    """Say which sections an entry of a `complete` list means: `17.1`, or all of `17.*`.
+
+    >>> [below(entry, ["1", "17", "17.1", "17.1.2", "171"]) for entry in ("17.1", "17.*")]
+    [['17.1'], ['17', '17.1', '17.1.2']]
+    """
+    top = entry.removesuffix(".*")
+    return [s for s in sections if s == top or (top != entry and s.startswith(f"{top}."))]
 
 
 def cut(spec: Spec, text: str) -> Sections:

@@ -216,6 +216,71 @@ def test_rule_9_does_not_mind_where_a_claim_stands(repo):
     assert repo.problems(9) == []
 
 
+SPECS = "rfc_annotations/specs.toml"
+
+
+def declare(repo, *sections):
+    repo.replace(SPECS, 'title = "Tea"', f'title = "Tea"\ncomplete = {list(sections)}')
+
+
+def test_rule_10_asks_nothing_of_sections_that_are_not_declared(repo):
+    assert repo.problems(10) == []
+    declare(repo, "2")
+    assert repo.problems(10) == []
+
+
+def test_rule_10_wants_every_binding_sentence_of_a_complete_section_marked(repo):
+    declare(repo, "1.1")
+    mark = fingerprint("Milk SHOULD come last.")
+    assert repo.problems(10) == [
+        f"{SPECS}:1: rule 10: RFC 7001 §1.1 is declared complete, and lacks {mark}: "
+        "Milk SHOULD come last...."
+    ]
+    entry = f'[[not-ours]]\nsection = "1.1"\nmarks = ["{mark}"]\nwhy = "We take none."\n'
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f"{text}\n{entry}")
+    assert repo.problems() == []
+
+
+def test_rule_10_takes_an_asterisk_for_all_below(repo):
+    declare(repo, "1.*", "2.*")
+    lacking = repo.problems(10)
+    assert ["The host MUST" in lacking[0], "Milk SHOULD" in lacking[1]] == [True, True]
+
+
+def test_rule_10_counts_a_keyword_outside_of_its_mark(repo):
+    repo.replace("specs/rfc7001.txt", "four minutes.", "four minutes; she MAY talk.")
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), "26:" + "0" * 12)
+    mark = fingerprint("The host MUST wait four minutes;")
+    repo.replace(CATALOGUE, "26:" + "0" * 12, mark)
+    declare(repo, "2")
+    assert len(repo.problems(10)) == 1 and repo.problems(6) == []
+    repo.replace(CATALOGUE, mark, fingerprint("The host MUST wait four minutes; she MAY talk."))
+    assert repo.problems(10) == []
+
+
+def test_rule_10_knows_its_sections_and_is_silent_without_a_copy(repo):
+    declare(repo, "1.*", "9")
+    assert repo.problems(10, specs=False) == [
+        f"{SPECS}:1: rule 10: complete: there is no RFC 7001 §9"
+    ]
+
+
+def test_what_is_not_ours_is_checked_like_the_rest_and_says_why(repo):
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, text + '[[not-ours]]\nsection = "1.1"\nmarks = ["1:000000000000"]\n')
+    assert [p.partition(": ")[2] for p in repo.problems()] == [
+        "rule 6: not-ours of RFC 7001 §1.1: no sentence 1:000000000000 in the local copy; "
+        "wrong section or edition?",
+        "rule 11: not-ours of RFC 7001 §1.1 without a why",
+    ]
+    repo.write(CATALOGUE, text + '[[not-ours]]\nsection = "1.2"\nmarks = ["x"]\nwhy = "No."\n')
+    assert [p.partition(": ")[2] for p in repo.problems(1) + repo.problems(2)] == [
+        "rule 1: not-ours of RFC 7001 §1.2: 'x' is no mark",
+        "rule 2: there is no RFC 7001 §1.2",
+    ]
+
+
 def test_rule_11_wants_excuses_to_say_why(repo):
     repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]')
     assert repo.problems(11)[0].endswith("RFC 7001 §2 [waits] is excused without a why")

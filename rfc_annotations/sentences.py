@@ -1,0 +1,95 @@
+"""Cutting a spec's text into sentences, and finding those that use the words of RFC 2119.
+
+Specs are set for pages: a sentence may run over a page break, which leaves blank lines in its
+midst, and may stop without a full stop, before a list or at the end of a table's row.  So text is
+cut into blocks first, and blocks into sentences.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rfc_annotations.fingerprint import locate, squeeze
+
+# Source: RFC 2119 §1, §2, §3, §4 and §5; in capitals only, as RFC 8174 §2 has it.
+KEYWORD: Final = re.compile(
+    r"\b(?:MUST(?:\s+NOT)?|SHALL(?:\s+NOT)?|SHOULD(?:\s+NOT)?|REQUIRED"
+    r"|(?:NOT\s+)?RECOMMENDED|MAY|OPTIONAL)\b"
+)
+ITEM: Final = re.compile(r"\s*(?:[o*•+-]|\(?(?:\d{1,2}|[a-z])[.)])\s+\S")  # begins a list's item
+RULED: Final = re.compile(r"\s*[|+].*[|+]\s*|\s*[-=+|_]{4,}\s*")  # a line of a table or figure
+STOPPED: Final = re.compile(r"[.:;!?][\"')\]]*\Z")
+PAGE_BREAK: Final = 2  # blank lines in a row that part pages rather than paragraphs
+ENDS: Final = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[<]*[A-Z0-9])")
+SHORT: Final = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|Fig|Sec|Sect|No|approx|resp|ca)|\b[A-Z])\.\Z")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a section in order, white space made even.
+
+    >>> text = "A host MUST wait (e.g. The\\n\\n\\n\\nTimes).  Then:\\n o  Milk.\\n o  Tea"
+    >>> list(sentences(text))
+    ['A host MUST wait (e.g. The Times).', 'Then:', 'o Milk.', 'o Tea']
+    """
+    for block in _blocks(text):
+        start = 0
+        for match in ENDS.finditer(block):
+            if not SHORT.search(block, start, match.start() + 1):
+                yield block[start : match.end()].strip()
+                start = match.end()
+        if block[start:]:
+            yield block[start:]
+
+
+def unmarked(text: str, marks: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of a section with a keyword that no mark covers.
+
+    >>> text = "Milk MAY come last. It must be fresh. You MUST\\nNOT spill it."
+    >>> list(unmarked(text, ()))
+    ['Milk MAY come last.', 'You MUST NOT spill it.']
+    >>> from rfc_annotations.fingerprint import fingerprint
+    >>> list(unmarked(text, [fingerprint("Milk MAY"), fingerprint("must be fresh.")]))
+    ['You MUST NOT spill it.']
+    """
+    squeezed = squeeze(text)
+    marked: set[int] = set()
+    for mark in marks:
+        stretch = squeeze(locate(text, mark) or "")
+        start = squeezed.find(stretch)
+        marked.update(range(start, start + len(stretch)))
+    begin = 0
+    for sentence in sentences(text):
+        begin = squeezed.index(squeeze(sentence), begin)
+        for keyword in KEYWORD.finditer(sentence):
+            if begin + len(squeeze(sentence[: keyword.start()])) not in marked:
+                yield sentence
+                break
+        begin += len(squeeze(sentence))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield paragraphs, items of lists, and lines of tables, each as one line."""
+    words: list[str] = []
+    blank = 0
+    for line in text.splitlines():
+        if not line.strip():
+            blank += 1
+            continue
+        if words and (ITEM.match(line) or RULED.fullmatch(line) or _parted(words, line, blank)):
+            yield " ".join(words)
+            words = []
+        words += line.split()
+        if RULED.fullmatch(line):
+            yield " ".join(words)
+            words = []
+        blank = 0
+    if words:
+        yield " ".join(words)
+
+
+def _parted(words: list[str], line: str, blank: int) -> bool:
+    """Do blank lines part `line` from the words before it, or does a sentence go on?"""
+    if not blank:
+        return False
+    stopped = STOPPED.search(words[-1]) is not None
+    return stopped or (blank < PAGE_BREAK and not line.lstrip()[:1].islower())
