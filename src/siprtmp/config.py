@@ -24,6 +24,7 @@ T = TypeVar("T", str, int)
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 OFF: Final = "off"
+_PATHS: Final = ("users", "record", "vod")
 
 
 class ConfigError(Exception):
@@ -55,6 +56,8 @@ class Settings:
     answer_timeout: float = 60.0
     media_timeout: float = 60.0
     merge_ms: int = 0
+    record: Path | None = None
+    vod: Path | None = None
     log_level: str = "info"
     log_format: str = "text"
     keep_first_line: bool = False
@@ -114,7 +117,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, what in (
         ("rtmp", "RTMP listener (127.0.0.1:1935)"),
         ("sip", "SIP listener, UDP and TCP (127.0.0.1:5060)"),
-        ("http", "status listener (127.0.0.1:8080)"),
+        ("http", "listener for status and for browsers (127.0.0.1:8080)"),
     ):
         add(f"--{name}", metavar="HOST:PORT", type=_listener, help=f"{what}, or off")
     add("--rtmps", type=_only_off, metavar="off", help="RTMP over TLS: not in this version")
@@ -130,6 +133,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--sip-t1", type=_milliseconds, metavar="MS", help="RFC 3261 timer T1 (500)")
     add("--answer-timeout", type=_seconds, metavar="S", help="give up ringing after (60)")
     add("--media-timeout", type=_seconds, metavar="S", help="end a call silent for (60)")
+    add("--record", type=Path, metavar="DIR", help="store what is published, as FLV files")
+    add("--vod", type=Path, metavar="DIR", help="play the FLV files there, as rtmp://.../vod/NAME")
     add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
     add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
     add("--call-from", metavar="URI", help="caller of calls made by publishing to `call`")
@@ -166,9 +171,8 @@ def load_file(path: Path) -> Settings:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
     settings = replace(Settings(source=path), **_from_document(document, path))
-    if settings.users is not None:
-        settings = replace(settings, users=path.parent / settings.users)
-    return settings
+    named = {name: getattr(settings, name) for name in _PATHS}
+    return replace(settings, **{k: path.parent / v for k, v in named.items() if v is not None})
 
 
 def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -195,7 +199,7 @@ def _convert(name: str, value: Any) -> Any:
         return _port_range(_text(value))
     if name == "domain":
         return tuple(map(_text, value if isinstance(value, list) else [value]))
-    if name == "users":
+    if name in _PATHS:
         return Path(_text(value))
     if isinstance(default, bool):
         if not isinstance(value, bool):

@@ -27,10 +27,15 @@ from p2psip.net.media import MediaPort, PortPool, Receiver
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from rtmplite.net.files import Alarms, Files
+from rtmplite.net.flv_http import FlvHttp
+from rtmplite.net.record import Recordings
 from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.workers import Workers
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
+from rtmplite.rtmp.vod import VodApplication
 from rtmplite.streams import Registry
 from siprtmp import __version__
 from siprtmp.admission import Admission
@@ -61,6 +66,8 @@ class Gateway:
         self.admission = Admission(settings, self.users)
         self._rtmp: RtmpServer | None = None
         self._http: StatusServer | None = None
+        self._live = FlvHttp(self.registry)
+        self._recordings: Recordings | None = None
         self._applications: dict[str, Application] = {"live": LiveApplication()}
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
@@ -76,13 +83,14 @@ class Gateway:
                 self.sip = SipSide(settings, self.users, self.admission, self.log)
             self._applications["sip"] = self.sip.lines
             self._applications["call"] = self.sip.names
+        self._open_folders()
         if settings.rtmp is not None:
             self._rtmp = RtmpServer(*settings.rtmp, self._connection, merge_ms=settings.merge_ms)
             with _naming("--rtmp", settings.rtmp):
                 self._rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
-                self._http = StatusServer(settings.http, self.status)
+                self._http = StatusServer(settings.http, self.status, self._live)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name, for the ready line.  Own design."""
@@ -101,6 +109,7 @@ class Gateway:
         figures["rtmp_connections"] = len(self._rtmp.connections) if self._rtmp else 0
         figures["streams"] = self.registry.streams
         figures["players"] = sum(live.players for live in self.registry)
+        figures["recordings"] = self._recordings.active if self._recordings else 0
         figures |= self.sip.status() if self.sip else {}
         figures |= self._process.figures()
         return figures
@@ -118,6 +127,27 @@ class Gateway:
             self.sip.stop()
         if self._http is not None:
             self._http.stop()
+        self._live.stop()
+        if self._recordings is not None:
+            self._recordings.stop()
+
+    def _open_folders(self) -> None:
+        """Record and play files, if there are folders for them.
+
+        Whatever is published is recorded, calls as well: who asks for recordings wants them.
+        """
+        record, vod = self.settings.record, self.settings.vod
+        for option, folder in (("record", record), ("vod", vod)):
+            try:
+                if folder is not None:
+                    folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(f"--{option} {folder}: {error.strerror}") from None
+        workers = Workers() if record or vod else None
+        if record is not None:
+            self._recordings = Recordings(record, self.registry, workers)
+        if vod is not None:
+            self._applications["vod"] = VodApplication(Files(vod, workers), Alarms())
 
     def _connection(self, peer: tuple[str, int]) -> ServerConnection:
         return ServerConnection(self._application, self.registry, os.urandom, monotonic())

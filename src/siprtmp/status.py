@@ -14,6 +14,8 @@ from gevent import Greenlet, getcurrent, with_timeout
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
+from rtmplite.net.flv_http import FlvHttp
+
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
@@ -51,12 +53,21 @@ class _Hurried(WSGIHandler):
 class StatusServer:
     """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
 
-    Own design: clients who are slow, or many, cost no more than `MAX_CLIENTS` greenlets.
+    Own design: clients who are slow, or many, cost no more than `MAX_CLIENTS` greenlets.  With
+    `live`, the same address serves streams to browsers.
     """
 
-    def __init__(self, address: tuple[str, int], figures: Callable[[], dict[str, object]]) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        figures: Callable[[], dict[str, object]],
+        live: FlvHttp | None = None,
+    ) -> None:
         self._figures = figures
-        self._server: Any = WSGIServer(
+        if live is not None:
+            self._server: Any = live.serve(address, self._answer)
+            return
+        self._server = WSGIServer(
             address, self._answer, log=None, handler_class=_Hurried, spawn=Pool(MAX_CLIENTS)
         )
         self._server.start()

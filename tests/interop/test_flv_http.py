@@ -1,6 +1,8 @@
 """Live streams over HTTP and WebSocket, as ffmpeg and browsers play them."""
 
+import json
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from interop.browser_peer import Chromium, page
@@ -77,3 +79,26 @@ def test_a_viewer_ends_with_the_stream(start, corpus, tmp_path):
     assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
     nobody = start(Ffmpeg, "-i", server.watch("none"), "-c", "copy", "none.flv")
     assert nobody.finish(10) != 0 and "404" in nobody.output
+
+
+def test_the_gateway_does_it_too(start, gateway, corpus, tmp_path):
+    """Beside /status, on the same address; recorded and played from files as well."""
+    films = str(tmp_path / "films")
+    server = gateway("--record", films, "--vod", films)
+    source = corpus / "flv" / "seed_320x240_12fps_h264_speex16k_10s.flv"
+    words = ("-re", "-i", source, "-t", "4", "-c", "copy", "-f", "flv")
+    publisher = start(Ffmpeg, *words, server.url("live", "demo"))
+    wait_until(lambda: server.status()["streams"] == 1, what="publishing")
+    web = f"http://{server.listeners['http']}"
+    player = start(Ffmpeg, "-i", f"{web}/live/demo.flv", "-c", "copy", "whole.flv")
+    wait_until(lambda: server.status()["players"] == 1, what="a viewer")
+    assert server.status()["recordings"] == 1
+    assert publisher.finish() == 0 and player.finish(10) == 0
+    assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
+    wait_until(lambda: server.status()["recordings"] == 0, what="the recording's end")
+    with urlopen(f"{web}/status", timeout=5) as answer:
+        assert json.load(answer)["players"] == 0
+    vod = start(Ffmpeg, "-i", server.url("vod", "live/demo"), "-c", "copy", "vod.flv")
+    assert vod.finish(20) == 0
+    recorded = tmp_path / "films" / "live" / "demo.flv"
+    assert [t[2] for t in media(vod.folder / "vod.flv")] == [t[2] for t in media(recorded)]

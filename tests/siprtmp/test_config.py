@@ -36,6 +36,8 @@ OPTIONS = [
     ("answer-timeout", ["2.5"], "2.5", 2.5),
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
+    ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
+    ("vod", ["/var/films"], '"/var/films"', Path("/var/films")),
     ("keep-first-line", [], "true", True),
     ("call-from", ['"S" <sip:s@x.org>'], "'\"S\" <sip:s@x.org>'", '"S" <sip:s@x.org>'),
     ("log-level", ["debug"], '"debug"', "debug"),
@@ -85,6 +87,8 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "call_from",
         "external_ip",
         "rtp_ports",
+        "record",
+        "vod",
     }
 
 

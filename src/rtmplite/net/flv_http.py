@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import gevent
 from gevent import monkey
+from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from rtmplite.errors import RemoteError
@@ -30,7 +31,8 @@ from rtmplite.streams import Framing, LiveStream, Player, Registry
 
 log = logging.getLogger(__name__)
 
-REQUEST_TIMEOUT: Final = 10.0  # s for a request to come in
+REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
+MAX_CLIENTS: Final = 100  # who are no viewers yet
 MAX_VIEWERS: Final = 1000
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 
@@ -79,7 +81,14 @@ class FlvHttp:
         def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
             return self._answer(environ, begin, application)
 
-        server = WSGIServer(address, answer, log=None, error_log=None, handler_class=handler)
+        server = WSGIServer(
+            address,
+            answer,
+            log=None,
+            error_log=None,
+            handler_class=handler,
+            spawn=Pool(MAX_CLIENTS),
+        )
         server.start()
         return server
 
@@ -174,9 +183,8 @@ class _Handler(WSGIHandler):
     flv: FlvHttp
 
     def handle(self) -> None:
-        """Read requests, but not for ever."""
-        self.socket.settimeout(REQUEST_TIMEOUT)
-        super().handle()
+        """Serve the connection, but not for ever."""
+        gevent.with_timeout(REQUEST_TIMEOUT, super().handle, timeout_value=None)
 
     def run_application(self) -> None:
         """Hand a viewer's socket over, answer the others."""
