@@ -14,7 +14,6 @@ from urllib.parse import urljoin, urlsplit
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.command import Command, on_status
-from rtmplite.rtmp.connection import text
 
 CODE: Final = "NetConnection.Connect.ReconnectRequest"
 
@@ -44,7 +43,8 @@ def requested(command: Command, tc_url: str) -> str | None:
         return None
     if information.get("code") != CODE or information.get("level") != "status":
         return None
-    return resolve(text(information.get("tcUrl")), tc_url)
+    where = information.get("tcUrl")
+    return resolve(where if isinstance(where, str) else "", tc_url)
 
 
 def resolve(reference: str, tc_url: str) -> str:
