@@ -42,13 +42,12 @@ def run(options: argparse.Namespace) -> int:
         probe = Probe(answered)
         stream.play(target.stream, timeout=options.timeout)
         _watch(stream, probe, options.seconds)
+        if not probe.tracks:
+            late = f"nothing is played within {options.seconds:g} s"
+            reason = "it ends at once" if stream.ended else late
+            raise RemoteError(reason, "NetStream.Play.StreamNotFound")
     finally:
         client.close()
-    if not probe.tracks:
-        reason = (
-            client.reason if stream.ended else f"nothing is played within {options.seconds:g} s"
-        )
-        raise RemoteError(reason, "NetStream.Play.StreamNotFound")
     report: dict[str, Any] = {
         "url": options.url,
         "connect_ms": round((connected - began) * 1000, 1),

@@ -39,8 +39,13 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--insecure", action="store_true", help="check no certificates")
 
 
-def trust(options: argparse.Namespace) -> ssl.SSLContext:
-    """Whom to trust.  Raises LocalError."""
+def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
+    """Whom to trust, None being the default, whose many files take a while to read.
+
+    Raises LocalError.
+    """
+    if options.ca is None and not options.insecure:
+        return None
     return client_context(options.ca, insecure=options.insecure)
 
 

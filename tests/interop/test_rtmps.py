@@ -1,0 +1,90 @@
+"""RTMP over TLS: ffmpeg (GnuTLS) and our own client; RTMPE, which rtmpdump asks for, refused."""
+
+import pytest
+from certificates import Certificate, certificate
+from interop.peers import AAC_H264, Ffmpeg
+from interop.process import Process, require
+from interop.rtmp_servers import Player, Server, Tool, media
+
+
+@pytest.fixture
+def made(tmp_path) -> Certificate:
+    """A certificate for 127.0.0.1."""
+    return certificate(tmp_path)
+
+
+@pytest.fixture
+def server(start, made) -> Server:
+    """A running server with RTMP and RTMPS."""
+    options = ("--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key)
+    return start(Server, *options)
+
+
+def test_ffmpeg_publishes_and_plays(start, server, made, tmp_path):
+    """It checks our certificate and speaks GnuTLS; tags out equal tags in."""
+    url = server.url("demo", "rtmps")
+    ffmpeg = start(
+        Ffmpeg, "-tls_verify", "1", "-ca_file", made.file, "-i", url, "-c", "copy", "a.flv"
+    )
+    secure = start(Player, url, "--ca", made.file)
+    plain = start(Player, server.url("demo"))
+    server.joined(3)
+    publish = start(Ffmpeg.publish, url, seconds=3, codecs=AAC_H264, video=True)
+    assert publish.finish() == secure.finish() == plain.finish() == ffmpeg.finish() == 0
+    assert media(secure.file) == media(plain.file) and len(media(plain.file)) > 150
+    copied = {(kind, body) for kind, _, body in media(ffmpeg.folder / "a.flv")}
+    sent = {(kind, body) for kind, _, body in media(plain.file) if len(body) > 5}
+    assert sent - copied == set()
+
+
+def test_who_does_not_trust_goes(start, server, made):
+    """ffmpeg with a check and without our certificate; our client by default."""
+    url = server.url("demo", "rtmps")
+    ffmpeg = start(Ffmpeg, "-tls_verify", "1", "-i", url, "-c", "copy", "a.flv")
+    assert ffmpeg.finish() != 0
+    ours = start(Player, url)
+    assert ours.finish() == 1
+    assert "certificate is not trusted" in ours.output
+    trusting = start(Player, url, "--insecure", "--seconds", "1")
+    server.joined(1)
+    publish = start(Ffmpeg.publish, url, seconds=3)
+    assert publish.finish() == trusting.finish() == 0
+
+
+def test_without_tls_on_a_tls_port(start, server):
+    """A clear line in the log; the others go on."""
+    wrong = server.url("demo", "rtmps").replace("rtmps://", "rtmp://")
+    assert start(Tool, "play", wrong, "--timeout", "5").finish() == 1
+    server.says("is cut off: TLS fails")
+    assert start(Ffmpeg.publish, server.url("demo"), seconds=1).finish() == 0
+
+
+def test_encrypted_rtmp_is_refused(start, server):
+    """rtmpdump asks for RTMPE: closed, and the log says why."""
+    program = require("rtmpdump", "rtmpdump")
+    url = server.url("demo").replace("rtmp://", "rtmpe://")
+    dump = start(lambda folder: Process(folder, [program, "--rtmp", url, "-o", "x.flv"]), name="e")
+    assert dump.finish() != 0
+    server.says("is cut off: NetConnection.Call.Failed: RTMPE is not spoken here")
+    own = start(Tool, "play", url)
+    assert own.finish() == 2 and "RTMPE is not spoken here" in own.output
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--rtmps", "127.0.0.1:0"], "--rtmps needs --tls-cert"),
+        (["--rtmps", "127.0.0.1:0", "--tls-cert", "/no/such/file"], "/no/such/file: no such file"),
+        (["--rtmps", "nonsense", "--tls-cert", "/dev/null"], "/dev/null"),
+        (["--ca", "/no/such/file"], "/no/such/file"),
+        (["--push", "nonsense"], "nonsense is not APP/NAME=URL"),
+        (["--pull", "live/*=http://x/y"], "is not rtmp://"),
+        (["--rtmpt", "192.0.2.1:80"], ""),
+    ],
+)
+def test_one_clear_line(start, words, reason):
+    """And exit code 2, before anything listens."""
+    tool = start(Tool, "serve", "--rtmp", "127.0.0.1:0", *words)
+    assert tool.finish() == 2
+    assert reason in tool.output and tool.output.startswith("rtmplite: ")
+    assert tool.output.count("\n") == 1
