@@ -131,3 +131,24 @@ def test_whoever_leaves_leaves_nothing():
 def test_media_and_commands_share_no_chunk_stream():
     """Own design: so shared bytes are right after any history."""
     assert len(set(CHUNK_STREAMS.values()) | {2, 3}) == 5
+
+
+def test_who_wants_a_recording_is_told_whether_there_is_one():
+    """Covers RTMP 1.0 §7.2.2.6: the type is a wish, the operator decides."""
+    world = World()
+    peer = world.client()
+    peer.publish("one", "record")
+    assert peer.codes() == ["NetStream.Publish.Start", "NetStream.Record.NoAccess"]
+    kinds = []
+
+    def record(live, now):
+        live.recorded = True
+        kinds.append(live.kind)
+
+    world.registry.on_begin.append(record)
+    peer.publish("two", "append")
+    peer.publish("three")
+    assert peer.codes()[2:] == [
+        *("NetStream.Publish.Start", "NetStream.Record.Start", "NetStream.Publish.Start")
+    ]
+    assert kinds == ["append", "live"]
