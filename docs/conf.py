@@ -1,10 +1,16 @@
-"""Sphinx configuration: Markdown pages (MyST) in the furo theme."""
+"""Sphinx configuration: Markdown pages (MyST) in the furo theme, parts of them taken from code."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "_ext"))
 
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "from_code"]
 html_theme = "furo"
 html_title = "siprtmp"
-exclude_patterns = ["_build"]
+html_static_path = ["_static"]
+exclude_patterns = ["_build", "_ext"]
 myst_heading_anchors = 3

@@ -1,5 +1,7 @@
-"""The documents keep their promises: commands exist and parse, links lead somewhere."""
+"""The documents keep their promises: commands exist, links lead somewhere, examples run."""
 
+import doctest
+import functools
 import os
 import re
 import shlex
@@ -8,11 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from interop.gateway import Gateway
 
 REPO = Path(__file__).resolve().parent.parent
 SOURCES = ("*.md", "docs/**/*.md", "perf/*.md", "rfc_annotations/*.md", "tests/**/*.md")
-PAGES = sorted(page for pattern in SOURCES for page in REPO.glob(pattern))
+PAGES = sorted(
+    page for pattern in SOURCES for page in REPO.glob(pattern) if "node_modules" not in page.parts
+)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|_log\(\s*"([a-z-]+)"')
+TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
@@ -101,13 +108,111 @@ def test_options_of_our_programs_exist(page):
         package, *rest = words[words.index("-m") + 1 :]
         options = {word.split("=")[0] for word in rest if word.startswith("--")}
         subcommand = [word for word in rest[:1] if not word.startswith("-")]
-        if package in ("p2psip", "rtmplite", "siprtmp", "rfc_annotations"):
+        if package == "siprtmp" and not subcommand:
+            subcommand = ["serve"]
+        if options and package in ("p2psip", "rtmplite", "siprtmp", "rfc_annotations"):
             assert options <= options_of(package, *subcommand), line
 
 
+@functools.cache
 def options_of(package: str, *subcommand: str) -> set[str]:
     """The long options that `python -m package subcommand --help` lists."""
     words = [sys.executable, "-m", package, *subcommand, "--help"]
     shown = subprocess.run(words, cwd=REPO, capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
     return set(re.findall(r"--[a-z][a-z-]*", shown.stdout))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The contents of a page's fenced blocks of one language."""
+    return [text for found, text in FENCE.findall(page.read_text()) if found == language]
+
+
+WITH_EXAMPLES = [p for p in PAGES if any(">>> " in text for text in blocks(p, "python"))]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
+def test_examples_give_what_they_show(page):
+    text = "\n".join(blocks(page, "python"))
+    found = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    report: list[str] = []
+    doctest.DocTestRunner().run(found, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    with Gateway(tmp_path_factory.mktemp("docs") / "gateway") as running:
+        yield running
+
+
+def test_the_tutorial_for_rich_clients_runs(gateway):
+    """Its blocks are one program; only the ports of the gateway differ."""
+    program = "\n".join(blocks(REPO / "docs/2-tutorials/4-rich-client.md", "python"))
+    assert "rtmp://127.0.0.1/" in program
+    program = program.replace("rtmp://127.0.0.1/", f"rtmp://{gateway.rtmp}/")
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    gateway.wait_status({"calls": 0, "lines": 0})
+
+
+def first_column(page: Path) -> set[str]:
+    """What is code in the first cells of a page's tables."""
+    return set(re.findall(r"^\| `([^`]+)` \|", page.read_text(), re.MULTILINE))
+
+
+def test_every_figure_of_the_status_is_explained(gateway):
+    assert set(gateway.status()) == first_column(REPO / "docs/5-reference/status.md")
+
+
+def test_every_log_event_is_explained():
+    sources = [file.read_text() for file in (REPO / "src" / "siprtmp").rglob("*.py")]
+    used = {one or other for text in sources for one, other in EVENT.findall(text)}
+    assert "call-start" in used
+    assert used <= first_column(REPO / "docs/5-reference/log-events.md")
+
+
+@pytest.fixture
+def extension(monkeypatch):
+    monkeypatch.syspath_prepend(str(REPO / "docs" / "_ext"))
+
+
+def test_every_transaction_and_dialog_table_is_drawn():
+    page = (REPO / "docs/4-protocols/sip.md").read_text()
+    for folder in ("transaction", "dialog"):
+        for file in (REPO / "src" / "p2psip" / folder).glob("*.py"):
+            for name in TABLE.findall(file.read_text()):
+                assert f"p2psip.{folder}.{file.stem}:{name}" in page
+    assert page.count("{state-machine}") == 5
+
+
+def test_a_drawing_has_a_box_for_each_state_and_a_dot_for_each_arrow(extension):
+    from drawing import draw
+
+    figure = {
+        "A": {"go <on>": ("B", ("tell",)), "again": ("A", ())},
+        "B": {"end": ("C", ())},
+        "C": {},
+    }
+    svg = draw(figure, "three boxes")
+    assert svg.count("<rect") == 3 and svg.count("<circle") == 3 and svg.count("<polygon") == 3
+    assert "go &lt;on&gt; / tell" in svg and "three boxes" in svg
+
+
+def test_what_is_observed_of_rtmp_is_a_handshake_and_a_publish(extension):
+    import observed
+
+    assert list(observed.server_handshake()) == list(observed.client_handshake())
+    lines = observed.Conversation().publish()
+    said = [(who, content.split()[0]) for who, _, kind, content in lines if kind == "command"]
+    assert said == [
+        ("client", "connect"),
+        ("server", "_result"),
+        ("client", "createStream"),
+        ("server", "_result"),
+        ("client", "publish"),
+        ("server", "onStatus"),
+        ("client", "deleteStream"),
+    ]
+    assert ("client", "1", "audio", "161 bytes") in lines

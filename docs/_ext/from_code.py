@@ -1,0 +1,156 @@
+"""Sphinx directives whose content is taken from the code at the time of building.
+
+```{state-machine} p2psip.transaction.invite_client:FIGURE_5
+```{module-map} p2psip.sip
+```{program-help} siprtmp serve
+```{settings}
+```{rtmp-conversation}
+"""
+
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import observed
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from drawing import draw, label
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+from siprtmp.config import Settings
+
+OUTSIDE = re.compile(r"\]\(\.\./\.\./(?=[^)]*\.md\))")
+ARTICLE = re.compile(r"\bImplements\b(.*?)(?:\.\s|\.$|:\s|$)", re.DOTALL)
+
+
+def table(heads: list[str], rows: list[list[str]], code: int = -1) -> nodes.table:
+    """A table of plain texts; column `code` is set in monospace."""
+    group = nodes.tgroup(cols=len(heads))
+    group += [nodes.colspec(colwidth=1) for _ in heads]
+    head, body = nodes.thead(), nodes.tbody()
+    for where, lines in ((head, [heads]), (body, rows)):
+        for line in lines:
+            row = nodes.row()
+            for i, text in enumerate(line):
+                plain = where is head or i != code
+                inner = nodes.Text(text) if plain else nodes.literal(text, text)
+                row += nodes.entry("", nodes.paragraph("", "", inner))
+            where += row
+    group += [head, body]
+    return nodes.table("", group)
+
+
+class StateMachine(Directive):
+    """A table of a machine, `module:NAME`, drawn; or what `observed` saw of one."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """A drawing for browsers, a list of arrows for everything else."""
+        module, _, name = self.arguments[0].partition(":")
+        if name:
+            found = getattr(importlib.import_module(module), name)
+        else:
+            found = getattr(observed, module)()
+        figure = {str(s): {str(e): arrow for e, arrow in a.items()} for s, a in found.items()}
+        plain = nodes.bullet_list()
+        for state, arrows in figure.items():
+            for event, (target, todo) in arrows.items():
+                text = f"{state} -> {target}: {label(event, todo)}"
+                plain += nodes.list_item("", nodes.paragraph("", text))
+        drawing = nodes.raw("", draw(figure, self.arguments[0]), format="html")
+        elsewhere = addnodes.only(expr="not html")
+        elsewhere += plain
+        return [drawing, elsewhere]
+
+
+class ModuleMap(Directive):
+    """The modules of a package: what each promises, and the sections that it implements."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """One row a module, in alphabetical order."""
+        package = importlib.import_module(self.arguments[0])
+        rows = []
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
+            if not info.ispkg:
+                doc = importlib.import_module(f"{package.__name__}.{info.name}").__doc__ or ""
+                rows.append([info.name, doc.split("\n")[0], sections(doc)])
+        return [table(["module", "what it is", "implements"], rows, code=0)]
+
+
+def sections(doc: str) -> str:
+    """The first sentence of what a module's docstring says that it implements."""
+    found = ARTICLE.search(doc)
+    return " ".join(found[1].split()) if found and "nothing of its own" not in found[1] else ""
+
+
+class ProgramHelp(Directive):
+    """What `python -m PACKAGE [COMMAND] --help` prints."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Run it, as a user would."""
+        words = [sys.executable, "-m", *self.arguments, "--help"]
+        environment = {**os.environ, "COLUMNS": "90"}
+        shown = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        return [nodes.literal_block(shown.stdout, shown.stdout, language="text")]
+
+
+class SettingsTable(Directive):
+    """Every key of the configuration file, with its default."""
+
+    def run(self) -> list[nodes.Node]:
+        """In the order of the dataclass."""
+        defaults = Settings()
+        rows = [
+            [field.name.replace("_", "-"), shown(getattr(defaults, field.name))]
+            for field in fields(Settings)
+            if field.name != "source"
+        ]
+        return [table(["key", "default"], rows, code=0)]
+
+
+def shown(value: object) -> str:
+    """A default as the file would have it."""
+    if value is None or value in ((), (0, 0)):
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ":".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class RtmpConversation(Directive):
+    """What our client and our server say while one tag is published."""
+
+    def run(self) -> list[nodes.Node]:
+        """One row a message."""
+        rows = [list(line) for line in observed.Conversation().publish()]
+        return [table(["from", "stream", "type", "content"], rows, code=3)]
+
+
+def offer_outside_pages(app: Sphinx, name: str, source: list[str]) -> None:
+    """Markdown beyond docs/ is no page of ours: let it be downloaded, as other files are."""
+    source[0] = OUTSIDE.sub("](path:../../", source[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.add_directive("state-machine", StateMachine)
+    app.add_directive("module-map", ModuleMap)
+    app.add_directive("program-help", ProgramHelp)
+    app.add_directive("settings", SettingsTable)
+    app.add_directive("rtmp-conversation", RtmpConversation)
+    app.connect("source-read", offer_outside_pages)
+    app.add_css_file("machines.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
