@@ -24,7 +24,8 @@ T = TypeVar("T", str, int)
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 OFF: Final = "off"
-_PATHS: Final = ("users", "record", "vod")
+_LISTENERS: Final = ("rtmp", "rtmps", "sip", "http")
+_PATHS: Final = ("users", "record", "vod", "tls_cert", "tls_key")
 
 
 class ConfigError(Exception):
@@ -45,6 +46,9 @@ class Settings:
     rtmp: Address | None = ("127.0.0.1", 1935)
     sip: Address | None = ("127.0.0.1", 5060)
     http: Address | None = ("127.0.0.1", 8080)
+    rtmps: Address | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     domain: tuple[str, ...] = ()
     users: Path | None = None
     outbound_proxy: str | None = None
@@ -118,9 +122,11 @@ def build_parser() -> argparse.ArgumentParser:
         ("rtmp", "RTMP listener (127.0.0.1:1935)"),
         ("sip", "SIP listener, UDP and TCP (127.0.0.1:5060)"),
         ("http", "listener for status and for browsers (127.0.0.1:8080)"),
+        ("rtmps", "RTMP over TLS (off)"),
     ):
         add(f"--{name}", metavar="HOST:PORT", type=_listener, help=f"{what}, or off")
-    add("--rtmps", type=_only_off, metavar="off", help="RTMP over TLS: not in this version")
+    add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
+    add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
     add("--rtmfp", type=_only_off, metavar="off", help="RTMFP: not in this version")
     add("--sips", type=_only_off, metavar="off", help="SIP over TLS: not in this version")
     add("--domain", action="extend", nargs="+", metavar="NAME", help="SIP domains served here")
@@ -151,7 +157,7 @@ def load(arguments: Sequence[str]) -> Settings:
     served.
     """
     given = vars(build_parser().parse_args(arguments))
-    for unavailable in ("rtmps", "rtmfp", "sips"):
+    for unavailable in ("rtmfp", "sips"):
         given.pop(unavailable, None)
     path = given.pop("config", None)
     settings = load_file(path) if path else Settings()
@@ -180,7 +186,7 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in document.items():
         name = key.replace("-", "_")
-        if name in ("rtmps", "rtmfp", "sips") and value == OFF:
+        if name in ("rtmfp", "sips") and value == OFF:
             continue
         if name not in known:
             raise ConfigError(f"{path}: unknown setting {key!r}")
@@ -193,7 +199,7 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
-    if name in ("rtmp", "sip", "http"):
+    if name in _LISTENERS:
         return _listener(_text(value))
     if name == "rtp_ports":
         return _port_range(_text(value))
@@ -221,12 +227,13 @@ def check(settings: Settings) -> Settings:
 
     Own design: secure by default.  Raises ConfigError.
     """
-    if settings.rtmp is None and settings.sip is None:
+    if settings.rtmp is None and settings.rtmps is None and settings.sip is None:
         raise ConfigError("nothing to serve: both --rtmp and --sip are off")
     _check_texts(settings)
+    _check_tls(settings)
     load_users(settings)
     if settings.users is None and not settings.allow_anonymous:
-        for name in ("rtmp", "sip", "http"):
+        for name in _LISTENERS:
             address = getattr(settings, name)
             if address is not None and not is_loopback(address[0]):
                 raise ConfigError(
@@ -251,6 +258,17 @@ def load_users(settings: Settings) -> UserStore | None:
         raise ConfigError(f"--users {settings.users}: {error.strerror}") from None
     except (UnicodeDecodeError, LocalError) as error:
         raise ConfigError(f"--users {settings.users}: {error}") from None
+
+
+def _check_tls(settings: Settings) -> None:
+    """Whether there are files; what is in them is looked at when the listener opens."""
+    if settings.rtmps is None:
+        return
+    if settings.tls_cert is None:
+        raise ConfigError("--rtmps needs --tls-cert")
+    for option, path in (("tls-cert", settings.tls_cert), ("tls-key", settings.tls_key)):
+        if path is not None and not path.is_file():
+            raise ConfigError(f"--{option} {path}: no such file")
 
 
 def _check_texts(settings: Settings) -> None:

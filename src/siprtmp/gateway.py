@@ -27,10 +27,12 @@ from p2psip.net.media import MediaPort, PortPool, Receiver
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from rtmplite.errors import LocalError as TlsError
 from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.net.record import Recordings
 from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.tls import server_context
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live import LiveApplication
@@ -65,6 +67,7 @@ class Gateway:
         self.users = load_users(settings)
         self.admission = Admission(settings, self.users)
         self._rtmp: RtmpServer | None = None
+        self._rtmps: RtmpServer | None = None
         self._http: StatusServer | None = None
         self._live = FlvHttp(self.registry)
         self._recordings: Recordings | None = None
@@ -88,6 +91,8 @@ class Gateway:
             self._rtmp = RtmpServer(*settings.rtmp, self._connection, merge_ms=settings.merge_ms)
             with _naming("--rtmp", settings.rtmp):
                 self._rtmp.start()
+        if settings.rtmps is not None:
+            self._rtmps = self._open_tls(settings.rtmps)
         if settings.http is not None:
             with _naming("--http", settings.http):
                 self._http = StatusServer(settings.http, self.status, self._live)
@@ -97,6 +102,8 @@ class Gateway:
         out = {}
         if self._rtmp is not None:
             out["rtmp"] = self._rtmp.address
+        if self._rtmps is not None:
+            out["rtmps"] = self._rtmps.address
         if self.sip is not None:
             out["sip"] = self.sip.driver.address
         if self._http is not None:
@@ -106,7 +113,8 @@ class Gateway:
     def status(self) -> dict[str, object]:
         """Figures that return to where they were when nothing goes on.  Own design."""
         figures: dict[str, object] = {"version": __version__}
-        figures["rtmp_connections"] = len(self._rtmp.connections) if self._rtmp else 0
+        servers = [each for each in (self._rtmp, self._rtmps) if each is not None]
+        figures["rtmp_connections"] = sum(len(server.connections) for server in servers)
         figures["streams"] = self.registry.streams
         figures["players"] = sum(live.players for live in self.registry)
         figures["recordings"] = self._recordings.active if self._recordings else 0
@@ -121,8 +129,9 @@ class Gateway:
 
     def stop(self) -> None:
         """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
-        if self._rtmp is not None:
-            self._rtmp.stop()
+        for server in (self._rtmp, self._rtmps):
+            if server is not None:
+                server.stop()
         if self.sip is not None:
             self.sip.stop()
         if self._http is not None:
@@ -130,6 +139,20 @@ class Gateway:
         self._live.stop()
         if self._recordings is not None:
             self._recordings.stop()
+
+    def _open_tls(self, address: tuple[str, int]) -> RtmpServer:
+        """Listen for RTMPS."""
+        settings = self.settings
+        assert settings.tls_cert is not None  # `config.check` has seen to it
+        try:
+            context = server_context(settings.tls_cert, settings.tls_key)
+        except TlsError as error:
+            raise ConfigError(f"--tls-cert {error}") from None
+        merge = settings.merge_ms
+        server = RtmpServer(*address, self._connection, merge_ms=merge, tls=context)
+        with _naming("--rtmps", address):
+            server.start()
+        return server
 
     def _open_folders(self) -> None:
         """Record and play files, if there are folders for them.

@@ -1,5 +1,7 @@
 """RTMP over TLS: ffmpeg (GnuTLS) and our own client; RTMPE, which rtmpdump asks for, refused."""
 
+import sys
+
 import pytest
 from certificates import Certificate, certificate
 from interop.peers import AAC_H264, Ffmpeg
@@ -88,3 +90,27 @@ def test_one_clear_line(start, words, reason):
     assert tool.finish() == 2
     assert reason in tool.output and tool.output.startswith("rtmplite: ")
     assert tool.output.count("\n") == 1
+
+
+def test_the_gateway_has_it_too(start, gateway, made):
+    """One registry, whichever way they come."""
+    running = gateway(
+        "--rtmps", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)
+    )
+    secure = f"rtmps://{running.listeners['rtmps']}/live/demo"
+    player = start(Player, running.url("live", "demo"))
+    running.wait_status({"players": 1})
+    publish = start(Ffmpeg.publish, secure, seconds=2)
+    assert publish.finish() == player.finish() == 0
+    assert len(media(player.file)) > 50
+    running.wait_status({"rtmp_connections": 0})
+
+
+def test_the_gateway_refuses_what_is_no_certificate(start, made):
+    """One line, exit code 2."""
+    words = [sys.executable, "-m", "siprtmp", "--rtmps", "127.0.0.1:0", "--tls-cert", str(made.key)]
+    tool = start(
+        lambda folder: Process(folder, [*words, "--rtmp", "off", "--sip", "off"]), name="g"
+    )
+    assert tool.finish() == 2
+    assert tool.output.startswith("siprtmp: --tls-cert") and tool.output.count("\n") == 1

@@ -36,6 +36,8 @@ OPTIONS = [
     ("answer-timeout", ["2.5"], "2.5", 2.5),
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
+    ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
+    ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
     ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
     ("vod", ["/var/films"], '"/var/films"', Path("/var/films")),
     ("keep-first-line", [], "true", True),
@@ -62,10 +64,10 @@ def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
     names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
-    assert {option for option, *_ in OPTIONS} | {"users"} == names
+    assert {option for option, *_ in OPTIONS} | {"users", "rtmps"} == names
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
-    assert sorted(shown) == sorted(names | {"rtmps", "rtmfp", "sips"})
+    assert sorted(shown) == sorted(names | {"rtmfp", "sips"})
     parser = config.build_parser()
     options = {text for action in parser._actions for text in action.option_strings}
     assert {f"--{name}" for name in shown} <= options
@@ -89,7 +91,19 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtp_ports",
         "record",
         "vod",
+        "tls_cert",
+        "tls_key",
     }
+
+
+def test_rtmps_has_files(tmp_path):
+    """Beside the file that names them."""
+    (tmp_path / "c.pem").write_text("")
+    path = written(tmp_path, 'rtmps = "127.0.0.1:0"\ntls-cert = "c.pem"\n')
+    settings = config.load(["--config", str(path), "--rtmp", "off", "--sip", "off"])
+    assert settings.tls_cert == tmp_path / "c.pem" and settings.rtmps == ("127.0.0.1", 0)
+    with pytest.raises(ConfigError, match="other machines"):
+        config.load(["--rtmps", "192.0.2.1:443", "--tls-cert", str(tmp_path / "c.pem")])
 
 
 def test_the_line_wins_over_the_file(tmp_path):
@@ -106,6 +120,8 @@ def test_the_line_wins_over_the_file(tmp_path):
         ["--rtmp", ":1935"],
         ["--sip", "::1:5060"],
         ["--rtmps", "127.0.0.1:1"],
+        ["--rtmps", "127.0.0.1:1", "--tls-cert", "no/such/file"],
+        ["--rtmfp", "127.0.0.1:1"],
         ["--rtp-ports", "20000-10000"],
         ["--rtp-ports", "80-90"],
         ["--rtp-ports", "10001-10002"],
@@ -148,7 +164,7 @@ def test_what_cannot_be_served_is_told_in_one_line(words):
         "sip-t1 = 20.5",
         "nat = 1",
         "rtmp = 1935",
-        "rtmps = '127.0.0.1:1'",
+        "rtmfp = '127.0.0.1:1'",
         "domain = [1]",
         "domain = 3",
         "domain = {a = 1}",
