@@ -138,7 +138,7 @@ class _Tunnel:
         self._last = _NO_SUCH
         self._empty = 0  # answers in a row
         self.is_over = self.was_left = False
-        machine.output_size = 1  # all it says has to wait: see `Outlet`
+        machine.unsent(1)  # all it says has to wait: see `Outlet`
 
     @property
     def deadline(self) -> float:
@@ -181,7 +181,7 @@ class _Tunnel:
     def _answer(self) -> Answer:
         """The interval, then what the machine has to say."""
         output = b"".join(self.machine.take_output())
-        self.machine.output_size = 1
+        self.machine.unsent(1)
         self._empty = 0 if output else self._empty + 1
         step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
         return Answer(200, bytes((INTERVALS[step],)) + output)
