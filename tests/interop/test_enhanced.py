@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from interop.process import Process
-from interop.test_rtmp_live import Own, Server, joined, media
+from interop.test_rtmp_live import JOINED, Own, Server, joined, media
 
 from rtmplite.flv import file, metadata
 from rtmplite.flv.enhanced_audio import AudioFourCc, ExAudioTag
@@ -162,3 +162,27 @@ def test_a_codec_that_nobody_knows(start, server, sources, tmp_path):
     assert media(own.file) == media(source)
     video = [tag[2] for tag in media(late.file) if tag[0] == 9]
     assert [data[:5] for data in video[:3]] == [b"\x90zzzz", b"\xd4zzzz", b"\x91zzzz"]
+
+
+class Leaving(Server):
+    """A server that sends its clients elsewhere when it is stopped."""
+
+    def __init__(self, folder, elsewhere):
+        """To `elsewhere`, and gives them five seconds."""
+        super().__init__(folder)
+        self.argv += ["--drain", "5", "--reconnect-to", elsewhere]
+
+
+def test_a_server_hands_its_clients_over(start, server, sources):
+    """Our publisher and our player follow, and not a frame is damaged; then it exits with 0."""
+    leaving = start(Leaving, server.url("").rstrip("/"))
+    source, player = sources("hevc-opus"), start(Own, leaving.url("moved"))
+    joined(leaving, 1)
+    words = [sys.executable, "-m", "rtmplite", "publish", "--loop", "2", str(source)]
+    publish = start(Process, [*words, leaving.url("moved")])
+    player.wait_until(lambda: player.output.count("video") > 10, what="some frames")
+    leaving.process.terminate()
+    assert leaving.finish() == publish.finish() == player.finish() == 0
+    got, sent = media(player.file), {tag[2] for tag in media(source)}
+    assert {tag[2] for tag in got} <= sent and got[-1][1] > 3900
+    assert len(JOINED.findall(server.output)) == 2

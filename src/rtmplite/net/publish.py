@@ -14,7 +14,7 @@ from rtmplite.errors import LocalError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_client import ClientStream
+from rtmplite.net.following import Publishing
 
 PROGRESS: Final = 0.5  # s
 STEP: Final = 40  # ms from the end of a file to its next beginning, if the file does not tell
@@ -40,7 +40,7 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
     return publish
 
 
-def send(options: argparse.Namespace, tags: Sequence[Tag], stream: ClientStream) -> None:
+def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Publishing) -> None:
     """Write it all, each message when it is due, and tell how far it is."""
     began, sent, size, told, time = now(), 0, 0, 0.0, 0
     try:

@@ -10,6 +10,7 @@ client.close()
 import os
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import gevent
@@ -25,6 +26,7 @@ from rtmplite.net.tls import Tls, client_context, explain
 from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
 from rtmplite.rtmp.connection import CHUNK_STREAMS
 from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.reconnect import requested
 
 TIMEOUT: Final = 10.0  # s, unless a call says otherwise
 READ_SIZE: Final = 65536
@@ -39,7 +41,8 @@ class RtmpClient:
 
     `on_call(name, args)` is called for every command of the server that is not about a stream, in
     the greenlet that reads, so it must not wait for the server.  `information` is what connect was
-    answered with.
+    answered with.  `reconnect_to` is the tcUrl that the server has asked us to go to, None unless
+    it has; `following` obeys.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class RtmpClient:
     ) -> None:
         self.on_call: Callable[[str, tuple[Value, ...]], None] = lambda name, args: None
         self.information: dict[str, Value] = {}
+        self.reconnect_to: str | None = None
         self._machine, self._socket, self._tls = machine, connected, tls
         self._sending = BoundedSemaphore()
         self._replies: dict[float, AsyncResult[Reply]] = {}
@@ -218,6 +222,9 @@ class RtmpClient:
                     if waiting := self._replies.get(number):
                         waiting.set(event)
                 case Called(stream_id=0, command=command):
+                    with suppress(RemoteError):  # it names no place
+                        asked = requested(command, self._machine.target.tc_url)
+                        self.reconnect_to = asked or self.reconnect_to
                     self.on_call(command.name, command.args)
                 case _ if stream := self._streams.get(event.stream_id):
                     stream.take(event)

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+import gevent
+
 from rtmplite.net.clock import now
 from rtmplite.net.peers import WATCH_READ, Peer, Peers, Socket
 from rtmplite.net.tls import Tls
@@ -22,6 +24,7 @@ log = logging.getLogger(__name__)
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 10_000
 CONNECTIONS_OF_ONE: Final = 2_000  # address; many people may share one
+LOOK: Final = 0.05  # s between looks whether all have left who were asked to
 ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
 CLOSED: Final = "NetConnection.Connect.Closed"
 
@@ -82,10 +85,22 @@ class RtmpServer(Peers[ServerConnection]):
         host, port = self._listener.getsockname()[:2]
         return host, port
 
-    def stop(self) -> None:
+    def ask_to_reconnect(self, tc_url: str | None = None) -> list[ServerConnection]:
+        """Ask all who know how to come back, to `tc_url` if given; gives those who were asked.
+
+        They are served until they leave: E-RTMP v2 §"Message Flow When Handling
+        NetConnection.Connect.ReconnectRequest".
+        """
+        return [
+            peer.machine for peer in list(self._peers) if peer.machine.request_reconnect(tc_url)
+        ]
+
+    def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
         """Stop listening, tell every client, and close; a second time does nothing.
 
-        Waits a moment for those who are still sending to read it, as `_say_goodbye` explains.
+        With `drain`, clients are asked to reconnect, to `reconnect_to` if given, and have so many
+        seconds to do it; only those who do not know how are not waited for.  In the end it waits
+        a moment for those who are still sending to read it, as `_say_goodbye` explains.
         """
         if self._listener is None:
             return
@@ -93,6 +108,10 @@ class RtmpServer(Peers[ServerConnection]):
         self._acceptor.close()
         self._listener.close()
         self._listener = None
+        asked = self.ask_to_reconnect(reconnect_to) if drain else []
+        end = now() + drain
+        while now() < end and not all(machine.closed for machine in asked):
+            gevent.sleep(LOOK)
         for peer in list(self._peers):
             peer.guard(peer.machine.close, now(), "server stopped", CLOSED)
         self.farewell()

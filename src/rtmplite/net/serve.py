@@ -37,6 +37,14 @@ def add_to(commands: Any) -> None:
     serve.add_argument("--record", type=Path, metavar="DIR", help="store what is published there")
     serve.add_argument("--vod", type=Path, metavar="DIR", help="play the files there by name")
     serve.add_argument("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
+    serve.add_argument(
+        "--drain",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="when stopped, ask clients to reconnect and give them so many seconds",
+    )
+    serve.add_argument("--reconnect-to", metavar="URL", help="ask them to go there")
     transports.add_options(serve)
     serve.set_defaults(run=run)
 
@@ -73,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     if http is not None:
         http.stop(timeout=0.2)
     others.stop()
-    server.stop()
+    server.stop(options.drain, options.reconnect_to)
     flv.stop()
     if recordings is not None:
         recordings.stop()

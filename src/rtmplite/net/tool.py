@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -13,6 +14,7 @@ from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net import mend, probe, push, serve, transports
 from rtmplite.net import publish as sending
+from rtmplite.net.following import Connect, Playing, Publishing
 from rtmplite.net.rtmp_client import ClientStream, RtmpClient
 from rtmplite.rtmp.client import Target
 
@@ -73,13 +75,14 @@ def _parser() -> argparse.ArgumentParser:
 def _publish(options: argparse.Namespace) -> int:
     tags = sending.load(options.file)
     client, stream = _open(options)
+    publishing = Publishing(client, stream, _name(options), _connector(options), options.timeout)
     try:
         stream.publish(_name(options), timeout=options.timeout)
-        sending.send(options, tags, stream)
-        client.send("FCUnpublish", _name(options))
-        stream.delete()
+        sending.send(options, tags, publishing)
+        publishing.client.send("FCUnpublish", _name(options))
+        publishing.stream.delete()
     finally:
-        client.close()
+        publishing.close()
     return 0
 
 
@@ -112,10 +115,18 @@ def _open(options: argparse.Namespace) -> tuple[RtmpClient, ClientStream]:
     target = Target.parse(options.url)
     if not target.stream:
         raise LocalError(f"{options.url} names no stream")
-    handshake = "digest" if options.digest else "simple"
-    tls = transports.trust(options)
-    client = RtmpClient.connect(target, timeout=options.timeout, handshake=handshake, tls=tls)
+    client = _connector(options)(target)
     return client, client.create_stream(timeout=options.timeout)
+
+
+def _connector(options: argparse.Namespace) -> Connect:
+    """How to reach a server, the one that was asked for or one that it sends us to."""
+    return partial(
+        RtmpClient.connect,
+        timeout=options.timeout,
+        handshake="digest" if options.digest else "simple",
+        tls=transports.trust(options),
+    )
 
 
 def _name(options: argparse.Namespace) -> str:
@@ -128,9 +139,10 @@ def _messages(
     """What a stream has, from its first message to its end or for so many seconds."""
     stream.play(_name(options), timeout=options.timeout)
     first: int | None = None
+    playing = Playing(client, stream, _name(options), _connector(options), options.timeout)
     try:
-        while not stream.ended or not stream.is_drained:
-            message = stream.read(timeout=1.0)
+        while not playing.ended or not playing.is_drained:
+            message = playing.read(timeout=1.0)
             if message is None:
                 continue
             if message.payload.startswith(_ABOUT_PLAYING):
@@ -140,7 +152,7 @@ def _messages(
                 return
             yield Tag(message.type_id, message.timestamp, message.payload)
     finally:
-        client.close()
+        playing.close()
 
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:

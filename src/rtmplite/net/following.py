@@ -1,0 +1,237 @@
+"""Publishing and playing that move to another server when theirs asks for it.
+
+E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest": the new connection
+is made beside the old one, which goes on until a key frame; then the old one is left.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import gevent
+
+from rtmplite.amf import amf0
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.metadata import SET_DATA_FRAME
+from rtmplite.net.clock import now
+from rtmplite.net.rtmp_client import TIMEOUT, ClientStream, RtmpClient
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.tracks import Tracks, Weight
+
+log = logging.getLogger(__name__)
+
+AGAIN: Final = 2.0  # s until another attempt to reach a server that was not there
+TURN: Final = 0.1  # s to wait for the old server before looking at the new one
+
+Connect: TypeAlias = Callable[[Target], RtmpClient]
+
+_SET: Final = amf0.encode(SET_DATA_FRAME)
+_FAILURES: Final = (OSError, RemoteError, LocalError, TimeoutError)
+
+
+class _Following:
+    """One stream on one server at a time; `connect` reaches another one."""
+
+    def __init__(
+        self,
+        client: RtmpClient,
+        stream: ClientStream,
+        name: str,
+        connect: Connect,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.client, self.stream, self.name, self.timeout = client, stream, name, timeout
+        self._connect = connect
+        self._seeking: gevent.Greenlet[[str], tuple[RtmpClient, ClientStream] | None] | None = None
+        self._not_before = 0.0
+
+    def close(self) -> None:
+        """Close the connection in use, and the one that was to follow."""
+        if self._seeking is not None:
+            self._seeking.kill()
+            if self._seeking.successful() and isinstance(self._seeking.value, tuple):
+                self._seeking.value[0].close()
+        self.client.close()
+
+    def _search(self) -> None:
+        """Begin to look for the next server if ours has asked for that.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [careful-overlap]: meanwhile nothing waits, and no media passes twice.
+        """
+        url = self.client.reconnect_to
+        if url is not None and self._seeking is None and now() >= self._not_before:
+            self._seeking = gevent.spawn(self._seek, url)
+
+    def _found(self) -> tuple[RtmpClient, ClientStream] | None:
+        """The new connection, once, when it stands."""
+        if self._seeking is None or not self._seeking.ready():
+            return None
+        found, self._seeking = self._seeking.value, None
+        return found if isinstance(found, tuple) else None
+
+    def _seek(self, url: str) -> tuple[RtmpClient, ClientStream] | None:
+        client = None
+        try:
+            client = self._connect(Target.parse(url, stream=False))
+            return client, client.create_stream(timeout=self.timeout)
+        except _FAILURES as error:
+            self._failed(client, error)
+            return None
+
+    def _failed(self, client: RtmpClient | None, error: Exception) -> None:
+        """Stay where we are, and try again later."""
+        log.warning("cannot move to %s: %s", self.client.reconnect_to, error)
+        self._not_before = now() + AGAIN
+        if client is not None:
+            client.close()
+
+    def _leave(self, client: RtmpClient, stream: ClientStream) -> None:
+        try:
+            stream.delete()
+        except _FAILURES:
+            log.debug("the old server has gone already")
+        client.close()
+
+
+class Publishing(_Following):
+    """Writes to one server after another; begins as `stream.publish(name)` has left it."""
+
+    def __init__(
+        self,
+        client: RtmpClient,
+        stream: ClientStream,
+        name: str,
+        connect: Connect,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(client, stream, name, connect, timeout)
+        self._tracks = Tracks()
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Send one message, as `ClientStream.write` does; the next server's first is a key frame.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary].
+        """
+        moment = now()
+        self._search()
+        weight, _ = self._tracks.note(type_id, timestamp, payload, moment)
+        boundary = weight is Weight.START or not self._tracks.has_video(moment)
+        if boundary and weight is not Weight.ESSENTIAL and (found := self._found()):
+            self._move(*found, timestamp)
+        self.stream.write(type_id, timestamp, payload)
+
+    def _move(self, client: RtmpClient, stream: ClientStream, timestamp: int) -> None:
+        try:
+            stream.publish(self.name, timeout=self.timeout)
+        except _FAILURES as error:
+            self._failed(client, error)
+            return
+        for type_id, payload in self._tracks.opening():
+            wrapper = _SET if type_id == MessageType.DATA else b""
+            stream.write(type_id, timestamp, wrapper + payload)
+        old = self.client, self.stream
+        self.client, self.stream = client, stream
+        self._leave(*old)
+
+
+class Playing(_Following):
+    """Reads from one server after another; begins as `stream.play(name)` has left it."""
+
+    def __init__(
+        self,
+        client: RtmpClient,
+        stream: ClientStream,
+        name: str,
+        connect: Connect,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(client, stream, name, connect, timeout)
+        self._next: _Ahead | None = None
+        self._waiting: deque[Message] = deque()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream has ended, and no other server is to follow."""
+        return self.stream.ended and self._next is None and self._seeking is None
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that has arrived has been read."""
+        return self.stream.is_drained and self._next is None and not self._waiting
+
+    def close(self) -> None:
+        """Close the connections, that in use and the next."""
+        super().close()
+        if self._next is not None:
+            self._next.client.close()
+
+    def read(self, timeout: float = TIMEOUT) -> Message | None:
+        """The next message, as `ClientStream.read` gives it.
+
+        The old server is read until it comes to where the new one begins, or has no more: E-RTMP
+        v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary].
+        """
+        end = now() + timeout
+        while not self._waiting:
+            self._look_ahead()
+            begin = self._next.look() if self._next is not None else None
+            message = self.stream.read(min(TURN, max(0.0, end - now())))
+            if message is None and self.stream.ended and self._next is not None:
+                self._switch(self._next)
+            elif message is not None and begin is not None and message.timestamp >= begin:
+                assert self._next is not None
+                self._switch(self._next)
+            elif message is not None or self.ended or now() >= end:
+                return message
+            elif self.stream.ended and self._seeking is not None:
+                self._seeking.join(TURN)  # nothing else lets it run
+        return self._waiting.popleft()
+
+    def _look_ahead(self) -> None:
+        if self._next is not None:
+            return
+        self._search()
+        if found := self._found():
+            client, stream = found
+            try:
+                stream.play(self.name, timeout=self.timeout)
+                self._next = _Ahead(client, stream)
+            except _FAILURES as error:
+                self._failed(client, error)
+
+    def _switch(self, ahead: "_Ahead") -> None:
+        old = self.client, self.stream
+        self.client, self.stream, self._next = ahead.client, ahead.stream, None
+        self._waiting.extend(ahead.messages)
+        self._leave(*old)
+
+
+class _Ahead:
+    """What the next server has played so far, and has not been read."""
+
+    def __init__(self, client: RtmpClient, stream: ClientStream) -> None:
+        self.client, self.stream = client, stream
+        self.messages: list[Message] = []
+        self._tracks = Tracks()
+        self._begin: int | None = None
+
+    def look(self) -> int | None:
+        """The time in ms of the first message to begin with, None as long as there is none."""
+        while self._begin is None and not self.stream.is_drained:
+            message = self.stream.read(TURN)
+            if message is None:
+                break
+            self.messages.append(message)
+            moment = now()
+            weight, _ = self._tracks.note(
+                message.type_id, message.timestamp, message.payload, moment
+            )
+            plain = weight is Weight.PLAIN and message.type_id == MessageType.AUDIO
+            if weight is Weight.START or (plain and not self._tracks.has_video(moment)):
+                self._begin = message.timestamp
+        return self._begin
