@@ -1,8 +1,9 @@
 """What is remembered of a stream for those who come late."""
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
+from mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.flv.enhanced import MultitrackType
@@ -198,3 +199,30 @@ def test_the_first_look_and_the_second_agree(messages):
         assert (weight is Weight.ESSENTIAL) == header
         if weight is Weight.START:
             assert type_id == 9 and tag.frame_type == 1 and tag.packet_type in (1, 3)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([8, 9]),
+            mutations(enhanced.payloads().map(lambda each: each[1])) | st.binary(max_size=8),
+        ),
+        max_size=20,
+    )
+)
+def test_whatever_is_published_is_passed_on(messages):
+    """E-RTMP v2 §"Enhanced Video": broken or unknown, it goes through as it came, with no error."""
+    tracks = Tracks()
+    for type_id, payload in messages:
+        weight, passed_on = tracks.note(type_id, 0, payload, 0.0)
+        event(weight.name)
+        assert passed_on == payload
+    assert len(tracks.opening()) <= len(messages)
+
+
+def test_a_message_of_too_many_tracks_is_soon_read():
+    """Bounded: however large it is, no more than 256 tracks of it are looked at."""
+    huge = b"\x96\x10av01" + b"\0\0\0\0" * 1_000_000
+    tracks = Tracks()
+    assert peak(lambda: tracks.note(9, 0, huge, 0.0)) < 64 * 1024
+    assert tracks.opening() == []
