@@ -31,17 +31,28 @@ ZONE = {
 }
 
 
+def free_pair():
+    """A UDP and a TCP socket on one port; the kernel's choice for one may be taken for the other."""
+    while True:
+        udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()
+        udp.bind(("127.0.0.1", 0))
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tcp.bind(udp.getsockname())
+        except OSError:
+            udp.close()
+            tcp.close()
+            continue
+        return udp, tcp
+
+
 class Server:
     """A name server for ZONE on a free port, by UDP and TCP; `manners` spoil its answers."""
 
     def __init__(self):
         self.asked, self.manners, self.ttl = [], {}, 60
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind(("127.0.0.1", 0))
+        self.udp, self.tcp = free_pair()
         self.address = self.udp.getsockname()
-        self.tcp = socket.socket()
-        self.tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.tcp.bind(self.address)
         self.tcp.listen()
         self.greenlets = [gevent.spawn(self.serve_udp), gevent.spawn(self.serve_tcp)]
 
