@@ -32,7 +32,7 @@ ZONE = {
 
 
 def free_pair():
-    """A UDP and a TCP socket on one port; the kernel's choice for one may be taken for the other."""
+    """A UDP and a TCP socket on one port; what is free for one may be taken for the other."""
     while True:
         udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()
         udp.bind(("127.0.0.1", 0))
