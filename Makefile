@@ -16,7 +16,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
 	libspeex1 gcc libc6-dev chromium npm
 
-.PHONY: help demo test lint types check docs bench peers specs clean
+.PHONY: help demo test lint types check mutants docs bench peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -36,6 +36,9 @@ types: .venv/.test  ## static types
 
 check: .venv/.test  ## citations against catalogue, specs (when present) and the last make test
 	$(BIN)/python -m rfc_annotations check $(addprefix --evidence ,$(wildcard $(EVIDENCE))) $(ARGS)
+
+mutants: .venv/.test  ## change lines that make claims, and see whether their tests mind
+	$(BIN)/python -m rfc_annotations mutants --evidence $(EVIDENCE) $(ARGS)
 
 docs: .venv/.docs  ## the documentation, as docs/_build/index.html
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build $(ARGS)

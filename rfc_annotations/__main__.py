@@ -1,4 +1,4 @@
-"""The command line: check, report, show, explain, index, mark."""
+"""The command line: check, report, show, explain, index, mark, mutants."""
 
 import argparse
 import os
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rfc_annotations import evidence, report, specs
+from rfc_annotations import evidence, mutants, report, specs
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "explain": _explain,
         "index": _index,
         "mark": _mark,
+        "mutants": _mutants,
     }
     try:
         return commands[options.command](project, options)
@@ -57,6 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     mark.add_argument("citation")
     mark.add_argument("first", help="the first words of the sentence")
     mark.add_argument("last", nargs="?", default=".", help="its last words (default: to the stop)")
+    trying = commands.add_parser("mutants", parents=[shared], help="try mutants of claimed lines")
+    trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
+    trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
+    trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
+    trying.add_argument("--docstrings", action="store_true", help="and whole functions that claim")
     return parser
 
 
@@ -128,6 +134,25 @@ def _explain(project: Project, options: argparse.Namespace) -> int:
     lines = list(report.explain(project, collect(project), Path(file).as_posix(), line))
     print("\n".join(lines) or f"{options.place} cites nothing")
     return 0 if lines else 1
+
+
+def _mutants(project: Project, options: argparse.Namespace) -> int:
+    only = [os.path.relpath(path, project.root) for path in options.only]
+    try:
+        trial = mutants.Trial(mutants.accepted(project.folder / "mutants.toml"))
+        if not Path(options.evidence).is_file():
+            raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
+        proof = evidence.load(Path(options.evidence))
+        planned = mutants.plan(project, proof, only, options.docstrings)
+        for found in mutants.run(project, planned, trial, options.seconds):
+            print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
+    except mutants.Unusable as error:
+        print(error, file=sys.stderr)
+        return 2
+    for entry in trial.needless():
+        print(f"accepted, and killed now: {entry}")
+    print(trial)
+    return int(bool(trial.survivors))
 
 
 def _index(project: Project, options: argparse.Namespace) -> int:

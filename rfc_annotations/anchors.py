@@ -51,6 +51,11 @@ class Anchors:
             return self.of_docstring(statement)
         return frozenset(_own_lines(statement)) if inside else self._module
 
+    def statement_of(self, line: int) -> tuple[ast.stmt | None, range]:
+        """Give the statement that a comment ending on `line` stands for, and its own lines."""
+        statement, _ = self._statement(line)
+        return statement, _own_lines(statement) if statement else range(0)
+
     def _statement(self, line: int) -> tuple[ast.stmt | None, bool]:
         around = [found for found in self._statements if line in _own_lines(found[0])]
         if around:

@@ -151,7 +151,8 @@ class Recorder:
 
     def pytest_sessionfinish(self) -> None:
         """Save."""
-        files = {claim.file for claim in (*self._code, *self._tests)}
+        claims = (claim for claim in self.project.cited if claim.slugs)
+        files = {c.file for c in claims if self.project.kind(c.file) in ("code", "test")}
         digests = {file: evidence.digest(self.project.root / file) for file in files}
         evidence.save(self.path, Evidence(self._runs, digests))
 

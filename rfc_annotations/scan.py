@@ -107,12 +107,13 @@ class _Markdown(_Reader):
 
 
 @dataclass(frozen=True, slots=True)
-class _Comment:
-    """One comment, or a block of comments with nothing beside them, line by line."""
+class Comment:
+    """One comment, or a block of comments with nothing beside them (`alone`), line by line."""
 
     line: int
     last: int
     text: str
+    alone: bool
 
 
 class _Python(_Reader):
@@ -128,7 +129,7 @@ class _Python(_Reader):
         about = ast.get_docstring(self._tree, clean=False) or ""
         self.result.default = self.grammar.default(about)
         strings = self._docstrings()
-        for comment in _comments(self._tokens):
+        for comment in comments(self._tokens):
             anchor = self._anchors.of_comment(comment.last)
             if self.cite(comment.text, comment.line, self._owner(comment.last), anchor):
                 self._sources.update(range(comment.line, comment.last + 1))
@@ -228,7 +229,8 @@ def _lines(node: Definition) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def _comments(tokens: list[tokenize.TokenInfo]) -> Iterator[_Comment]:
+def comments(tokens: list[tokenize.TokenInfo]) -> Iterator[Comment]:
+    """Yield the comments of a file, those on consecutive lines of their own as one."""
     block: list[tokenize.TokenInfo] = []
     for token in tokens:
         if token.type != tokenize.COMMENT:
@@ -240,14 +242,14 @@ def _comments(tokens: list[tokenize.TokenInfo]) -> Iterator[_Comment]:
         if alone:
             block.append(token)
         else:
-            yield _Comment(token.start[0], token.start[0], token.string.lstrip("#: "))
+            yield Comment(token.start[0], token.start[0], token.string.lstrip("#: "), False)
     if block:
         yield _comment(block)
 
 
-def _comment(block: list[tokenize.TokenInfo]) -> _Comment:
+def _comment(block: list[tokenize.TokenInfo]) -> Comment:
     text = "\n".join(token.string.lstrip("#: ") for token in block)
-    return _Comment(block[0].start[0], block[-1].start[0], text)
+    return Comment(block[0].start[0], block[-1].start[0], text, True)
 
 
 def _literals(

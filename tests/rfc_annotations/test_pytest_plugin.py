@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
+EVIDENCE = "evidence.json"
 POT = '''\
 """Tea.  Implements RFC 7001 §2."""
 
@@ -102,13 +103,16 @@ def session(repo):
     repo.write("tests/more/conftest.py", "")
     repo.write("tests/more/test_more.py", "def test_more():\n    pass\n")
     repo.update()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "rfc_annotations.pytest_plugin", "--annotations", "evidence.json"]
-    paths = os.pathsep.join([str(TOP), str(TOP / "src")])
-    subprocess.run(
-        command, cwd=repo.root, env={**os.environ, "PYTHONPATH": paths}, check=False, timeout=60
-    )
+    run_tests(repo.root)
     return repo
+
+
+def run_tests(root):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-p", "rfc_annotations.pytest_plugin", "--annotations", EVIDENCE]
+    paths = os.pathsep.join([str(TOP), str(TOP / "src")])
+    env = {**os.environ, "PYTHONPATH": paths}
+    subprocess.run(command, cwd=root, env=env, check=False, timeout=60)
 
 
 def test_outcomes_and_lines_are_taken_down_test_by_test(session):
@@ -134,3 +138,12 @@ def test_outcomes_and_lines_are_taken_down_test_by_test(session):
     assert problems == [
         "tests/test_pot.py:22: rule 11: passed without running the code of RFC 7001 §2 [waits]"
     ]
+
+
+def test_a_claim_without_lines_to_run_is_not_taken_for_a_changed_file(repo, session):
+    repo.write("src/tea/cup.py", "SIZE = 3  # RFC 7001 §2 [waits]\n")
+    session.update()
+    run_tests(session.root)
+    assert "changed since" not in "".join(session.problems(evidence=session.root / EVIDENCE))
+    repo.write("src/tea/cup.py", "SIZE = 4  # RFC 7001 §2 [waits]\n")
+    assert "changed since" in "".join(session.problems(evidence=session.root / EVIDENCE))

@@ -1,0 +1,238 @@
+"""Mutants: small changes to the lines that bear claims, which the tests of those claims must see.
+
+A comment with a claim bears on the nodes of its own line; where it stands alone, on the statement
+or the line of a table that follows.  A claim in a function's docstring bears on the whole function.
+"""
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rfc_annotations.anchors import FUNCTIONS, Anchors, Lines, body_lines
+from rfc_annotations.scan import Comment, comments
+
+COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+DROPPED: Final = (ast.Expr, ast.AugAssign, ast.Return, ast.Raise, ast.Delete)
+Located = ast.expr | ast.stmt | ast.pattern
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mutant:
+    """One change: bytes `start` to `end` of the source of the file become `after`.
+
+    `was` and `now` are the first changed line before and after, less comments: they name the
+    mutant wherever its line moves.
+    """
+
+    file: str
+    line: int
+    start: int
+    end: int
+    after: str
+    was: str
+    now: str
+
+    def apply(self, source: str) -> str:
+        """Give the changed source."""
+        data = source.encode()
+        return (data[: self.start] + self.after.encode() + data[self.end :]).decode()
+
+
+@dataclass(slots=True)
+class Mutator:
+    """The mutants of one source file."""
+
+    file: str
+    source: str
+    _tree: ast.Module = field(init=False)
+    _offsets: list[int] = field(init=False)  # of each line, in bytes
+    _comments: list[Comment] = field(init=False)
+    _enums: dict[str, list[str]] = field(init=False)
+    _inside: set[int] = field(init=False)  # lines of functions
+
+    def __post_init__(self) -> None:
+        self._tree = ast.parse(self.source)
+        lines = self.source.splitlines(keepends=True)
+        self._offsets = [0]
+        for line in lines:
+            self._offsets.append(self._offsets[-1] + len(line.encode()))
+        tokens = list(tokenize.generate_tokens(io.StringIO(self.source).readline))
+        self._comments = list(comments(tokens))
+        self._enums = dict(_enums(self._tree))
+        functions = (node for node in ast.walk(self._tree) if isinstance(node, FUNCTIONS))
+        self._inside = {line for node in functions for line in body_lines(node)}
+
+    def of_claim(self, line: int, docstrings: bool = False) -> Iterator[Mutant]:
+        """Yield the mutants that tests of a claim on `line` must notice.
+
+        With `docstrings`, a claim in the docstring of a function counts too.
+        """
+        for comment in self._comments:
+            if comment.line <= line <= comment.last:
+                yield from self._of_lines(self._borne(comment))
+                return
+        for node in ast.walk(self._tree) if docstrings else ():
+            if isinstance(node, FUNCTIONS) and ast.get_docstring(node) is not None:
+                about = node.body[0]
+                if about.lineno <= line <= (about.end_lineno or line):
+                    yield from self._of_lines(body_lines(node))
+
+    def _borne(self, comment: Comment) -> Lines:
+        """Say which lines a comment speaks about."""
+        statement, own = Anchors(self._tree).statement_of(comment.last)
+        after = comment.last + 1 if comment.alone else comment.last
+        if statement is None:
+            return frozenset()
+        if comment.last in own and len(own) > 1:  # a line of a table, or of a long expression
+            near = frozenset([after])
+            return near if any(self._of_lines(near)) else frozenset(own)
+        return frozenset(own) | {comment.last}  # with the `case` that leads to the statement
+
+    def _of_lines(self, lines: Lines) -> Iterator[Mutant]:
+        for node in _nodes(self._tree):
+            if not lines.issuperset(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+                continue
+            if isinstance(node, ast.expr):
+                for text in self._expressions(node):
+                    yield from self._mutant(node, text)
+                if isinstance(node, ast.IfExp):
+                    yield from self._mutant(node.test, f"(not ({ast.unparse(node.test)}))")
+            elif node.lineno in self._inside and (isinstance(node, DROPPED) or _stores(node)):
+                yield from self._mutant(node, "pass")
+        for inner in ast.walk(self._tree):
+            if isinstance(inner, ast.If | ast.While) and inner.test.lineno in lines:
+                yield from self._mutant(inner.test, f"not ({ast.unparse(inner.test)})")
+            if isinstance(inner, ast.Dict):
+                yield from self._entries(inner, lines)
+
+    def _expressions(self, node: ast.expr) -> Iterator[str]:
+        match node:
+            case ast.Constant(value=value):
+                yield from _constants(value)
+            case ast.Compare(left, operators, rest):
+                for at, operator in enumerate(operators):
+                    for other in COMPARISONS[type(operator)]:
+                        changed = [*operators[:at], other(), *operators[at + 1 :]]
+                        yield f"({ast.unparse(ast.Compare(left, changed, rest))})"
+            case ast.BoolOp(operator, values):
+                swapped = ast.Or() if isinstance(operator, ast.And) else ast.And()
+                yield f"({ast.unparse(ast.BoolOp(swapped, values))})"
+            case ast.UnaryOp(ast.Not(), operand):
+                yield f"({ast.unparse(operand)})"
+            case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
+                yield f"({ast.unparse(ast.BinOp(left, OPERATORS[type(operator)](), right))})"
+            case ast.Attribute(ast.Name(name), member) if member in self._enums.get(name, ()):
+                members = self._enums[name]
+                yield f"{name}.{members[(members.index(member) + 1) % len(members)]}"
+            case ast.Tuple(elts=[_], ctx=ast.Load()):
+                yield "()"
+            case ast.List(elts=[_, *_], ctx=ast.Load()):
+                yield "[]"
+
+    def _entries(self, node: ast.Dict, lines: Lines) -> Iterator[Mutant]:
+        """Drop each entry of a table."""
+        data = self.source.encode()
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None or key.lineno not in lines or value.end_lineno not in lines:
+                continue
+            start, end = self._span(key)[0], self._span(value)[1]
+            while data[end : end + 1] in (b" ", b")"):  # in brackets of its own
+                end += 1
+            if data[end : end + 1] in (b",", b"}"):
+                yield from self._change(key.lineno, start, end + (data[end : end + 1] == b","), "")
+
+    def _span(self, node: Located) -> tuple[int, int]:
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        start = self._offsets[node.lineno - 1] + node.col_offset
+        return start, self._offsets[last - 1] + column
+
+    def _mutant(self, node: Located, after: str) -> Iterator[Mutant]:
+        yield from self._change(node.lineno, *self._span(node), after)
+
+    def _change(self, line: int, start: int, end: int, after: str) -> Iterator[Mutant]:
+        data = self.source.encode()
+        changed = (data[:start] + after.encode() + data[end:]).decode()
+        try:
+            same = ast.dump(ast.parse(changed)) == ast.dump(self._tree)
+        except SyntaxError:  # a pattern or the like, where this cannot stand
+            return
+        if not same:
+            was, now = (text.splitlines()[line - 1] for text in (self.source, changed))
+            yield Mutant(self.file, line, start, end, after, _bare(was), _bare(now))
+
+
+def _bare(line: str) -> str:
+    return line.partition("  #")[0].strip()
+
+
+def _constants(value: object) -> Iterator[str]:
+    match value:
+        case bool():
+            yield repr(not value)
+        case int():
+            yield repr(value + 1)
+        case float():
+            yield repr(value + 1)
+        case str():
+            yield repr(f"{value}x")
+        case bytes():
+            yield repr(value + b"x")
+
+
+def _stores(node: ast.AST) -> bool:
+    """Is it an assignment that may be missed?  Names without one are noticed by themselves."""
+    return isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets)
+
+
+def _enums(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and any("Enum" in ast.unparse(b) for b in node.bases):
+            names = [
+                target.id
+                for item in node.body
+                if isinstance(item, ast.Assign)
+                for target in item.targets
+                if isinstance(target, ast.Name)
+            ]
+            yield node.name, names
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    """Walk over what can be changed: no docstrings, no annotations, no insides of f-strings."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or _mute(child):
+                continue
+            if isinstance(child, ast.expr | ast.stmt):
+                yield child
+            if not isinstance(child, ast.JoinedStr):
+                yield from _nodes(child)
+
+
+def _mute(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

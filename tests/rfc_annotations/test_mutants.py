@@ -1,0 +1,112 @@
+"""Mutants are tried on a copy, by the tests that the evidence names, and survivors are told."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+CODE, TEST = "src/tea/pot.py", "tests/test_pot.py"
+SURVIVOR = f"{CODE}:10: survived: return \"tea\"  ->  return 'teax'"
+ACCEPTED = """\
+[[accepted]]
+file = "src/tea/pot.py"
+was = 'return "tea"'
+now = "return 'teax'"
+why = "Nobody reads the label."
+"""
+
+
+@pytest.fixture
+def run(repo):
+    repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
+    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def module(*arguments):
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(
+            command, cwd=repo.root, env=env, capture_output=True, text=True, timeout=100
+        )
+
+    def run(*arguments, evidence=True):
+        plugin = ["-p", "rfc_annotations.pytest_plugin", "--annotations", "evidence.json"]
+        if evidence:
+            module("pytest", "-q", "-p", "no:cacheprovider", *plugin)
+        before = files(repo.root)
+        done = module("rfc_annotations", "mutants", "--evidence", "evidence.json", *arguments)
+        assert files(repo.root) == before  # the work tree is left alone
+        return done.returncode, done.stdout.splitlines(), done.stderr
+
+    return run
+
+
+def files(root):
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def summary(killed, accepted, survived, left=0):
+    tried = killed + accepted + survived
+    return (
+        f"{tried} mutants tried: {killed} killed, {accepted} accepted, {survived} survived;"
+        f" {left} not tried"
+    )
+
+
+def test_tests_that_look_closely_let_no_mutant_live(run, repo):
+    assert run() == (0, [summary(2, 0, 0)], "")
+    assert run("--only", "src/kitchen", evidence=False) == (0, [summary(0, 0, 0)], "")
+    assert run("--seconds", "-1", evidence=False) == (0, [summary(0, 0, 0, 2)], "")
+    repo.write("rfc_annotations/mutants.toml", ACCEPTED)
+    code, lines, _ = run("--only", str(repo.root / CODE), evidence=False)
+    assert (code, lines[-1]) == (0, summary(2, 0, 0))
+    assert lines[0].startswith("accepted, and killed now: src/tea/pot.py: return")
+
+
+def test_a_survivor_is_told_unless_it_is_accepted_with_a_reason(run, repo):
+    repo.replace(TEST, '== "tea"', "is not None")
+    assert run() == (1, [SURVIVOR, summary(1, 0, 1)], "")
+    repo.write("rfc_annotations/mutants.toml", ACCEPTED)
+    assert run(evidence=False) == (0, [summary(1, 1, 0)], "")
+    repo.write("rfc_annotations/mutants.toml", ACCEPTED.replace("why =", "because ="))
+    code, _, complaint = run(evidence=False)
+    assert code == 2 and "accepts without a why" in complaint
+
+
+def test_only_the_tests_that_claim_the_line_are_run(run, repo):
+    repo.replace(TEST, '== "tea"', "is not None")
+    more = '\n\ndef test_unclaimed():\n    assert brew(4) == "tea"\n'
+    repo.write(TEST, (repo.root / TEST).read_text() + more)
+    assert run()[1] == [SURVIVOR, summary(1, 0, 1)]
+
+
+def test_a_mutant_that_hangs_is_noticed(run, repo):
+    loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n"
+    repo.replace(CODE, "    if minutes", f"{loop}    if minutes")
+    survivor = f"{CODE}:9: survived: minutes += 1  ->  minutes += 2"
+    assert run() == (1, [survivor, summary(3, 0, 1)], "")  # without the addition it never ends
+
+
+def test_without_fresh_evidence_nothing_is_said(run, repo):
+    assert run(evidence=False)[0] == 2
+    run()
+    for file in (CODE, TEST):
+        text = (repo.root / file).read_text()
+        repo.write(file, f"{text}\n")
+        code, lines, complaint = run(evidence=False)
+        assert (code, lines) == (2, []) and f"{file} changed since" in complaint
+        repo.write(file, text)
+
+
+def test_tests_that_fail_by_themselves_prove_nothing(run, repo):
+    repo.replace(TEST, "    assert", "    assert not __file__.count('mutants-')\n    assert")
+    assert run()[2] == f"the tests of {CODE} fail without any mutant\n"
+
+
+def test_tests_that_import_another_copy_prove_nothing(run, repo):
+    repo.replace(
+        TEST, "from tea", f"import sys\n\nsys.path[:0] = [{str(repo.root)!r} + '/src']\nfrom tea"
+    )
+    assert run()[2] == f"the tests of {CODE} run another copy of it\n"
