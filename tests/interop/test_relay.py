@@ -10,6 +10,7 @@ from interop.peers import AAC_H264, Ffmpeg, NginxRtmp, frame_hashes
 from interop.process import free_port
 from interop.rtmp_servers import Player, Server, Tool, media, without_end
 
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 
 
@@ -19,12 +20,24 @@ def publish(start, url, seconds=3):
 
 
 def is_tail(part, whole):
-    """Whether `part` is the end of `whole`, from a key frame on, after codec headers."""
+    """Whether `part` is the end of `whole`, its pictures from a key frame on, after their header.
+
+    Sound may begin before the pictures do: nginx-rtmp does not hold it back for them.
+    """
     video = [body for kind, _, body in part if kind == 9]
     assert is_sequence_header(video[0]) and is_key_frame(video[1])
-    frames = [tag for tag in part if not (tag[0] == 9 and is_sequence_header(tag[2]))]
-    frames = [tag for tag in frames if tag[2][:2] != b"\xaf\x00"]
-    return len(frames) > 50 and frames == whole[-len(frames) :]
+    return all(is_end(frames(part, kind), frames(whole, kind)) for kind in (8, 9))
+
+
+def is_end(part, whole):
+    """Whether there is enough of it, and all of it at the end of `whole`."""
+    return len(part) > 10 and part == whole[-len(part) :]
+
+
+def frames(tags, kind):
+    """The tags of one medium without codec headers."""
+    header = is_sequence_header if kind == 9 else is_audio_header
+    return [tag for tag in tags if tag[0] == kind and not header(tag[2])]
 
 
 def test_nginx_is_pushed_to(start):
