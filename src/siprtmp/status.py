@@ -10,17 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 from weakref import WeakSet
 
-from gevent import Greenlet, getcurrent, with_timeout
-from gevent.pool import Pool
-from gevent.pywsgi import WSGIHandler, WSGIServer
+from gevent import Greenlet, getcurrent
 
 from rtmplite.net.flv_http import FlvHttp
 
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
-MAX_CLIENTS: Final = 500  # at a time; more wait for their turn in the system's queue
-CLIENT_SECONDS: Final = 5.0  # what a client has for its request
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 
 
@@ -42,35 +38,21 @@ class ProcessFigures:
         return {"sockets": _open_sockets(), "greenlets": len(alive)}
 
 
-class _Hurried(WSGIHandler):
-    """One client, who may not take for ever over a request."""
-
-    def handle(self) -> None:
-        """Serve the connection as long as the time lasts."""
-        with_timeout(CLIENT_SECONDS, super().handle, timeout_value=None)
-
-
 class StatusServer:
     """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
 
-    Own design: clients who are slow, or many, cost no more than `MAX_CLIENTS` greenlets.  With
-    `live`, the same address serves streams to browsers.
+    Own design: `live` owns the address, which it shares with browsers that watch streams; it
+    also sees that clients who are slow, or many, cost little.
     """
 
     def __init__(
         self,
         address: tuple[str, int],
         figures: Callable[[], dict[str, object]],
-        live: FlvHttp | None = None,
+        live: FlvHttp,
     ) -> None:
         self._figures = figures
-        if live is not None:
-            self._server: Any = live.serve(address, self._answer)
-            return
-        self._server = WSGIServer(
-            address, self._answer, log=None, handler_class=_Hurried, spawn=Pool(MAX_CLIENTS)
-        )
-        self._server.start()
+        self._server = live.serve(address, self._answer)
 
     @property
     def address(self) -> tuple[str, int]:

@@ -4,15 +4,17 @@ import gevent
 import pytest
 from gevent import socket
 
-from siprtmp import status
+from rtmplite.net import flv_http
+from rtmplite.net.flv_http import FlvHttp
+from rtmplite.streams import Registry
 from siprtmp.status import StatusServer
 
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(status, "CLIENT_SECONDS", 0.3)
-    monkeypatch.setattr(status, "MAX_CLIENTS", 8)
-    server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0})
+    monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 0.3)
+    monkeypatch.setattr(flv_http, "MAX_CLIENTS", 8)
+    server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0}, FlvHttp(Registry()))
     yield server
     server.stop()
 
@@ -44,7 +46,7 @@ def test_there_is_one_page(server, line, status_line):
 
 def test_who_is_slow_is_hung_up_on_and_a_crowd_of_them_blocks_nobody(server):
     """More slow clients than are served at a time, and one who only wants to know."""
-    crowd = [socket.create_connection(server.address, 2) for _ in range(status.MAX_CLIENTS + 9)]
+    crowd = [socket.create_connection(server.address, 2) for _ in range(flv_http.MAX_CLIENTS + 9)]
     for client in crowd:
         client.sendall(b"GET /status HTTP/1.1\r\nHo")
     assert talk(server, b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n")

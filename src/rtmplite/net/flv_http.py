@@ -32,7 +32,7 @@ from rtmplite.streams import Framing, LiveStream, Player, Registry
 log = logging.getLogger(__name__)
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
-MAX_CLIENTS: Final = 100  # who are no viewers yet
+MAX_CLIENTS: Final = 500  # who are no viewers yet; more wait in the system's queue
 MAX_VIEWERS: Final = 1000
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 
