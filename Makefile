@@ -25,7 +25,8 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 	$(BIN)/python -m siprtmp demo $(ARGS)
 
 test: .venv/.test  ## run the whole test suite
-	$(BIN)/python -m pytest -p rfc_annotations.pytest_plugin --annotations $(EVIDENCE) $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal -p rfc_annotations.pytest_plugin \
+	  --annotations $(EVIDENCE) $(ARGS)
 
 lint: .venv/.test  ## style and format
 	$(BIN)/ruff check .
