@@ -20,16 +20,17 @@ from gevent.lock import BoundedSemaphore
 from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.tls import Tls, client_context, explain
-from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
+from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target, redirection
 from rtmplite.rtmp.connection import CHUNK_STREAMS
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.reconnect import requested
 
 TIMEOUT: Final = 10.0  # s, unless a call says otherwise
 READ_SIZE: Final = 65536
+REDIRECTS: Final = 3
 CLOSED: Final = "NetConnection.Connect.Closed"
 
 # After these a server sends no more of a stream.
@@ -73,33 +74,46 @@ class RtmpClient:
 
         `args` follow the command object, `properties` go into it; `handshake` is "simple" or
         "digest".  For an rtmps URL the server's certificate has to be one that the system trusts,
-        unless `tls` says otherwise: see `tls.client_context`.  Raises RemoteError if the
-        server refuses, OSError if there is none, TimeoutError after `timeout` seconds.
+        unless `tls` says otherwise: see `tls.client_context`.  A server that sends us
+        elsewhere is obeyed a few times.  Raises RemoteError if the server refuses, OSError if
+        there is none, TimeoutError after `timeout` seconds.
         """
         target = url if isinstance(url, Target) else Target.parse(url, stream=False)
+        for hops_left in reversed(range(REDIRECTS + 1)):
+            client = cls._open(target, args, timeout, properties, handshake == "digest", tls)
+            if on_call is not None:
+                client.on_call = on_call
+            try:
+                reply = client._wait(1.0, client._connected, timeout)
+                break
+            except _ElsewhereError as error:
+                client.close()
+                target = _next(target, error, hops_left)
+            except BaseException:
+                client.close()
+                raise
+        information = reply[1] if len(reply) > 1 else None
+        client.information = information if isinstance(information, dict) else {}
+        return client
+
+    @classmethod
+    def _open(
+        cls,
+        target: Target,
+        args: tuple[Value, ...],
+        timeout: float,
+        properties: dict[str, Value] | None,
+        digest: bool,
+        tls: ssl.SSLContext | None,
+    ) -> "RtmpClient":
         machine = ClientConnection(
-            target,
-            os.urandom,
-            now(),
-            args=args,
-            properties=properties,
-            digest=handshake == "digest",
+            target, os.urandom, now(), args=args, properties=properties, digest=digest
         )
         connected = socket.create_connection((target.host, target.port), timeout)
         connected.settimeout(None)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         secure = Tls(tls or client_context(), target.host) if target.secure else None
-        client = cls(machine, connected, secure)
-        if on_call is not None:
-            client.on_call = on_call
-        try:
-            reply = client._wait(1.0, client._connected, timeout)
-        except BaseException:
-            client.close()
-            raise
-        information = reply[1] if len(reply) > 1 else None
-        client.information = information if isinstance(information, dict) else {}
-        return client
+        return cls(machine, connected, secure)
 
     @property
     def closed(self) -> bool:
@@ -351,10 +365,32 @@ class _LateError(Exception):
     """Nothing to read in time."""
 
 
+class _ElsewhereError(RemoteError):
+    """The server has sent us to `url`."""
+
+    def __init__(self, description: str, code: str, level: str, url: str) -> None:
+        super().__init__(description, code, level)
+        self.url = url
+
+
+def _next(target: Target, error: _ElsewhereError, hops_left: int) -> Target:
+    """Where to go; RemoteError if we have been sent often enough, or out of TLS."""
+    try:
+        found = Target.parse(error.url, stream=False)
+    except LocalError:
+        raise error from None
+    if not hops_left or (target.secure and not found.secure):
+        raise error
+    return found
+
+
 def _failure(information: Value) -> RemoteError:
     """What an information object says, as an exception."""
     if not isinstance(information, dict):
         return RemoteError(str(information))
     words = [information.get(key) for key in ("description", "code", "level")]
     description, code, level = (word if isinstance(word, str) else "" for word in words)
-    return RemoteError(description, code or "NetConnection.Call.Failed", level or "error")
+    code, level = code or "NetConnection.Call.Failed", level or "error"
+    if (url := redirection(information)) is not None:
+        return _ElsewhereError(description, code, level, url)
+    return RemoteError(description, code, level)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import gevent
 from gevent.event import Event
 
-from rtmplite.net import transports
+from rtmplite.net import access, transports
 from rtmplite.net.addresses import parse as _address
 from rtmplite.net.clock import now
 from rtmplite.net.files import Alarms, Files
@@ -46,30 +46,40 @@ def add_to(commands: Any) -> None:
     )
     serve.add_argument("--reconnect-to", metavar="URL", help="ask them to go there")
     transports.add_options(serve)
+    access.add_options(serve)
     serve.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    address = _address(options.rtmp)
+    address, doors = _address(options.rtmp), access.Access(options)
+    others_at = (options.rtmps, options.rtmpt, options.http)
+    doors.check([address, *(_address(each) for each in others_at if each)])
     registry, workers = Registry(), Workers()
     recordings = None
     if options.record is not None:
         recordings = Recordings(_folder(options.record), registry, workers)
-    applications: dict[str, Application] = {live.APP: _ToldLive()}
+    applications: dict[str, Application] = {live.APP: doors.guard(_ToldLive())}
     if options.vod is not None:
         files = Files(_folder(options.vod), workers)
-        applications[vod.APP] = vod.VodApplication(files, Alarms())
+        applications[vod.APP] = doors.guard(vod.VodApplication(files, Alarms()))
+    limits = access.limits(options)
 
     def connection(peer: tuple[str, int]) -> ServerConnection:
-        return ServerConnection(applications.get, registry, os.urandom, now())
+        return ServerConnection(applications.get, registry, os.urandom, now(), limits=limits)
 
     others = transports.Transports(options, connection, registry)
-    server = RtmpServer(*address, connection, merge_ms=options.merge_ms)
+    server = RtmpServer(
+        *address,
+        connection,
+        merge_ms=options.merge_ms,
+        max_connections=options.max_connections,
+        max_per_address=options.max_per_address,
+    )
     server.start()
     ready = "ready rtmp={}:{}".format(*server.address) + others.start()
-    flv, http = FlvHttp(registry), None
+    flv, http = FlvHttp(registry, admits=doors.admits), None
     if options.http is not None:
         http = flv.serve(_address(options.http), _nothing_else)
         ready += " http={}:{}".format(*http.socket.getsockname()[:2])
@@ -83,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
     others.stop()
     server.stop(options.drain, options.reconnect_to)
     flv.stop()
+    doors.stop()
     if recordings is not None:
         recordings.stop()
     return 0

@@ -12,7 +12,7 @@ from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net import mend, probe, push, serve, transports
+from rtmplite.net import access, mend, probe, push, serve, transports
 from rtmplite.net import publish as sending
 from rtmplite.net.following import Connect, Playing, Publishing
 from rtmplite.net.rtmp_client import ClientStream, RtmpClient
@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
     serve.add_to(commands)
     mend.add_to(commands)
+    access.add_commands(commands)
     push.add_to(commands)
     probe.add_to(commands)
 

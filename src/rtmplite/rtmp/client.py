@@ -22,6 +22,7 @@ DEFAULT_LIMITS: Final = Limits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
 # ffmpeg and librtmp have it.
 DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443}
+REDIRECT: Final = 302.0  # HTTP's word for it: Field §"Redirects"
 ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
 # What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these:
@@ -98,6 +99,15 @@ class Ended:
     """Playback on a stream is over: StreamEOF, RTMP 1.0 §7.1.7."""
 
     stream_id: int
+
+
+def redirection(information: Value) -> str | None:
+    """Where a server sends whom it refuses, None if it does not: Field §"Redirects"."""
+    more = information.get("ex") if isinstance(information, dict) else None
+    if not isinstance(more, dict) or more.get("code") != REDIRECT:
+        return None
+    url = more.get("redirect")
+    return url if isinstance(url, str) else None
 
 
 Event: TypeAlias = Reply | Called | Ended | Message

@@ -38,7 +38,8 @@ class ServerStream:
     both ways to split a URL give the same `path` (see `ServerConnection.instance`); `query` is
     what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  `request` is what
     else the client said about playing, `buffer` how many ms it wants in hand.  An application that
-    answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer.
+    answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer;
+    `on_done` is called once when publishing or playing, once begun, is over.
     """
 
     def __init__(self, connection: "ServerConnection", stream_id: int) -> None:
@@ -50,6 +51,7 @@ class ServerStream:
         self._sink: Sink | None = None
         self._player: Player | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
+        self.on_done: Callable[[float], None] | None = None
 
     def on_media(self, message: Message, now: float) -> None:
         """Pass on what is published here; drop it in any other state: §7.2.2.6."""
@@ -94,6 +96,19 @@ class ServerStream:
         """
         self.status(code, description, "error")
         self.connection.close(now, reason=description)
+
+    def rename(self, name: str) -> None:
+        """Take another name than the client gave.  Own design: as an authority may decide."""
+        self.name = name
+        self.path = "/".join(part for part in (self.connection.instance, name) if part)
+
+    def redirect(self, url: str, description: str, now: float) -> None:
+        """Send the client to another server, then close: Field §"Redirects"."""
+        more: dict[str, Value] = {"ex": {"code": 302.0, "redirect": url}}
+        code = "NetConnection.Connect.Rejected"
+        status = on_status("error", code, description or f"Ask {url}.", **more)
+        self.connection.send_command(status, self.id)
+        self.connection.close(now, f"sent to {url}")
 
     def accept_play(self, live: LiveStream, now: float) -> None:
         """Start, or wait for a publisher: §7.2.2.1, in the order of its message flow.
@@ -140,6 +155,7 @@ class ServerStream:
         """Neither publish nor play any more; nothing is said: §7.2.2.3."""
         sink, player, playback = self._sink, self._player, self.playback
         withdrawn = self.state is State.WANTS_TO_PUBLISH
+        begun = self.state in (State.PUBLISHING, State.PLAYING)
         self.state, self._sink, self._player, self.playback = State.IDLE, None, None, None
         if playback is not None:
             playback.stop(now)
@@ -150,6 +166,9 @@ class ServerStream:
         withdraw, self.on_withdrawn = self.on_withdrawn, None
         if withdrawn and withdraw is not None:
             withdraw(now)
+        done, self.on_done = self.on_done, None
+        if begun and done is not None:
+            done(now)
 
     def unpublish(self, now: float) -> None:
         """Stop publishing and say so.  Own design: librtmp asks for it by FCUnpublish."""
@@ -252,8 +271,8 @@ class ServerStream:
 
     def _take_name(self, command: Command) -> None:
         given = text(command.args[0]) if command.args else ""
-        self.name, _, self.query = given.partition("?")
-        self.path = "/".join(part for part in (self.connection.instance, self.name) if part)
+        name, _, self.query = given.partition("?")
+        self.rename(name)
 
     def _say_start(self) -> None:
         """Flash Player shows a script nothing of the media before |RtmpSampleAccess."""

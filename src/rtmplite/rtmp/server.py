@@ -128,6 +128,18 @@ class ServerConnection(Connection):
             self.send_command(error(self._connect_id, RemoteError(description, code)))
             self.close(now, reason=f"rejected: {description}")
 
+    def redirect(self, url: str, now: float, description: str = "") -> None:
+        """Answer connect by another place to ask, then close: Field §"Redirects"."""
+        if self.state is State.ASKING:
+            information: dict[str, Value] = {
+                "level": "error",
+                "code": "NetConnection.Connect.Rejected",
+                "description": description or f"Ask {url}.",
+                "ex": {"code": 302.0, "redirect": url},
+            }
+            self.send_command(Command("_error", self._connect_id, None, (information,)))
+            self.close(now, reason=f"sent to {url}")
+
     def call(self, name: str, *args: Value) -> None:
         """Call the client: RTMP 1.0 §7.2.1.2, on stream 0, the ids counting from 2."""
         self.send_command(Command(name, self._next_call, None, args))

@@ -8,7 +8,7 @@ from gevent import socket
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.rtmp_client import RtmpClient, _ElsewhereError, _next
 from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication
@@ -22,6 +22,12 @@ class Echo(LiveApplication):
     def on_connect(self, connection, now):
         if connection.connect_args == ("wrong",):
             connection.reject("403 Forbidden", now)
+        elif connection.connect_args and connection.connect_args[0] in ("go", "stay"):
+            to = str(connection.connect_args[1]).replace("HERE", connection.tc_url)
+            if connection.connect_args[0] == "go" or "?there" not in connection.tc_url:
+                connection.redirect(to, now, "moved")
+            else:
+                connection.accept(now, "found")
         elif connection.connect_args != ("silence",):
             connection.accept(now, "hello")
 
@@ -161,3 +167,27 @@ def test_garbage_for_an_answer_is_an_error():
         RtmpClient.connect(f"rtmp://127.0.0.1:{listener.getsockname()[1]}/live")
     answering.kill()
     listener.close()
+
+
+def test_a_redirect_is_followed(url):
+    """Covers Field §"Redirects": with the same words for the next server."""
+    client = RtmpClient.connect(url, "stay", "HERE?there")
+    assert client.information["description"] == "found"
+    client.close()
+
+
+@pytest.mark.parametrize("to", ["HERE", "http://elsewhere/", "rtmp://", ""])
+def test_a_redirect_that_leads_nowhere_is_a_refusal(url, to):
+    """Round in circles, for one."""
+    with pytest.raises(RemoteError, match="moved"):
+        RtmpClient.connect(url, "go", to)
+
+
+def test_a_redirect_does_not_lead_out_of_tls():
+    """Own design: who asked for encryption means it."""
+    secure, plain = (Target.parse(f"{scheme}://h/a", stream=False) for scheme in ("rtmps", "rtmp"))
+    error = _ElsewhereError("moved", "", "error", "rtmp://h/b")
+    assert _next(plain, error, 1).app == "b"
+    for target, hops in ((secure, 1), (plain, 0)):
+        with pytest.raises(_ElsewhereError):
+            _next(target, error, hops)

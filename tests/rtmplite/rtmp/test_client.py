@@ -7,7 +7,7 @@ from mutations import mutations
 from rtmp_world import World, counting
 
 from rtmplite.errors import LocalError
-from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
+from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target, redirection
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,12 @@ def test_encrypted_rtmp_is_refused_with_its_name(scheme):
     """Rather than as a URL that is none."""
     with pytest.raises(LocalError, match="RTMPE is not spoken here"):
         Target.parse(f"{scheme}://host/live/x")
+
+
+@pytest.mark.parametrize(
+    "information",
+    [None, {}, {"ex": None}, {"ex": {"code": 301.0, "redirect": "x"}}, {"ex": {"code": 302.0}}],
+)
+def test_most_refusals_send_nobody_elsewhere(information):
+    """Covers Field §"Redirects"."""
+    assert redirection(information) is None

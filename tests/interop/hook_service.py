@@ -1,0 +1,46 @@
+"""A web service for hooks: remembers what it is asked, and answers as told."""
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+Form = dict[str, str]
+Answer = tuple[int, str]  # status and Location
+
+
+class HookService:
+    """Runs while it is entered; `answer(path, form)` decides, `asked` is what it was asked."""
+
+    def __init__(
+        self, answer: Callable[[str, Form], Answer] = lambda path, form: (200, "")
+    ) -> None:
+        self.asked: list[tuple[str, Form]] = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                pairs = parse_qs(body, keep_blank_values=True)
+                form = {name: values[0] for name, values in pairs.items()}
+                service.asked.append((self.path, form))
+                status, location = answer(self.path, form)
+                self.send_response(status)
+                if location:
+                    self.send_header("Location", location)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> "HookService":
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

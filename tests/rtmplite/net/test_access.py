@@ -1,0 +1,127 @@
+"""The options that say who may use a server."""
+
+import argparse
+import io
+import sys
+
+import gevent
+import pytest
+from gevent.pywsgi import WSGIServer
+
+from rtmplite.access import Event, Question
+from rtmplite.credentials import user_line
+from rtmplite.errors import LocalError
+from rtmplite.net import access
+from rtmplite.net.tool import main
+from rtmplite.rtmp.live import LiveApplication
+
+
+def options(*words):
+    """What these words on the command line say."""
+    parser = argparse.ArgumentParser()
+    access.add_options(parser)
+    return parser.parse_args(words)
+
+
+def admits(doors, name="demo", query=""):
+    return doors.admits("live", name, query, "192.0.2.1")
+
+
+def test_without_options_there_is_no_guard():
+    """And no cost."""
+    doors, live = access.Access(options()), LiveApplication()
+    assert doors.guard(live) is live and admits(doors)
+    doors.stop()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A file of users and one with a secret."""
+    (tmp_path / "users").write_text(user_line("ann", "secret", "aa"))
+    (tmp_path / "key").write_bytes(b"0123456789abcdef\n")
+    return tmp_path
+
+
+def test_open_addresses_need_a_guard_for_publishers(files):
+    """Loopback needs none."""
+    ports = [("127.0.0.1", 1), ("::1", 1), ("localhost", 1), None]
+    access.Access(options()).check(ports)
+    for words in ([], ["--play-key", "a=b"], ["--on-play", "http://x"], ["--on-done", "http://x"]):
+        for host in ("0.0.0.0", "::", "192.0.2.1", "example.net"):
+            with pytest.raises(LocalError, match="open to all"):
+                access.Access(options(*words)).check([*ports, (host, 1)])
+    for words in (
+        ["--users", str(files / "users")],
+        ["--publish-key", "a=b"],
+        ["--sign-key", str(files / "key")],
+        ["--on-publish", "http://x"],
+        ["--on-connect", "http://x"],
+        ["--allow-anonymous"],
+    ):
+        access.Access(options(*words)).check([("0.0.0.0", 1)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--users", "/nowhere"),
+        ("--users-only",),
+        ("--publish-key", "a"),
+        ("--play-key", "=b"),
+        ("--sign-key", "/dev/null"),
+        ("--on-play", "x"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(words):
+    """Not when the first client comes."""
+    with pytest.raises(LocalError):
+        access.Access(options(*words))
+
+
+def test_viewers_without_rtmp_are_judged_as_well(files, monkeypatch, capsys):
+    """By key, by signed link, and by all of that together."""
+    doors = access.Access(options("--play-key", "demo=k"))
+    assert admits(doors, query="key=k") and not admits(doors) and not admits(doors, "other")
+    doors = access.Access(options("--users", str(files / "users"), "--users-only"))
+    assert admits(doors, query="user=ann&pass=secret") and not admits(doors)
+    doors = access.Access(options("--sign-key", str(files / "key"), "--sign-play"))
+    assert main(["sign", "play", "demo", "--key", str(files / "key")]) == 0
+    name, _, query = capsys.readouterr().out.strip().partition("?")
+    assert name == "demo" and admits(doors, query=query) and not admits(doors, "other", query)
+
+
+def test_a_service_is_asked_of_viewers(files):
+    """It is not asked to play who may not connect."""
+    asked = []
+
+    def service(environ, begin):
+        asked.append(environ["PATH_INFO"])
+        begin("302 Found" if environ["PATH_INFO"] == "/p" else "200 OK", [("Location", "other")])
+        return []
+
+    server = WSGIServer(("127.0.0.1", 0), service, log=None)
+    server.start()
+    base = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+    with gevent.Timeout(10):
+        doors = access.Access(options("--on-connect", f"{base}/c"))
+        assert admits(doors)
+        doors = access.Access(options("--on-connect", f"{base}/c", "--on-play", f"{base}/p"))
+        assert not admits(doors)
+    assert asked == ["/c", "/c", "/p"]
+    server.stop()
+
+
+def test_a_line_for_a_user(monkeypatch, capsys, files):
+    """From a pipe; what it makes, `--users` reads."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("secret\n"))
+    assert main(["user", "ann"]) == 0
+    (files / "users").write_text(capsys.readouterr().out)
+    doors = access.Access(options("--users", str(files / "users"), "--users-only"))
+    assert admits(doors, query="user=ann&pass=secret")
+
+
+def test_events_have_an_option_each():
+    """Whatever there is to ask."""
+    assert all(hasattr(options(), f"on_{event}") for event in Event)
+    assert Question.__slots__  # frozen and slotted, as it is kept while a service thinks
+    assert access.limits(options("--idle", "5", "--max-message", "70000")).idle == 5.0
