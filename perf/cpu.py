@@ -51,6 +51,7 @@ class Usage:
     seconds: float  # wall clock
     cpu: float  # seconds on the CPU
     mhz: float  # the core's clock
+    waited: float = 0.0  # seconds ready to run while something else had the core
 
     @property
     def share(self) -> float:
@@ -69,16 +70,23 @@ class Meter:
     def __init__(self, pid: int, core: int = 0) -> None:
         """`core` is where the process is pinned, for its clock rate."""
         self._clock, self._core = cpu_clock(pid), core
+        self._schedstat = Path(f"/proc/{pid}/schedstat")
         self.restart()
 
     def restart(self) -> None:
         """Begin a new window now."""
         self._wall, self._cpu = time.monotonic(), time.clock_gettime(self._clock)
+        self._waited = self._wait()
 
     def read(self) -> Usage:
         """The window so far."""
         cpu = time.clock_gettime(self._clock) - self._cpu
-        return Usage(time.monotonic() - self._wall, cpu, clock_mhz(self._core))
+        waited = self._wait() - self._waited
+        return Usage(time.monotonic() - self._wall, cpu, clock_mhz(self._core), waited)
+
+    def _wait(self) -> float:
+        """Seconds that the first thread has spent in the queue for a core."""
+        return int(self._schedstat.read_text().split()[1]) / 1e9
 
     def window(self, begins: bool) -> None:
         """What `load.drive` calls at the beginning and the end; `usage` is what lay between."""

@@ -38,6 +38,7 @@ class Row:
     lost: int  # frames, in all runs
     void: bool
     runs: tuple[float, ...]  # mhz_each of each run
+    waiting: float | None = None  # part of the time the server was ready and had no core
 
     @classmethod
     def of(
@@ -71,23 +72,26 @@ class Row:
             lost=lost,
             void=lost != 0 or late > merge_ms + LATENCY_LIMIT_MS,
             runs=each,
+            waiting=median(usage.waited / usage.seconds for usage in usages),
         )
 
     def __str__(self) -> str:
         """One line of the table."""
         note = "  VOID" if self.void else ""
         spread = f"({min(self.runs):.2f}-{max(self.runs):.2f})"
+        waiting = "" if self.waiting is None else f"{self.waiting:.1%}"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         return (
             f"{self.subject:10} {self.load:12} {self.count:5} {self.arrivals:8}"
             f" {self.mhz_each:8.2f} {spread:16} {ratio:>6} {self.mhz:8.1f} {self.share:7.1%}"
-            f" {self.p99_ms:7.2f} {self.lost:5}{note}"
+            f" {self.p99_ms:7.2f} {self.lost:5} {waiting:>7}{note}"
         )
 
 
 HEADER = (
     f"{'subject':10} {'load':12} {'count':>5} {'arrivals':8}"
     f" {'MHz each':>8} {'(runs)':16} {'ratio':>6} {'MHz':>8} {'share':>7} {'p99 ms':>7} {'lost':>5}"
+    f" {'waiting':>7}"
 )
 
 
