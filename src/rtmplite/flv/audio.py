@@ -17,7 +17,7 @@ from rtmplite.flv.enhanced_raw import audio_packet_type
 
 
 class SoundFormat(IntEnum):
-    """The codecs: §E.4.2.1."""
+    """The codecs: §E.4.2.1 [sound-formats]."""
 
     LINEAR_PCM_PLATFORM_ENDIAN = 0
     ADPCM = 1
@@ -36,7 +36,7 @@ class SoundFormat(IntEnum):
 
 
 class SoundRate(IntEnum):
-    """The sampling rates that two bits can name: §E.4.2.1."""
+    """The sampling rates that two bits can name: §E.4.2.1 [sound-rates]."""
 
     KHZ_5_5 = 0
     KHZ_11 = 1
@@ -45,27 +45,27 @@ class SoundRate(IntEnum):
 
 
 class SoundSize(IntEnum):
-    """Bits a sample, of no meaning for compressed formats: §E.4.2.1."""
+    """Bits a sample, of no meaning for compressed formats: §E.4.2.1 [sound-sizes]."""
 
     BITS_8 = 0
     BITS_16 = 1
 
 
 class SoundType(IntEnum):
-    """One channel or two: §E.4.2.1."""
+    """One channel or two: §E.4.2.1 [sound-types]."""
 
     MONO = 0
     STEREO = 1
 
 
 class AacPacketType(IntEnum):
-    """What an AAC tag holds: §E.4.2.1."""
+    """What an AAC tag holds: §E.4.2.1 [aac-packet-type]."""
 
     SEQUENCE_HEADER = 0
     RAW = 1
 
 
-# Source: §E.4.2.1, the fixed setting that a Speex tag shall have, whatever its real rate.
+# Source: §E.4.2.1 [speex-fixed], the one setting of a Speex tag, whatever its real rate.
 SPEEX_HEADER: Final = bytes((SoundFormat.SPEEX << 4 | SoundSize.BITS_16 << 1,))
 
 # Plain numbers: looking up a member of an enumeration takes longer than all the rest.
@@ -100,16 +100,16 @@ class AudioTag:
         if not payload:
             raise RemoteError("an empty audio tag")
         first, packet_type, start = payload[0], None, 1
-        sound_format = first >> 4
+        sound_format = first >> 4  # §E.4.2.1 [header-bits]
         if sound_format == SoundFormat.EXTENDED:
             raise RemoteError("enhanced audio has no AudioTagHeader")
         if sound_format == SoundFormat.AAC:
             if len(payload) < 2:
                 raise RemoteError("an AAC tag of one byte")
-            packet_type, start = payload[1], 2
+            packet_type, start = payload[1], 2  # §E.4.2.1 [aac-packet-type]
         return cls(
             sound_format,
-            first >> 2 & 3,
+            first >> 2 & 3,  # §E.4.2.1 [header-bits]
             first >> 1 & 1,
             first & 1,
             packet_type,
@@ -117,7 +117,7 @@ class AudioTag:
         )
 
     def __bytes__(self) -> bytes:
-        first = (
+        first = (  # §E.4.2.1 [header-bits]
             self.sound_format << 4 | self.sound_rate << 2 | self.sound_size << 1 | self.sound_type
         )
         if (self.sound_format == SoundFormat.AAC) != (self.aac_packet_type is not None):

@@ -17,10 +17,10 @@ from typing import Final, Protocol, Self
 from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, data_size
 
-_HEADER: Final = Struct(">3sBBI")  # §E.2
-_SIZE: Final = Struct(">I")  # §E.3
-_AUDIO: Final = 4  # §E.2
-_VIDEO: Final = 1  # §E.2
+_HEADER: Final = Struct(">3sBBI")  # §E.2 [data-offset], §E.1 [big-endian]
+_SIZE: Final = Struct(">I")  # §E.3 [previous-tag-size]
+_AUDIO: Final = 4  # §E.2 [type-flags]
+_VIDEO: Final = 1  # §E.2 [type-flags]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,12 @@ class Header:
 
     has_audio: bool
     has_video: bool
-    version: int = 1
+    version: int = 1  # §E.2 [version]
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
         """Read the header at the start of `data`: §E.2; RemoteError if it is none."""
+        # §E.2 [signature] [header-first]
         if len(data) < _HEADER.size or bytes(data[:3]) != b"FLV":
             raise RemoteError("this is no FLV file")
         _, version, flags, offset = _HEADER.unpack_from(data)
@@ -42,6 +43,7 @@ class Header:
         return cls(bool(flags & _AUDIO), bool(flags & _VIDEO), version)
 
     def __bytes__(self) -> bytes:
+        # §E.2 [type-flags] [reserved-zero]
         flags = _AUDIO * self.has_audio | _VIDEO * self.has_video
         return _HEADER.pack(b"FLV", self.version, flags, _HEADER.size)
 
@@ -61,13 +63,13 @@ def tags(data: bytes | memoryview) -> Iterator[Tag]:
     while at < len(data):
         end = at + HEADER_SIZE + data_size(data, at)
         yield Tag.parse(data[at:end])
-        at = end + _SIZE.size
+        at = end + _SIZE.size  # §E.3 [alternating]
 
 
 def framed(tag: Tag) -> bytes:
     """Write a tag with the size that follows it, as it stands in a file: §E.3."""
     raw = bytes(tag)
-    return raw + _SIZE.pack(len(raw))
+    return raw + _SIZE.pack(len(raw))  # §E.3 [previous-tag-size] [alternating]
 
 
 def write(content: Iterable[Tag]) -> bytes:
@@ -80,7 +82,7 @@ def write(content: Iterable[Tag]) -> bytes:
 
 def start(has_audio: bool, has_video: bool) -> bytes:
     """Write what precedes the first tag: a header, and a size of nothing: §E.2, §E.3."""
-    return bytes(Header(has_audio, has_video)) + bytes(_SIZE.size)
+    return bytes(Header(has_audio, has_video)) + bytes(_SIZE.size)  # §E.3 [first-size-zero]
 
 
 class Reader:
@@ -141,7 +143,7 @@ def first_tag(data: bytes | memoryview) -> int:
     Raises RemoteError if it is none.
     """
     Header.parse(data)
-    return int(_HEADER.unpack_from(data)[3]) + _SIZE.size
+    return int(_HEADER.unpack_from(data)[3]) + _SIZE.size  # §E.2 [data-offset]
 
 
 class Source(Protocol):

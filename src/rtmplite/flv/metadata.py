@@ -23,7 +23,7 @@ SET_DATA_FRAME: Final = "@setDataFrame"  # what publishers put first: Field §"@
 AUDIO_TRACKS: Final = "audioTrackIdInfoMap"
 VIDEO_TRACKS: Final = "videoTrackIdInfoMap"
 
-# Source: §E.5, by the name of each argument of `build`.
+# Source: §E.5 [properties], by the name of each argument of `build`.
 _NAMES: Final[Mapping[str, str]] = {
     "duration": "duration",
     "width": "width",
@@ -70,6 +70,7 @@ def build(
     for name, maps in ((AUDIO_TRACKS, audio_tracks), (VIDEO_TRACKS, video_tracks)):
         if maps:
             members[name] = {str(number): dict(each) for number, each in maps.items()}
+    # §E.4.4.1 [name-and-value], §E.5 [on-metadata]
     return amf0.encode(ON_METADATA, EcmaArray(members | dict(extra or {})))
 
 

@@ -11,20 +11,20 @@ from typing import Final, Self
 
 from rtmplite.errors import LocalError, RemoteError
 
-HEADER_SIZE: Final = 11  # bytes: §E.4.1
-MAX_DATA: Final = 0xFFFFFF  # bytes, what UI24 can count: §E.4.1
+HEADER_SIZE: Final = 11  # bytes: §E.4.1 [data-size]
+MAX_DATA: Final = 0xFFFFFF  # bytes, what UI24 can count: §E.4.1 [data-size]
 
-_FILTER: Final = 0x20  # §E.4.1
-_TYPE: Final = 0x1F  # §E.4.1
-_HEADER: Final = Struct(">BBHHBBBH")  # every UI24 as one byte and two: §E.4.1
+_FILTER: Final = 0x20  # §E.4.1 [filter]
+_TYPE: Final = 0x1F  # §E.4.1 [tag-types]
+_HEADER: Final = Struct(">BBHHBBBH")  # every UI24 as one byte and two: §E.4.1, §E.1 [big-endian]
 
 
 class TagType(IntEnum):
     """What a tag holds, by the numbers of §E.4.1, which RTMP uses for its messages too."""
 
-    AUDIO = 8
-    VIDEO = 9
-    SCRIPT = 18
+    AUDIO = 8  # §E.4.1 [tag-types]
+    VIDEO = 9  # §E.4.1 [tag-types]
+    SCRIPT = 18  # §E.4.1 [tag-types]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Tag:
     tag_type: int
     timestamp: int
     data: bytes
-    stream_id: int = 0
+    stream_id: int = 0  # §E.4.1 [stream-id-zero]
     filtered: bool = False
 
     @classmethod
@@ -53,15 +53,15 @@ class Tag:
         if len(raw) != HEADER_SIZE + size:
             raise RemoteError(f"an FLV tag of {len(raw)} bytes that announces {size}")
         first, _, _, time, low, high, stream_high, stream = _HEADER.unpack_from(raw)
-        timestamp = high << 24 | (time << 8 | low)
+        timestamp = high << 24 | (time << 8 | low)  # §E.4.1 [timestamp-extended]
         if timestamp >= 1 << 31:
-            timestamp -= 1 << 32  # the four bytes are an SI32: §E.4.1
+            timestamp -= 1 << 32  # the four bytes are an SI32: §E.4.1 [timestamp-extended]
         return cls(
             first & _TYPE,
             timestamp,
             bytes(raw[HEADER_SIZE:]),
             stream_high << 16 | stream,
-            bool(first & _FILTER),
+            bool(first & _FILTER),  # §E.4.1 [filter]
         )
 
     def __bytes__(self) -> bytes:
@@ -69,6 +69,7 @@ class Tag:
         if size > MAX_DATA:
             raise LocalError(f"an FLV tag cannot hold {size} bytes")
         header = _HEADER.pack(
+            # §E.4.1 [reserved-bits] [filter-when-encrypted]
             self.tag_type & _TYPE | (_FILTER if self.filtered else 0),
             size >> 16,
             size & 0xFFFF,
@@ -88,4 +89,4 @@ def data_size(raw: bytes | bytearray | memoryview, at: int = 0) -> int:
     """
     if len(raw) < at + HEADER_SIZE:
         raise RemoteError("an FLV tag header is cut short")
-    return int.from_bytes(raw[at + 1 : at + 4], "big")
+    return int.from_bytes(raw[at + 1 : at + 4], "big")  # §E.4.1 [data-size], §E.1 [big-endian]

@@ -19,7 +19,7 @@ from rtmplite.flv.enhanced_raw import video_packet_type
 
 
 class FrameType(IntEnum):
-    """What a frame depends on: §E.4.3.1."""
+    """What a frame depends on: §E.4.3.1 [frame-types]."""
 
     KEY = 1
     INTER = 2
@@ -29,7 +29,7 @@ class FrameType(IntEnum):
 
 
 class CodecId(IntEnum):
-    """The codecs: §E.4.3.1."""
+    """The codecs: §E.4.3.1 [codec-ids]."""
 
     SORENSON_H263 = 2
     SCREEN_VIDEO = 3
@@ -40,7 +40,7 @@ class CodecId(IntEnum):
 
 
 class AvcPacketType(IntEnum):
-    """What an AVC tag holds: §E.4.3.1."""
+    """What an AVC tag holds: §E.4.3.1 [avc-packet-type]."""
 
     SEQUENCE_HEADER = 0
     NALU = 1
@@ -81,18 +81,20 @@ class VideoTag:
         """
         if not payload:
             raise RemoteError("an empty video tag")
-        frame_type, codec_id = payload[0] >> 4, payload[0] & 0x0F
+        frame_type, codec_id = payload[0] >> 4, payload[0] & 0x0F  # §E.4.3.1 [header-bits]
         if payload[0] & _EXTENDED:
             raise RemoteError("enhanced video has no VideoTagHeader")
         if codec_id != CodecId.AVC or frame_type == FrameType.INFO_OR_COMMAND:
+            # §E.4.3.1 [info-frame]
             return cls(frame_type, codec_id, None, 0, bytes(payload[1:]))
         if len(payload) < 5:
             raise RemoteError(f"an AVC tag of {len(payload)} bytes")
-        time = int.from_bytes(payload[2:5], "big", signed=True)
+        time = int.from_bytes(payload[2:5], "big", signed=True)  # §E.4.3.1 [composition-time]
+        # §E.4.3.1 [avc-packet-type]
         return cls(frame_type, codec_id, payload[1], time, bytes(payload[5:]))
 
     def __bytes__(self) -> bytes:
-        first = self.frame_type << 4 | self.codec_id
+        first = self.frame_type << 4 | self.codec_id  # §E.4.3.1 [header-bits]
         avc = self.codec_id == CodecId.AVC and self.frame_type != FrameType.INFO_OR_COMMAND
         if avc != (self.avc_packet_type is not None):
             raise LocalError("AVC frames, and nothing else, have an AVCPacketType")
@@ -100,6 +102,7 @@ class VideoTag:
             return bytes((first,)) + self.data
         if not -(1 << 23) <= self.composition_time < 1 << 23:
             raise LocalError(f"a composition time of {self.composition_time} ms")
+        # §E.4.3.1 [composition-time]
         time = self.composition_time.to_bytes(3, "big", signed=True)
         return bytes((first, self.avc_packet_type)) + time + self.data
 

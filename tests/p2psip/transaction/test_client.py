@@ -66,6 +66,46 @@ def test_timers_match_arrows_and_every_box_is_reached():
     assert {target for row in FIGURE_6.values() for target, _ in row.values()} == set(State)
 
 
+@pytest.mark.parametrize(
+    ("path", "box", "todo"),
+    [
+        ([0.5], State.TRYING, Do.SEND_REQUEST),
+        ([32.0], State.TERMINATED, Do.TIMED_OUT),
+        (["unplug"], State.TERMINATED, Do.UNREACHABLE),
+        ([100], State.PROCEEDING, Do.PASS_UP),
+        ([200], State.COMPLETED, Do.PASS_UP),
+        ([100, 0.5], State.PROCEEDING, Do.SEND_REQUEST),
+        ([100, 32.0], State.TERMINATED, Do.TIMED_OUT),
+        ([100, "unplug"], State.TERMINATED, Do.UNREACHABLE),
+        ([100, 199], State.PROCEEDING, Do.PASS_UP),
+        ([100, 486], State.COMPLETED, Do.PASS_UP),
+        ([200, 199], State.COMPLETED, None),
+        ([200, 200], State.COMPLETED, None),
+        ([200, "unplug"], State.COMPLETED, None),
+        ([200, 4.9], State.COMPLETED, None),
+        ([200, 5.0], State.TERMINATED, None),
+        ([200, 5.0, 200], State.TERMINATED, None),
+    ],
+)
+def test_every_arrow_leads_somewhere(path, box, todo):
+    """Covers RFC 3261 §17.1.4 [figure-6] [failure-ends], §17.1.2.2 [1xx-proceeds].
+
+    And §17.1.2.2 [final-completes] [buffers-repeats] [timer-e-in-proceeding] [timer-e-starts]
+    [timer-f-starts] [timer-f-in-trying] [timer-f-in-proceeding] [timer-k] [timer-k-ends]
+    [timer-e-doubles-to-t2] [destroyed-at-once] [t4-default].
+    """
+    (client, done), now = Client.start(now=0.0), 0.0
+    for step in path:
+        match step:
+            case float(now):
+                done = client.tick(now)
+            case int(status):
+                done = client.receive(status, now)
+            case _:
+                done = client.transport_failed(now)
+    assert client.state is box and done == (() if todo is None else (todo,))
+
+
 def test_a_status_that_no_parser_lets_through_is_our_own_bug():
     client, _ = Client.start(now=0.0)
     for status in (99, 700):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from p2psip.transaction.client import T2
-from p2psip.transaction.invite_server import FIGURE_7, PATIENCE, Do, InviteServer, State
+from p2psip.transaction.invite_server import FIGURE_7, Do, InviteServer, State
 
 lateness = st.floats(0.0, 100.0)  # seconds the event loop overslept
 
@@ -39,6 +39,74 @@ def test_timers_match_arrows_and_every_box_is_reached():
     assert {target for row in FIGURE_7.values() for target, _ in row.values()} == set(State)
 
 
+@pytest.mark.parametrize(
+    ("path", "box", "todo"),
+    [
+        ([0.1], State.PROCEEDING, None),
+        ([0.2], State.PROCEEDING, Do.SEND_100),
+        (["INVITE"], State.PROCEEDING, Do.SEND_RESPONSE),
+        (["ACK"], State.PROCEEDING, None),
+        ([180], State.PROCEEDING, Do.SEND_RESPONSE),
+        (["unplug"], State.PROCEEDING, Do.FAILED),
+        ([200], State.ACCEPTED, Do.SEND_RESPONSE),
+        ([486], State.COMPLETED, Do.SEND_RESPONSE),
+        ([486, "INVITE"], State.COMPLETED, Do.SEND_RESPONSE),
+        ([486, 0.5], State.COMPLETED, Do.SEND_RESPONSE),
+        ([486, 0.5, 1.4], State.COMPLETED, None),
+        ([486, 0.5, 1.5], State.COMPLETED, Do.SEND_RESPONSE),
+        ([486, 0.5, 1.5, 3.4], State.COMPLETED, None),
+        ([486, 0.5, 1.5, 3.5], State.COMPLETED, Do.SEND_RESPONSE),
+        ([486, 32.0], State.TERMINATED, Do.FAILED),
+        ([486, "unplug"], State.COMPLETED, Do.FAILED),
+        ([486, "ACK"], State.CONFIRMED, None),
+        ([486, "ACK", "ACK"], State.CONFIRMED, None),
+        ([486, "ACK", 4.9], State.CONFIRMED, None),
+        ([486, "ACK", 5.0], State.TERMINATED, None),
+        ([200, "INVITE"], State.ACCEPTED, None),
+        ([200, 299], State.ACCEPTED, Do.SEND_RESPONSE),
+        ([200, 486], State.ACCEPTED, None),
+        ([200, "ACK"], State.ACCEPTED, Do.ACK_UP),
+        ([200, "unplug"], State.ACCEPTED, Do.FAILED),
+        ([200, 31.9], State.ACCEPTED, None),
+        ([200, 32.0], State.TERMINATED, None),
+        ([200, 32.0, "INVITE"], State.TERMINATED, None),
+    ],
+)
+def test_every_arrow_leads_somewhere(path, box, todo):
+    """Covers RFC 6026 §8.6 [figure-7], §8.5 [2xx-sent] [2xx-accepts], §8.8 [failure-told].
+
+    And §8.7 [absorbs-invites] [more-2xx-sent] [ack-up] [timer-l] [timer-l-ends]
+    [destroyed-at-once]; §7.1 [no-2xx-of-its-own]; RFC 3261 §17.2.1 [sends-100] [1xx-sent]
+    [repeat-gets-latest-1xx] [failure-completes] [repeat-in-completed] [timer-g-starts]
+    [timer-g-resends] [timer-g-doubles-to-t2] [timer-h-starts] [timer-h-gives-up] [ack-confirms]
+    [absorbs-acks] [timer-i] [timer-i-ends].
+    """
+    (call, done), now = InviteServer.start(now=0.0), 0.0
+    for step in path:
+        match step:
+            case float(now):
+                done = call.tick(now)
+            case int(status):
+                done = call.respond(status, now)
+            case "unplug":
+                done = call.transport_failed(now)
+            case method:
+                done = call.receive(method, now)
+    assert call.state is box and done == (() if todo is None else (todo,))
+
+
+def test_over_tcp_nothing_is_repeated_and_no_ack_comes_late():
+    """Covers RFC 3261 §17.2.1 [timer-i] [timer-h-starts] [timer-h-gives-up]."""
+    call, _ = InviteServer.start(now=0.0, reliable=True)
+    call.respond(486, now=0.0)
+    assert call.tick(31.9) == () and call.deadline == 32.0
+    call.receive("ACK", now=31.9)
+    assert call.deadline == 31.9
+    unheard, _ = InviteServer.start(now=0.0, reliable=True)
+    unheard.respond(486, now=0.0)
+    assert unheard.tick(32.0) == (Do.FAILED,)
+
+
 def test_what_no_caller_may_pass_is_refused():
     call, _ = InviteServer.start(now=0.0)
     for status in (99, 700):
@@ -57,7 +125,7 @@ class AnyCall(RuleBasedStateMachine):
         self.now, self.reliable, self.t1, self.log, self.spoken = 0.0, reliable, t1, [], False
         self.call, todo = InviteServer.start(self.now, reliable=reliable, t1=t1)
         assert todo == (Do.PASS_UP,) and self.call.state is State.PROCEEDING
-        assert self.call.deadline == PATIENCE
+        assert self.call.deadline == 0.2
 
     @rule(status=st.sampled_from([100, 180, 199, 200, 299, 300, 486, 699]))
     def answer(self, status):

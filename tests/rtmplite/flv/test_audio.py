@@ -38,13 +38,27 @@ def test_what_is_written_reads_back(tag):
     ],
 )
 def test_every_field_has_its_place(raw, tag):
-    """Covers FLV 10.1 §E.4.2.1."""
+    """Covers FLV 10.1 §E.4.2.1 [header-bits] [sound-rates] [sound-sizes] [sound-types].
+
+    And FLV 10.1 §E.4.2.1 [aac-packet-type].
+    """
     assert AudioTag.parse(bytes.fromhex(raw)) == tag
     assert bytes(tag) == bytes.fromhex(raw)
 
 
+def test_the_codecs_have_their_numbers():
+    """Covers FLV 10.1 §E.4.2.1 [sound-formats]."""
+    names = "PCM ADPCM MP3 PCM NELLY NELLY NELLY A_LAW MU_LAW EXTENDED AAC SPEEX"
+    assert list(SoundFormat) == [*range(12), 14, 15]
+    for number, name in enumerate(names.split()):
+        assert name in SoundFormat(number).name
+    assert SoundFormat.NELLYMOSER_16_KHZ_MONO == 4 and SoundFormat.NELLYMOSER_8_KHZ_MONO == 5
+    assert SoundFormat.LINEAR_PCM_LITTLE_ENDIAN == 3 and SoundFormat.DEVICE_SPECIFIC == 15
+
+
 def test_speex_has_one_header():
-    """Covers FLV 10.1 §E.4.2.1."""
+    """Covers FLV 10.1 §E.4.2.1 [speex-fixed]."""
+    assert SPEEX_HEADER == b"\xb2"
     assert AudioTag.parse(SPEEX_HEADER) == AudioTag(SoundFormat.SPEEX, 0, 1, 0, None, b"")
 
 

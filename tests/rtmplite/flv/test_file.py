@@ -27,15 +27,32 @@ def test_what_is_written_reads_back(tags):
     assert file.Header.parse(bytes(header)) == header
 
 
+@pytest.mark.parametrize(
+    ("kinds", "flags"), [([], "00"), ([8], "04"), ([9], "01"), ([8, 9, 18], "05"), ([18], "00")]
+)
+def test_every_field_has_its_place(kinds, flags):
+    """Covers FLV 10.1 §E.2 [signature] [version] [type-flags] [reserved-zero] [header-first].
+
+    And FLV 10.1 §E.2 [data-offset], FLV 10.1 §E.1 [big-endian], FLV 10.1 §E.3 [first-size-zero]
+    [previous-tag-size] [alternating].
+    """
+    content = [file.Tag(kind, 0, bytes(kind << 8)) for kind in kinds]
+    raw = file.write(content)
+    assert raw[:13] == bytes.fromhex(f"464c56 01 {flags} 00000009 00000000")
+    rest = b"".join(bytes(tag) + (11 + len(tag.data)).to_bytes(4, "big") for tag in content)
+    assert raw[13:] == rest and file.read(raw)[1] == content
+    assert file.Header.parse(raw[:9]) == file.Header(8 in kinds, 9 in kinds)
+
+
 def test_a_longer_header_is_skipped():
-    """Covers FLV 10.1 §E.2."""
+    """Covers FLV 10.1 §E.2 [data-offset]."""
     raw = file.write([])
     assert file.read(raw[:5] + b"\x00\x00\x00\x0c???" + raw[9:])[1] == []
 
 
 @pytest.mark.parametrize("raw", ["", "464c56 01 00 000000", "464c58 01 00 00000009 00000000"])
 def test_what_is_no_file_is_refused(raw):
-    """Covers FLV 10.1 §E.2."""
+    """Covers FLV 10.1 §E.2 [signature] [header-first]."""
     with pytest.raises(RemoteError):
         file.read(bytes.fromhex(raw))
 

@@ -14,11 +14,20 @@ from rtmplite.flv.enhanced_video import VideoFourCc
 
 
 def test_it_is_written_as_an_array():
-    """Covers FLV 10.1 §E.5, FLV 10.1 §E.4.4.1."""
+    """Covers FLV 10.1 §E.5 [on-metadata], FLV 10.1 §E.4.4.1 [name-and-value]."""
     raw = metadata.build(width=320, height=240, video_codec_id=7, extra={"encoder": "x"})
     name, members = amf0.decode(raw)
     assert name == "onMetaData" and type(members) is EcmaArray
     assert members == {"width": 320, "height": 240, "videocodecid": 7, "encoder": "x"}
+
+
+def test_every_property_has_its_name():
+    """Covers FLV 10.1 §E.5 [properties]."""
+    audio = {"audio_codec_id": 2, "audio_data_rate": 96, "audio_sample_rate": 44100}
+    video = {"video_codec_id": 7, "video_data_rate": 500, "frame_rate": 25}
+    rest = {"audio_sample_size": 16, "stereo": True, "width": 4, "height": 3, "duration": 1.5}
+    wanted = {name.replace("_", ""): value for name, value in (audio | video | rest).items()}
+    assert metadata.read(metadata.build(**audio, **video, **rest)) == wanted
 
 
 @pytest.mark.parametrize("wrapper", [[], ["@setDataFrame"]])

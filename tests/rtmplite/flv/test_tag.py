@@ -19,10 +19,19 @@ def test_what_is_written_reads_back(tag):
 
 
 def test_every_field_has_its_place():
-    """Covers FLV 10.1 §E.4.1."""
+    """Covers FLV 10.1 §E.4.1 [tag-types] [filter] [timestamp-extended] [data-size].
+
+    And FLV 10.1 §E.4.1 [reserved-bits] [filter-when-encrypted] [stream-id-zero],
+    FLV 10.1 §E.1 [big-endian].
+    """
     raw = bytes.fromhex("09 000002 345678 12 0a0b0c 2700")
     assert Tag.parse(raw) == Tag(TagType.VIDEO, 0x12345678, b"\x27\x00", 0x0A0B0C)
-    assert Tag.parse(bytes.fromhex("32 000000 ffffff ff 000000")) == Tag(18, -1, b"", 0, True)
+    assert bytes(Tag(TagType.VIDEO, 0x12345678, b"\x27\x00", 0x0A0B0C)) == raw
+    encrypted = bytes.fromhex("32 000000 ffffff ff 000000")
+    assert Tag.parse(encrypted) == Tag(18, -1, b"", 0, True)
+    assert bytes(Tag(TagType.SCRIPT, -1, b"", filtered=True)) == encrypted
+    assert bytes(Tag(0x48, 1 << 31, b"")) == bytes.fromhex("08 000000 000000 80 000000")
+    assert Tag.parse(bytes.fromhex("c8 000000 000000 80 000000")) == Tag(8, -(1 << 31), b"")
 
 
 @given(mutations(flv.tags().map(bytes)) | st.binary(max_size=40))
@@ -38,7 +47,7 @@ def test_other_bytes_are_refused(raw):
 
 
 def test_a_long_tag_is_measured_right():
-    """Covers FLV 10.1 §E.4.1."""
+    """Covers FLV 10.1 §E.4.1 [data-size], FLV 10.1 §E.1 [big-endian]."""
     tag = Tag(TagType.VIDEO, 0, bytes(0x030201))
     assert bytes(tag)[1:4] == b"\3\2\1" and Tag.parse(bytes(tag)) == tag
     assert data_size(bytes(tag)[:11]) == 0x030201
@@ -47,6 +56,7 @@ def test_a_long_tag_is_measured_right():
 
 
 def test_a_tag_too_long_is_our_bug():
-    """Covers FLV 10.1 §E.4.1."""
+    """Covers FLV 10.1 §E.4.1 [data-size]."""
+    assert len(bytes(Tag(TagType.AUDIO, 0, bytes((1 << 24) - 1)))) == 11 + (1 << 24) - 1
     with pytest.raises(LocalError):
         bytes(Tag(TagType.AUDIO, 0, bytes(1 << 24)))

@@ -29,12 +29,19 @@ def test_what_is_written_reads_back(tag):
         ("27 01 000053 aa", VideoTag(FrameType.INTER, CodecId.AVC, 1, 83, b"\xaa")),
         ("27 01 ffffff aa", VideoTag(FrameType.INTER, CodecId.AVC, 1, -1, b"\xaa")),
         ("17 02 000000", VideoTag(1, 7, AvcPacketType.END_OF_SEQUENCE, 0, b"")),
+        ("43 ff", VideoTag(FrameType.GENERATED_KEY, CodecId.SCREEN_VIDEO, None, 0, b"\xff")),
+        ("14 00", VideoTag(FrameType.KEY, CodecId.ON2_VP6, None, 0, b"\x00")),
+        ("25 00", VideoTag(FrameType.INTER, CodecId.ON2_VP6_ALPHA, None, 0, b"\x00")),
+        ("16 00", VideoTag(FrameType.KEY, CodecId.SCREEN_VIDEO_2, None, 0, b"\x00")),
         ("32 84", VideoTag(FrameType.DISPOSABLE_INTER, CodecId.SORENSON_H263, None, 0, b"\x84")),
         ("57 00", VideoTag(FrameType.INFO_OR_COMMAND, CodecId.AVC, None, 0, b"\x00")),
     ],
 )
 def test_every_field_has_its_place(raw, tag):
-    """Covers FLV 10.1 §E.4.3.1, FLV 10.1 §E.4.3.2."""
+    """Covers FLV 10.1 §E.4.3.1 [header-bits] [frame-types] [codec-ids] [avc-packet-type].
+
+    And FLV 10.1 §E.4.3.1 [composition-time] [info-frame], FLV 10.1 §E.4.3.2.
+    """
     assert VideoTag.parse(bytes.fromhex(raw)) == tag
     assert bytes(tag) == bytes.fromhex(raw)
 

@@ -138,8 +138,8 @@ def test_an_abandoned_message_is_forgotten():
     reader.feed(other.write(Message(9, 2000, 1, b"\1" * 300), 5)[:140])
     assert reader.feed(writer.write(Abort(4).message(), 2)) == [Abort(4).message()]
     assert reader.feed(writer.write(Abort(77).message(), 2)) == [Abort(77).message()]
-    (after,) = reader.feed(writer.write(Message(9, 1040, 1, b"new"), 4))
-    assert after == Message(9, 1040, 1, b"new")
+    new = Message(9, 1040, 1, b"\2" * 300)  # as long as the other, so that nothing else tells them
+    assert reader.feed(writer.write(new, 4)) == [new]
     (last,) = reader.feed(b"\xc5" + b"\1" * 128 + b"\xc5" + b"\1" * 44)
     assert last == Message(9, 2000, 1, b"\1" * 300)
 
@@ -149,6 +149,16 @@ def test_an_equal_header_in_the_middle_goes_on():
     header = "04 000000 0000c8 09 01000000"
     (message,) = read(header + "00" * 128 + header + "01" * 72)
     assert message == Message(9, 0, 1, bytes(128) + b"\1" * 72)
+
+
+def test_an_equal_short_header_in_the_middle_goes_on_too():
+    """Covers RTMP 1.0 §5.3.1.2.3 [type-2-same-length], RTMP 1.0 §5.3.1.2.4."""
+    header = "04 000000 0000c8 09 01000000"
+    one, two = read(
+        f"{header} {'00' * 128} c4 {'01' * 72} 84 000005 {'02' * 128} 84 000005 {'03' * 72}"
+    )
+    assert one == Message(9, 0, 1, bytes(128) + b"\1" * 72)
+    assert two == Message(9, 5, 1, b"\2" * 128 + b"\3" * 72)
 
 
 def test_another_header_in_the_middle_begins_anew():

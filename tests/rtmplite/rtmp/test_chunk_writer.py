@@ -144,6 +144,14 @@ def test_a_chunk_size_has_limits(size):
     assert writer.chunk_size == 128
 
 
+@pytest.mark.parametrize("size", [1, (1 << 31) - 1])
+def test_a_chunk_size_may_be_extreme(size):
+    """Covers RTMP 1.0 §5.4.1 [size-at-least-1] [size-top-bit-zero]."""
+    writer = ChunkWriter()
+    assert writer.set_chunk_size(size)[-4:] == size.to_bytes(4, "big")
+    assert writer.chunk_size == size
+
+
 def test_no_message_is_longer_than_its_length_can_say():
     """Covers RTMP Errata §7."""
     with pytest.raises(LocalError):
