@@ -27,6 +27,7 @@ def test_every_field_has_its_place():
     raw = bytes.fromhex("09 000002 345678 12 0a0b0c 2700")
     assert Tag.parse(raw) == Tag(TagType.VIDEO, 0x12345678, b"\x27\x00", 0x0A0B0C)
     assert bytes(Tag(TagType.VIDEO, 0x12345678, b"\x27\x00", 0x0A0B0C)) == raw
+    assert [TagType.AUDIO, TagType.VIDEO, TagType.SCRIPT] == [8, 9, 18]
     encrypted = bytes.fromhex("32 000000 ffffff ff 000000")
     assert Tag.parse(encrypted) == Tag(18, -1, b"", 0, True)
     assert bytes(Tag(TagType.SCRIPT, -1, b"", filtered=True)) == encrypted

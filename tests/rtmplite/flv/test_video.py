@@ -27,6 +27,7 @@ def test_what_is_written_reads_back(tag):
     [
         ("17 00 000000 01", VideoTag(FrameType.KEY, CodecId.AVC, 0, 0, b"\x01")),
         ("27 01 000053 aa", VideoTag(FrameType.INTER, CodecId.AVC, 1, 83, b"\xaa")),
+        ("27 01 012345 aa", VideoTag(FrameType.INTER, CodecId.AVC, 1, 0x012345, b"\xaa")),
         ("27 01 ffffff aa", VideoTag(FrameType.INTER, CodecId.AVC, 1, -1, b"\xaa")),
         ("17 02 000000", VideoTag(1, 7, AvcPacketType.END_OF_SEQUENCE, 0, b"")),
         ("43 ff", VideoTag(FrameType.GENERATED_KEY, CodecId.SCREEN_VIDEO, None, 0, b"\xff")),
