@@ -30,7 +30,11 @@ MACHINES_AMONG_CODECS = {
     *("rtmplite.rtmfp.startup", "rtmplite.rtmfp.session", "rtmplite.rtmfp.congestion"),
     *("rtmplite.rtmfp.send_flow", "rtmplite.rtmfp.recv_flow", "rtmplite.rtmfp.redirector"),
 }
-SPLIT_OFF_THE_GATEWAY = {"siprtmp.alarm", "siprtmp.status"}  # its edge, in smaller files
+SPLIT_OFF_THE_GATEWAY = {
+    "siprtmp.alarm",
+    "siprtmp.gathering",
+    "siprtmp.status",
+}  # its edge, in smaller files
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {
     *("gevent", "greenlet", "socket", "ssl", "select", "selectors", "asyncio", "threading"),
