@@ -27,6 +27,7 @@ from rtmplite.rtmp.budget import Budget
 from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
 from rtmplite.rtmp.message import MessageType
+from rtmplite.shared_objects import SharedObjects
 from rtmplite.tracks import Tracks, Weight
 
 AUDIO: Final = MessageType.AUDIO
@@ -327,11 +328,18 @@ class Registry:
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
     open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
     starts and when it is over, everyone in `on_audience` when somebody has joined or left.
-    `budget` is the memory for what its connections have not said to the end.
+    `budget` is the memory for what its connections have not said to the end, `shared` are the
+    objects that they share.
     """
 
-    def __init__(self, patience: Patience = Patience(), budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        patience: Patience = Patience(),
+        budget: Budget | None = None,
+        shared: SharedObjects | None = None,
+    ) -> None:
         self.patience, self.budget = patience, budget or Budget()
+        self.shared = SharedObjects() if shared is None else shared
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self.on_end: list[Callable[[LiveStream, float], None]] = []
         self.on_audience: list[Callable[[LiveStream, float], None]] = []

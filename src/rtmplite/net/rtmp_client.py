@@ -20,13 +20,16 @@ from gevent.lock import BoundedSemaphore
 from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
-from rtmplite.errors import LocalError, RemoteError
+from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
+from rtmplite.net.refusal import ElsewhereError, failure, next_target
+from rtmplite.net.shared import RemoteObject
 from rtmplite.net.tls import Tls, client_context, explain
-from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target, redirection
+from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target
 from rtmplite.rtmp.connection import CHUNK_STREAMS
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.reconnect import requested
+from rtmplite.rtmp.shared_object import SharedObject
 
 TIMEOUT: Final = 10.0  # s, unless a call says otherwise
 READ_SIZE: Final = 65536
@@ -56,6 +59,7 @@ class RtmpClient:
         self._sending = BoundedSemaphore()
         self._replies: dict[float, AsyncResult[Reply]] = {}
         self._streams: dict[int, ClientStream] = {}
+        self._objects: dict[str, RemoteObject] = {}
         self._connected: AsyncResult[Reply] = self._await(1.0)
         self._greenlet = gevent.spawn(self._run)
 
@@ -86,9 +90,9 @@ class RtmpClient:
             try:
                 reply = client._wait(1.0, client._connected, timeout)
                 break
-            except _ElsewhereError as error:
+            except ElsewhereError as error:
                 client.close()
-                target = _next(target, error, hops_left)
+                target = next_target(target, error, hops_left)
             except BaseException:
                 client.close()
                 raise
@@ -149,6 +153,15 @@ class RtmpClient:
         stream = self._streams[int(number)] = ClientStream(self, self._machine, int(number))
         return stream
 
+    def shared_object(
+        self, name: str, *, persistent: bool = False, timeout: float = TIMEOUT
+    ) -> RemoteObject:
+        """Use a remote shared object; RemoteError if that is refused, TimeoutError."""
+        thing = self._objects[name] = RemoteObject(name, persistent, self._share)
+        thing.use()
+        thing.wait_until(lambda: thing.is_used, timeout)
+        return thing
+
     def close(self) -> None:
         """End the connection; a second time does nothing."""
         self._machine.close(now())
@@ -200,7 +213,7 @@ class RtmpClient:
             self._replies.pop(number, None)
         assert reply is not None  # the stubs think of get(block=False)
         if not reply.succeeded:
-            raise _failure(reply.values[-1])
+            raise failure(reply.values[-1])
         return reply.values
 
     def _run(self) -> None:
@@ -240,8 +253,15 @@ class RtmpClient:
                         asked = requested(command, self._machine.target.tc_url)
                         self.reconnect_to = asked or self.reconnect_to
                     self.on_call(command.name, command.args)
+                case SharedObject(name=name):
+                    if (thing := self._objects.get(name)) is not None:
+                        thing.take(event)
                 case _ if stream := self._streams.get(event.stream_id):
                     stream.take(event)
+
+    def _share(self, message: SharedObject) -> None:
+        self._machine.send_shared(message.message())
+        self.flush()
 
     def _answer(self) -> None:
         """Send the machine's replies; if somebody is sending already, they go with that."""
@@ -259,6 +279,8 @@ class RtmpClient:
                 waiting.set_exception(end)
         for stream in self._streams.values():
             stream.end()
+        for thing in self._objects.values():
+            thing.end(end)
 
 
 class ClientStream:
@@ -355,7 +377,7 @@ class ClientStream:
             if information is None and self._client.closed:
                 raise RemoteError(self._client.reason, CLOSED, "status")
             if information is not None and information.get("level") == "error":
-                raise _failure(information)
+                raise failure(information)
             if information is not None and information.get("code") == code:
                 return
         raise TimeoutError(f"no {code} within {timeout:g} s")
@@ -363,34 +385,3 @@ class ClientStream:
 
 class _LateError(Exception):
     """Nothing to read in time."""
-
-
-class _ElsewhereError(RemoteError):
-    """The server has sent us to `url`."""
-
-    def __init__(self, description: str, code: str, level: str, url: str) -> None:
-        super().__init__(description, code, level)
-        self.url = url
-
-
-def _next(target: Target, error: _ElsewhereError, hops_left: int) -> Target:
-    """Where to go; RemoteError if we have been sent often enough, or out of TLS."""
-    try:
-        found = Target.parse(error.url, stream=False)
-    except LocalError:
-        raise error from None
-    if not hops_left or (target.secure and not found.secure):
-        raise error
-    return found
-
-
-def _failure(information: Value) -> RemoteError:
-    """What an information object says, as an exception."""
-    if not isinstance(information, dict):
-        return RemoteError(str(information))
-    words = [information.get(key) for key in ("description", "code", "level")]
-    description, code, level = (word if isinstance(word, str) else "" for word in words)
-    code, level = code or "NetConnection.Call.Failed", level or "error"
-    if (url := redirection(information)) is not None:
-        return _ElsewhereError(description, code, level, url)
-    return RemoteError(description, code, level)

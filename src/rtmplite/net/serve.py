@@ -18,6 +18,7 @@ from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import TEXT, FlvHttp
 from rtmplite.net.record import Recordings
 from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.shared_files import SharedFiles
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live, vod
 from rtmplite.rtmp.application import Application
@@ -36,6 +37,7 @@ def add_to(commands: Any) -> None:
     serve.add_argument("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
     serve.add_argument("--record", type=Path, metavar="DIR", help="store what is published there")
     serve.add_argument("--vod", type=Path, metavar="DIR", help="play the files there by name")
+    serve.add_argument("--shared", type=Path, metavar="DIR", help="keep shared objects there")
     serve.add_argument("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
     serve.add_argument(
         "--drain",
@@ -57,6 +59,9 @@ def run(options: argparse.Namespace) -> int:
     others_at = (options.rtmps, options.rtmpt, options.http)
     doors.check([address, *(_address(each) for each in others_at if each)])
     registry, workers = Registry(), Workers()
+    shared = None
+    if options.shared is not None:
+        shared = registry.shared.store = SharedFiles(_folder(options.shared), workers)
     recordings = None
     if options.record is not None:
         recordings = Recordings(_folder(options.record), registry, workers)
@@ -94,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
     server.stop(options.drain, options.reconnect_to)
     flv.stop()
     doors.stop()
+    if shared is not None:
+        shared.stop()
     if recordings is not None:
         recordings.stop()
     return 0

@@ -17,6 +17,7 @@ from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.shared_object import SharedObject
 
 DEFAULT_LIMITS: Final = Limits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
@@ -110,7 +111,7 @@ def redirection(information: Value) -> str | None:
     return url if isinstance(url, str) else None
 
 
-Event: TypeAlias = Reply | Called | Ended | Message
+Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
 class ClientConnection(Connection):
@@ -178,6 +179,9 @@ class ClientConnection(Connection):
         self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
 
     def _on_media(self, message: Message, now: float) -> None:
+        self._events.append(message)
+
+    def _on_shared(self, message: SharedObject, now: float) -> None:
         self._events.append(message)
 
     def _on_control(self, message: control.Control, now: float) -> None:

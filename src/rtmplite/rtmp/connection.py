@@ -20,6 +20,7 @@ from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.shared_object import SharedObject
 
 CHUNK_SIZE: Final = 4096  # bytes, what we send; nginx-rtmp's and OBS's choice, all players cope
 
@@ -33,6 +34,7 @@ CHUNK_STREAMS: Final[Mapping[int, int]] = {
     MessageType.VIDEO: 6,
 }
 
+_SHARED_TYPES: Final = (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3)
 _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 
@@ -157,6 +159,10 @@ class Connection:
     def send_command(self, command: Command, stream_id: int = 0) -> None:
         """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
         self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
+
+    def send_shared(self, message: Message) -> None:
+        """Send a shared object message: RTMP 1.0 §7.1.3."""
+        self.put(self._writer.write(message, COMMAND_CHUNKS))
 
     def send_control(self, message: control.Control) -> None:
         """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2.
@@ -309,6 +315,8 @@ class Connection:
         elif message.type_id == MessageType.AGGREGATE:
             for part in aggregated(message):
                 self._on_message(part, now)
+        elif message.type_id in _SHARED_TYPES:
+            self._on_shared(SharedObject.parse(message), now)
         elif parsed := control.parse_control(message):
             self._on_control(parsed, now)
 
@@ -361,6 +369,9 @@ class Connection:
 
     def _on_media(self, message: Message, now: float) -> None:
         """Hook: a message of type 8, 9, 15 or 18."""
+
+    def _on_shared(self, message: SharedObject, now: float) -> None:
+        """Hook: a message of type 16 or 19."""
 
     def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
         """Hook: a player says how much it wants in hand."""

@@ -22,6 +22,7 @@ from rtmplite.rtmp.handshake import ServerHandshake
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.shared_object import SharedObject
 from rtmplite.streams import Registry
 
 DEFAULT_LIMITS: Final = Limits()
@@ -215,6 +216,22 @@ class ServerConnection(Connection):
         if stream is not None:
             stream.on_media(message, now)
 
+    @property
+    def amf3(self) -> bool:
+        """Whether both ends have AMF3: RTMP Errata §8.1.1."""
+        return self.object_encoding == 3
+
+    @property
+    def queued(self) -> int:
+        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        return self.output_size + sum(map(len, self.output))
+
+    def _on_shared(self, message: SharedObject, now: float) -> None:
+        if self.state is not State.CONNECTED:
+            raise RemoteError("a shared object before connect")
+        self._active = now
+        self.registry.shared.receive(self, self.app, message, now)
+
     def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
         stream = self.streams.get(event.stream_id)
         if stream is not None:
@@ -313,6 +330,7 @@ class ServerConnection(Connection):
         for stream in list(self.streams.values()):
             stream.stop(now)
         self.streams.clear()
+        self.registry.shared.leave(self, now)
         if self._application is not None:
             self._application.on_disconnect(self, now)
 

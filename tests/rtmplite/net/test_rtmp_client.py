@@ -8,7 +8,8 @@ from gevent import socket
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_client import RtmpClient, _ElsewhereError, _next
+from rtmplite.net.refusal import ElsewhereError, next_target
+from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication
@@ -186,8 +187,8 @@ def test_a_redirect_that_leads_nowhere_is_a_refusal(url, to):
 def test_a_redirect_does_not_lead_out_of_tls():
     """Own design: who asked for encryption means it."""
     secure, plain = (Target.parse(f"{scheme}://h/a", stream=False) for scheme in ("rtmps", "rtmp"))
-    error = _ElsewhereError("moved", "", "error", "rtmp://h/b")
-    assert _next(plain, error, 1).app == "b"
+    error = ElsewhereError("moved", "", "error", "rtmp://h/b")
+    assert next_target(plain, error, 1).app == "b"
     for target, hops in ((secure, 1), (plain, 0)):
-        with pytest.raises(_ElsewhereError):
-            _next(target, error, hops)
+        with pytest.raises(ElsewhereError):
+            next_target(target, error, hops)

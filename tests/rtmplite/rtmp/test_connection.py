@@ -207,9 +207,16 @@ def test_aggregates_reach_the_application_as_single_messages():
     assert not peer.server.closed
 
 
-def test_shared_objects_and_unknown_types_are_ignored():
-    """Covers RTMP 1.0 §7.1.3 in so far as nobody is hurt by it."""
+def test_unknown_types_are_ignored():
+    """Own design: nobody is hurt by them."""
     world, server, writer = connected()
-    for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3, 99):
-        server.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
+    server.receive(writer.write(Message(99, 0, 0, b"whatever"), 8), world.now)
     assert not server.closed and not server.output
+
+
+def test_a_broken_shared_object_ends_it():
+    """Covers RTMP 1.0 §7.1.3."""
+    for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3):
+        world, server, writer = connected()
+        server.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
+        assert server.aborted

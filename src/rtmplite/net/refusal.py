@@ -1,0 +1,36 @@
+"""What a server's refusal is to a client: an exception, or another place to ask."""
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp.client import Target, redirection
+
+
+class ElsewhereError(RemoteError):
+    """The server has sent us to `url`."""
+
+    def __init__(self, description: str, code: str, level: str, url: str) -> None:
+        super().__init__(description, code, level)
+        self.url = url
+
+
+def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target:
+    """Where to go; RemoteError if we have been sent often enough, or out of TLS."""
+    try:
+        found = Target.parse(error.url, stream=False)
+    except LocalError:
+        raise error from None
+    if not hops_left or (target.secure and not found.secure):
+        raise error
+    return found
+
+
+def failure(information: Value) -> RemoteError:
+    """What an information object says, as an exception."""
+    if not isinstance(information, dict):
+        return RemoteError(str(information))
+    words = [information.get(key) for key in ("description", "code", "level")]
+    description, code, level = (word if isinstance(word, str) else "" for word in words)
+    code, level = code or "NetConnection.Call.Failed", level or "error"
+    if (url := redirection(information)) is not None:
+        return ElsewhereError(description, code, level, url)
+    return RemoteError(description, code, level)

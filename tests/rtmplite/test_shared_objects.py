@@ -1,0 +1,441 @@
+"""Shared objects: whatever clients do at once, in the end all have the same."""
+
+from collections import deque
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from rtmp_world import World
+
+from rtmplite.amf import amf0
+from rtmplite.rtmp.chunk import ChunkWriter
+from rtmplite.rtmp.connection import Limits
+from rtmplite.rtmp.shared_object import (
+    Change,
+    Clear,
+    Flags,
+    Release,
+    Remove,
+    RequestChange,
+    RequestRemove,
+    SendMessage,
+    SharedObject,
+    Status,
+    Success,
+    Use,
+    UseSuccess,
+)
+from rtmplite.shared_mirror import Heard, Mirror, Refused
+from rtmplite.shared_objects import SharedLimits, SharedObjects
+from rtmplite.streams import Registry
+
+LIMITS = SharedLimits(slots=3, value=400, size=1000, total=3000, uses=2, objects=2, waiting=3)
+
+
+class Client:
+    """A client as `SharedObjects` sees it: what is sent to it is kept, and read as sent."""
+
+    def __init__(self, amf3=False):
+        self.amf3, self.output_size, self.queued = amf3, 0, 0
+        self.down, self.ended = deque(), ""
+
+    def send_shared(self, message):
+        assert message.type_id == (16 if self.amf3 else 19)
+        self.down.append(SharedObject.parse(message))
+
+    def abort(self, reason, now):
+        self.ended = reason
+
+    def events(self):
+        """All that has come since the last time."""
+        found = [event for message in self.down for event in message.events]
+        self.down.clear()
+        return found
+
+
+class SlowStore:
+    """A store whose disk answers when it is told to, on a clock of its own."""
+
+    def __init__(self):
+        self.saved, self.loading, self.now = {}, deque(), 0.0
+        self._unsaved = {}
+
+    def load(self, key, then):
+        content = self._unsaved.get(key)
+        self.loading.append((then, content() if content else self.saved.get(key)))
+
+    def save(self, key, content):
+        self._unsaved[key] = content
+
+    def answer(self):
+        then, content = self.loading.popleft()
+        self.now += 1.0
+        then(content, self.now)
+
+    def flush(self):
+        for key, content in self._unsaved.items():
+            self.saved[key] = content()
+        self._unsaved.clear()
+
+
+def say(objects, client, *events, name="o", scope="app", flags=Flags.NONE):
+    """Let a client say something, and give what it hears."""
+    objects.receive(client, scope, SharedObject(name, 0, flags, events), 0.0)
+    return client.events()
+
+
+def two(objects):
+    """Two clients that use an object."""
+    ann, bob = Client(), Client(amf3=True)
+    for client in (ann, bob):
+        say(objects, client, Use())
+    return ann, bob
+
+
+def test_use_gives_what_there_is():
+    """Covers RTMP 1.0 §7.1.3 [use-success] [clear-after-use]."""
+    objects, late = SharedObjects(), Client()
+    ann, bob = two(objects)
+    say(objects, ann, RequestChange("x", 1.0), RequestChange("y", [True]))
+    assert say(objects, late, Use()) == [
+        UseSuccess(),
+        Clear(),
+        Change("x", 1.0),
+        Change("y", [True]),
+    ]
+    objects.receive(bob, "app", SharedObject("o", 0, Flags.NONE, (Use(),)), 0.0)
+    assert bob.down[-1].version == 2
+
+
+def test_a_change_is_a_success_here_and_a_change_there():
+    """Covers RTMP 1.0 §7.1.3 [success-to-requester] [change-to-others]."""
+    objects = SharedObjects()
+    ann, bob = two(objects)
+    bob.events()
+    assert say(objects, ann, RequestChange("x", {"a": 1.0})) == [Success("x")]
+    assert bob.events() == [Change("x", {"a": 1.0})] and ann.events() == []
+
+
+def test_a_slot_is_removed_everywhere():
+    """Covers RTMP 1.0 §7.1.3 [remove-deletes]."""
+    objects = SharedObjects()
+    ann, bob = two(objects)
+    say(objects, ann, RequestChange("x", 1.0))
+    bob.events()
+    assert say(objects, bob, RequestRemove("x")) == [Remove("x")]
+    assert ann.events() == [Remove("x")]
+    assert say(objects, bob, RequestRemove("x")) == [Remove("x")] and ann.events() == []
+    assert say(objects, Client(), Use()) == [UseSuccess(), Clear()]
+
+
+def test_a_call_reaches_everybody():
+    """Covers RTMP 1.0 §7.1.3 [broadcast-to-all]: the sender as well."""
+    objects = SharedObjects()
+    ann, bob = two(objects)
+    bob.events()
+    call = SendMessage(("hello", 1.0))
+    assert say(objects, ann, call) == [call] == bob.events()
+
+
+def test_who_releases_hears_no_more_and_the_last_one_ends_it():
+    """Covers RTMP 1.0 §7.1.3 [release]."""
+    objects = SharedObjects()
+    ann, bob = two(objects)
+    say(objects, ann, RequestChange("x", 1.0))
+    bob.events()
+    assert say(objects, bob, Release(), RequestChange("x", 2.0)) == []
+    say(objects, ann, RequestChange("x", 3.0))
+    assert bob.events() == [] and len(objects) == 1
+    objects.leave(ann, 0.0)
+    objects.leave(ann, 0.0)
+    assert len(objects) == 0
+    assert say(objects, bob, Use()) == [UseSuccess(), Clear()]
+
+
+def test_objects_of_other_instances_are_others():
+    """Own design: an instance is a room of its own, and no name leads to another."""
+    objects, ann, bob = SharedObjects(), Client(), Client()
+    say(objects, ann, Use(), scope="app/a", name="o")
+    say(objects, bob, Use(), scope="app", name="a/o")
+    say(objects, ann, RequestChange("x", 1.0), scope="app/a", name="o")
+    assert bob.events() == [] and len(objects) == 2
+
+
+def test_who_uses_nothing_changes_nothing():
+    """Covers RTMP 1.0 §7.1.3 [status-on-error]."""
+    objects, ann = SharedObjects(), Client()
+    refused = Status("SharedObject.NoWriteAccess", "error")
+    assert say(objects, ann, RequestChange("x", 1.0)) == [refused]
+    assert say(objects, ann, RequestRemove("x")) == [refused]
+    assert say(objects, ann, Release(), SendMessage(("x",))) == [] and len(objects) == 0
+
+
+def test_what_is_refused_is_told_with_the_truth():
+    """Covers RTMP 1.0 §7.1.3 [status-on-error]: every limit has its answer."""
+    objects = SharedObjects(limits=LIMITS)
+    ann, bob = two(objects)
+    refused = Status("SharedObject.NoWriteAccess", "error")
+    assert say(objects, ann, RequestChange("x", "y" * 500)) == [refused, Remove("x")]
+    for name in "abc":
+        say(objects, ann, RequestChange(name, name))
+    assert say(objects, ann, RequestChange("d", 1.0)) == [refused, Remove("d")]
+    assert say(objects, ann, RequestChange("a", "y" * 500)) == [refused, Change("a", "a")]
+    say(objects, ann, Use(), name="p")
+    denied = Status("SharedObject.NoReadAccess", "error")
+    assert say(objects, ann, Use(), name="q") == [denied]
+    bob.events()
+    assert say(objects, bob, Use(), name="q") == [denied]
+    objects.permits = lambda member, scope, name, persistent: name != "p"
+    assert say(objects, bob, Use(), name="p") == [denied]
+
+
+def test_all_objects_together_have_a_limit():
+    """Own design: and what is removed or released makes room."""
+    objects, ann = SharedObjects(limits=SharedLimits(total=3000, value=1000)), Client()
+    for name in "abcd":
+        say(objects, ann, Use(), name=name)
+    said = [say(objects, ann, RequestChange("x", "y" * 600), name=name)[0] for name in "abcd"]
+    assert [type(event) for event in said] == [Success, Success, Success, Status]
+    say(objects, ann, Release(), name="a")
+    assert say(objects, ann, RequestChange("x", "y" * 600), name="d") == [Success("x")]
+    say(objects, ann, RequestRemove("x"), name="b")
+    say(objects, ann, Use(), name="a")
+    assert say(objects, ann, RequestChange("x", "y" * 600), name="a") == [Success("x")]
+    objects.leave(ann, 0.0)
+    assert objects._account._taken == 0
+
+
+def test_kinds_do_not_mix():
+    """Covers RTMP 1.0 §7.1.3 [status-on-error]: persistent or not is settled by the first."""
+    refused = Status("SharedObject.BadPersistence", "error")
+    objects = SharedObjects()
+    assert say(objects, Client(), Use(), flags=Flags.PERSISTENT) == [refused]  # nowhere to keep it
+    store = SlowStore()
+    objects = SharedObjects(store)
+    ann, bob = Client(), Client()
+    assert say(objects, ann, Use(), flags=Flags.PERSISTENT) == []
+    store.answer()
+    assert ann.events() == [UseSuccess(), Clear()]
+    assert say(objects, bob, Use()) == [refused]
+
+
+def test_what_is_persistent_comes_back():
+    """Own design: with its version, and before anything that was asked meanwhile."""
+    store = SlowStore()
+    objects, ann, bob = SharedObjects(store), Client(), Client()
+    persistent = {"flags": Flags.PERSISTENT}
+    say(objects, ann, Use(), **persistent)
+    store.answer()
+    say(objects, ann, RequestChange("x", 1.0), RequestChange("y", 2.0), **persistent)
+    say(objects, ann, Release(), **persistent)
+    store.flush()
+    assert len(objects) == 0
+    say(objects, bob, Use(), **persistent)
+    assert say(objects, bob, RequestRemove("y"), **persistent) == []
+    store.answer()
+    assert [m.version for m in bob.down] == [2, 3]
+    assert bob.events() == [UseSuccess(), Clear(), Change("x", 1.0), Change("y", 2.0), Remove("y")]
+    store.saved["app?o"] = b"rubbish"
+    objects.leave(bob, 0.0)
+    store._unsaved.clear()
+    say(objects, ann, Use(), **persistent)
+    store.answer()
+    assert ann.events()[-2:] == [UseSuccess(), Clear()]
+
+
+def test_who_leaves_or_floods_while_it_is_loaded():
+    """Own design: nobody is told anything, nothing stays."""
+    store = SlowStore()
+    objects, ann, bob = SharedObjects(store, LIMITS), Client(), Client()
+    store.saved["app?o"] = bytes(SharedObject("o", 1, Flags.PERSISTENT, (Change("x", 1.0),)))
+    say(objects, ann, Use(), flags=Flags.PERSISTENT)
+    objects.leave(ann, 0.0)
+    store.answer()
+    assert ann.events() == [] and len(objects) == 0 and objects._account._taken == 0
+    for _ in range(4):
+        say(objects, bob, Use(), flags=Flags.PERSISTENT)
+    assert "impatient" in bob.ended
+
+
+def test_a_large_object_comes_in_parts():
+    """Own design: nobody has to take a message of a megabyte."""
+    objects, ann, late = SharedObjects(), Client(), Client()
+    say(objects, ann, Use())
+    for number in range(10):
+        say(objects, ann, RequestChange(str(number), "x" * 30_000))
+    say(objects, late, *[])
+    objects.receive(late, "app", SharedObject("o", 0, Flags.NONE, (Use(),)), 0.0)
+    assert len(late.down) == 5
+    assert [e.name for e in late.events() if isinstance(e, Change)] == list("0123456789")
+
+
+def test_who_does_not_read_is_cut_off():
+    """Own design: and who asks for everything over and over."""
+    objects = SharedObjects()
+    ann, bob = two(objects)
+    bob.output_size = 10_000_000
+    say(objects, ann, RequestChange("x", 1.0))
+    assert "too slow" in bob.ended
+    ann.queued = 10_000_000
+    say(objects, ann, Use())
+    assert "too many uses" in ann.ended
+
+
+def test_between_connections():
+    """Covers RTMP 1.0 §7.1.3 through all of both ends, over connections of both encodings."""
+    world = World(registry=Registry(), limits=Limits())
+    ann, bob = world.client(), world.client(properties={"objectEncoding": 3.0})
+    mirrors = {ann: Mirror("o"), bob: Mirror("o")}
+
+    def run(peer, message):
+        peer.client.send_shared(message.message(peer is bob))
+        world.run()
+        for each, mirror in mirrors.items():
+            for event in each.events:
+                if isinstance(event, SharedObject):
+                    mirror.receive(event)
+            each.events.clear()
+
+    for peer, mirror in mirrors.items():
+        run(peer, mirror.use())
+    run(ann, mirrors[ann].set("x", {"a": [1.0, None]}))
+    run(bob, mirrors[bob].set("y", "z"))
+    run(bob, mirrors[bob].remove("x"))
+    assert mirrors[ann].data == mirrors[bob].data == {"y": "z"}
+    ann.server.close(world.now)
+    assert len(world.registry.shared) == 1
+    bob.server.connection_lost(world.now)
+    assert len(world.registry.shared) == 0
+
+
+def test_before_connect_there_are_none():
+    """Own design: strangers get nothing to fill."""
+    world = World()
+    server = world.server()
+    server.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
+    peer = world.client()
+    peer.client._writer._sent.clear()
+    use = SharedObject("o", 0, Flags.NONE, (Use(),))
+
+    server.receive(ChunkWriter().write(use.message(), 3), 0.0)
+    assert server.aborted and len(world.registry.shared) == 0
+
+
+class Sharing(RuleBasedStateMachine):
+    """Three clients and one object, every message on its way for as long as it likes."""
+
+    clients = st.integers(0, 2)
+    names = st.sampled_from("abcd")
+    values = st.one_of(st.floats(allow_nan=False), st.text(max_size=5), st.just("x" * 500))
+
+    def __init__(self):
+        super().__init__()
+        self.store = SlowStore()
+        self.objects = SharedObjects(self.store, LIMITS)
+        self.now = 0.0
+        self.flags = Flags.PERSISTENT
+        self.members = [Client(amf3=number == 2) for number in range(3)]
+        self.mirrors = [Mirror("o", persistent=True) for _ in range(3)]
+        self.up = [deque() for _ in range(3)]
+        self.calls, self.heard = [], [[], [], []]
+
+    def ask(self, number, message):
+        self.up[number].append(message)
+
+    @rule(number=clients)
+    def use(self, number):
+        self.ask(number, self.mirrors[number].use())
+
+    @rule(number=clients)
+    def release(self, number):
+        self.ask(number, self.mirrors[number].release())
+
+    @rule(number=clients, name=names, value=values)
+    def set(self, number, name, value):
+        self.ask(number, self.mirrors[number].set(name, value))
+
+    @rule(number=clients, name=names)
+    def remove(self, number, name):
+        self.ask(number, self.mirrors[number].remove(name))
+
+    @rule(number=clients)
+    def call(self, number):
+        self.ask(number, self.mirrors[number].send("call", float(len(self.calls))))
+        self.calls.append(number)
+
+    @rule(number=clients)
+    def arrive(self, number):
+        if self.up[number] and not self.members[number].ended:
+            self.now += 0.01
+            self.objects.receive(self.members[number], "app", self.up[number].popleft(), self.now)
+
+    @rule(number=clients)
+    def hear(self, number):
+        if self.members[number].down:
+            for news in self.mirrors[number].receive(self.members[number].down.popleft()):
+                if isinstance(news, Heard):
+                    self.heard[number].append(news.args[0])
+                assert not isinstance(news, Refused) or news.level == "error"
+
+    @precondition(lambda self: self.store.loading)
+    @rule()
+    def disk_answers(self):
+        self.store.answer()
+
+    @rule()
+    def disk_writes(self):
+        self.store.flush()
+
+    @rule(number=clients)
+    def break_off(self, number):
+        """The connection ends, and a new one begins with nothing."""
+        self.objects.leave(self.members[number], self.now)
+        self.members[number] = Client(amf3=number == 2)
+        self.mirrors[number] = Mirror("o", persistent=True)
+        self.up[number].clear()
+        self.heard[number].clear()
+
+    @invariant()
+    def nothing_is_kept_beyond_its_users(self):
+        sizes = [thing.size for thing in self.objects._objects.values()]
+        assert self.objects._account._taken == sum(sizes) <= LIMITS.total
+        assert len(self.objects) == len(
+            {id(t) for m in self.objects._uses.values() for t in m.values()}
+        )
+        assert all(len(thing.slots) <= LIMITS.slots for thing in self.objects._objects.values())
+
+    def teardown(self):
+        """Covers RTMP 1.0 §7.1.3 [change-to-others] [success-to-requester] [remove-deletes]."""
+        for _ in range(1000):
+            busy = False
+            while self.store.loading:
+                self.store.answer()
+            for number, member in enumerate(self.members):
+                if member.ended:
+                    self.break_off(number)
+                    busy = True
+                elif self.up[number] or member.down:
+                    self.arrive(number)
+                    self.hear(number)
+                    busy = True
+            if not busy and not self.store.loading:
+                break
+        thing = self.objects._objects.get("app?o")
+        users = [n for n, member in enumerate(self.members) if thing and member in thing.users]
+        for number in users:
+            truth = {name: value for name, (value, _) in thing.slots.items()}
+            assert self.mirrors[number].data == truth
+            assert self.mirrors[number].is_used
+        for number in range(3):
+            assert len(self.heard[number]) == len(set(self.heard[number]))
+        for number in range(3):
+            self.objects.leave(self.members[number], self.now)
+        self.store.flush()
+        assert len(self.objects) == 0 and self.objects._account._taken == 0
+        if thing is not None and "app?o" in self.store.saved:
+            stored = SharedObject.read(self.store.saved["app?o"])
+            assert {e.name: amf0.encode(e.value) for e in stored.events} == {
+                name: amf0.encode(value) for name, (value, _) in thing.slots.items()
+            }
+
+
+TestSharing = Sharing.TestCase
