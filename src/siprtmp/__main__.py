@@ -46,6 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     if command is None:
         print(f"siprtmp: no such command: {name}; try --help", file=sys.stderr)
         return 2
+    if name in ("check-config", "users") and set(rest) & {"-h", "--help"}:
+        print(USAGE, end="")
+        return 0
     try:
         return command(rest)
     except config.ConfigError as error:

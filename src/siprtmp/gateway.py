@@ -360,7 +360,8 @@ class SipSide:
 
     @property
     def _domain_host(self) -> str:
-        return self._domains.names[0]
+        """The domain that is ours for others too: localhost would be the callee's own machine."""
+        return self._settings.domain[0] if self._settings.domain else self.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
