@@ -205,6 +205,8 @@ class LiveStream:
         """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
 
         `timestamp` is in ms.  Implements RTMP 1.0 §7.1.2, §7.1.4 and §7.1.5 for an audience.
+
+        Departs from RTMP Errata §5.2 [not-backwards]: times are passed on as they come.
         """
         if not self.publishing:
             self.begin(now)

@@ -343,7 +343,7 @@ class ClientStream:
             return None
 
     def delete(self) -> None:
-        """Stop publishing or playing, and give the stream back."""
+        """Stop publishing or playing, and give the stream back: RTMP Errata §8.3 [on-stream-0]."""
         self._machine.send("deleteStream", float(self.id))
         self._client.forget(self.id)
         self._client.flush()

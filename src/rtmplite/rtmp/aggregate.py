@@ -16,7 +16,10 @@ _BACK_POINTER: Final = 4  # bytes after every part; of use in files only
 
 
 def aggregated(message: Message) -> Iterator[Message]:
-    """Give the parts of an aggregate message, on its stream and its time scale: §7.1.6.
+    """Give the parts of an aggregate message, on its stream and its time scale.
+
+    §7.1.6 [stream-overrides] [offset] [back-pointer].  Not done: §7.1.6 [offset-zero]: none is sent
+    by us.
 
     Each looks like an FLV tag (FLV 10.1 §E.4.1).  Raises RemoteError when a part goes beyond the
     end, or comes after `MAX_PARTS`; an aggregate within an aggregate is left out.

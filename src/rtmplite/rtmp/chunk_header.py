@@ -1,6 +1,7 @@
 """The first one to three bytes of a chunk: which format, which chunk stream.
 
-Implements RTMP 1.0 §5.3.1.1, with RTMP Errata §4.1 for the byte order of the longest form.
+Implements RTMP 1.0 §5.3.1.1, with RTMP Errata §4.1 [number-is-little] for the
+byte order of the longest form.
 """
 
 from functools import lru_cache

@@ -169,7 +169,8 @@ class ChunkReader:
             stream.delta = time
             if fmt == 0:
                 stream.timestamp = time  # §5.3.1.2.1 [type-0-is-absolute]
-                stream.stream_id = _STREAM_ID(data, at + 7)[0]  # §5.3.1.2.5 [stream-id-is-little]
+                # §5.3.1.2.5 [stream-id-is-little], RTMP Errata §4.2 [stream-id-is-little]
+                stream.stream_id = _STREAM_ID(data, at + 7)[0]
             else:
                 # §5.3.1.2.5 [delta-is-difference]
                 stream.timestamp = (stream.timestamp + time) & TIMESTAMP_MASK
@@ -253,4 +254,5 @@ class ChunkReader:
             # §5.4.2 [abort-names-chunk-stream]
             aborted = self._streams.get(Abort.parse(message.payload).chunk_stream_id)
             if aborted is not None:
-                self._drop(aborted)  # §5.4.2 [abort-discards]
+                # §5.4.2 [abort-discards], RTMP Errata §6 [abort-then-new] [aborted-time-counts]
+                self._drop(aborted)

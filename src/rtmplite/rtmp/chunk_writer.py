@@ -53,6 +53,8 @@ def encode_absolute(
 ) -> bytes:
     """Write a message so that it can follow anything: type 0, absolute time: §5.3.1.2.1.
 
+    What 24 and 32 bits cannot say is not sent: RTMP Errata §7 [within-limits].
+
     `timestamp` is in ms and wraps; `chunk_size` is the one that every receiver was told.
     Raises LocalError for a payload that 24 bits cannot count.
     """
@@ -129,7 +131,7 @@ class ChunkWriter:
 def _chunks(
     fmt: int, chunk_stream_id: int, header: bytes, value: int, payload: bytes, size: int
 ) -> bytes:
-    """Cut a payload; an extended time is repeated before every piece: RTMP Errata §5.1.
+    """Cut a payload; extended times are on all pieces: RTMP Errata §5.1 [extended-on-every-3].
 
     The result is one run of bytes, so nothing can come between: §5.3 [chunk-whole].
     """

@@ -27,7 +27,7 @@ REDIRECT: Final = 302.0  # HTTP's word for it: Field §"Redirects"
 ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
 # What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these:
-# RTMP Errata §8.1.4.
+# RTMP Errata §8.1.4 [codecs-said].
 _AUDIO_CODECS: Final = 0x0FFF
 _VIDEO_CODECS: Final = 0x00FF
 # All that leaves the pictures as they are: E-RTMP v2 §"Metadata Frame" [video-function].
@@ -54,7 +54,11 @@ class Target:
         """Read `rtmp://host[:port]/app[/instance][/stream]`, or the same with `rtmps`.
 
         LocalError for anything else.  With `stream` false the whole path is the application's.
-        With a fragment, the stream is that, whatever the path.
+        With a fragment, the stream is that, whatever the path.  RTMP Errata §8.1.2
+        [tc-url-required] [stripped], RTMP Errata §8.1.3 [app-required] [app-is-the-path].
+
+        Departs from RTMP Errata §8.1.2 [no-guessing] [path-preserved]: URLs in use end with the
+        stream, and servers in use look for it in publish and play.
         """
         parts = urlsplit(url)
         if parts.scheme in ENCRYPTED:
@@ -69,7 +73,7 @@ class Target:
         if stream and not name and "/" in path:
             path, _, name = path.rpartition("/")
         query = f"?{parts.query}" if parts.query else ""
-        host = parts.netloc.rpartition("@")[2]  # RTMP Errata §8.1.2: no userinfo in tcUrl
+        host = parts.netloc.rpartition("@")[2]  # RTMP Errata §10 [stripped]
         tc_url = f"{parts.scheme}://{host}/{path}{query}"
         return cls(parts.hostname, port, path + query, name, tc_url, parts.scheme == "rtmps")
 
@@ -160,7 +164,7 @@ class ClientConnection(Connection):
         self.send_control(control.SetBufferLength(stream_id, milliseconds))
 
     def _handshaken(self, now: float) -> None:
-        """Connect, as RTMP 1.0 §7.2.1.1 lists it; the caller says how long to wait for a reply."""
+        """Connect, as RTMP 1.0 §7.2.1.1 has it, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
         self._settled = True
         self.send_chunk_size(CHUNK_SIZE)
         self.send_window(self.limits.window)

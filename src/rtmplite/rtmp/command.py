@@ -22,7 +22,7 @@ MAX_COMMAND: Final = 65536
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One call, or one answer to a call: §7.1.1.
+    """One call, or one answer to a call: §7.1.1 [parts].
 
     `transaction_id` is 0 where no answer is wanted; `object` is what the texts call the command
     object, None for null; `args` are the values after it.
@@ -35,7 +35,7 @@ class Command:
 
     @classmethod
     def parse(cls, message: Message) -> Self:
-        """Read a message of type 20, or of type 17 with its leading zero: RTMP Errata §7.2.
+        """Read a message of type 20, or of type 17: §7.1.1 [types], RTMP Errata §7.2 [format-zero].
 
         A missing number reads as 0 and a missing object as null, since some clients send only a
         name.  Raises RemoteError if there is no name, the AMF is broken, the type is another, or
@@ -66,7 +66,7 @@ class Command:
         timestamp: int = 0,
         type_id: int = MessageType.COMMAND,
     ) -> Message:
-        """Wrap the command for a message stream: §7.1.1, or RTMP Errata §7.2 for type 17.
+        """Wrap the command: §7.1.1 [types], RTMP Errata §7.2 [format-zero] [switch-by-marker].
 
         In type 17, for which both ends agreed on AMF3, objects and integers are written in it.
         Raises LocalError for any other type.
@@ -83,7 +83,7 @@ class Command:
 
 
 def result(transaction_id: float, object: Value = None, *args: Value) -> Command:
-    """Answer a call that went well: §7.2.1.2.
+    """Answer a call that went well: §7.2 [same-id] [result-or-error], §7.2.1.2.
 
     For createStream the object is None and the first argument the new stream's number (§7.2.1.3).
     """
@@ -91,12 +91,12 @@ def result(transaction_id: float, object: Value = None, *args: Value) -> Command
 
 
 def error(transaction_id: float, reason: RemoteError, object: Value = None) -> Command:
-    """Answer a call that went wrong, `reason` saying how: §7.2.1.2."""
+    """Answer a call that went wrong, `reason` saying how: §7.2 [same-id] [result-or-error]."""
     return Command("_error", transaction_id, object, (_information(reason),))
 
 
 def on_status(level: str, code: str, description: str, **extra: Value) -> Command:
-    """Report on a message stream, as §7.2.2 shows: `level` is status, warning or error.
+    """Report on a message stream: §7.2.2 [on-status]; `level` is status, warning or error.
 
     `extra` members follow, such as `details` and `clientid`.
     """

@@ -22,7 +22,9 @@ from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.rtmp.shared_object import SharedObject
 
-CHUNK_SIZE: Final = 4096  # bytes, what we send; nginx-rtmp's and OBS's choice, all players cope
+# Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope; RTMP 1.0 §6.2
+# [fits-a-chunk].
+CHUNK_SIZE: Final = 4096
 
 # Own design: every medium has a chunk stream to itself, for bytes that many players share; RTMP
 # 1.0 §5.3.1.1 leaves the numbers from 3 up to us, Flash and ffmpeg use 3 for commands as well.
@@ -112,8 +114,8 @@ class Connection:
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the peer; never raises.
 
-        Own design: a peer that breaks the rules is closed, and `reason` says why.  Feed `b""` to
-        go on after `resume_reading`.
+        A peer that breaks the rules is closed, and `reason` says why: RTMP Errata §2
+        [errors-abort].  Feed `b""` to go on after `resume_reading`.
         """
         if self.closed:
             return
@@ -157,7 +159,10 @@ class Connection:
         self.output_size = size + (self._throttle.size if self._throttle is not None else 0)
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
-        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
+        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1.
+
+        Always as type 20, which every peer has: RTMP Errata §8.1.1 [no-extended-without].
+        """
         self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
 
     def send_shared(self, message: Message) -> None:
@@ -344,7 +349,9 @@ class Connection:
         self._release(list(throttle.drain()))
 
     def _on_control(self, message: control.Control, now: float) -> None:
-        """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7.
+        """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7 [ping-response].
+
+        At once, whatever their time says: RTMP 1.0 §6.2 [at-once].
 
         Own design: without a limit of the peer's an Acknowledgement changes nothing; TCP's own
         window slows us down.

@@ -45,7 +45,7 @@ class EventType(IntEnum):
 
 
 def _fields(layout: Struct, payload: bytes | memoryview) -> tuple[int, ...]:
-    """Unpack the start of a payload; what a newer peer appends is ignored (RTMP Errata §2)."""
+    """Unpack the start of a payload: RTMP Errata §2 [errors-noticed]; what follows is ignored."""
     if len(payload) < layout.size:
         raise RemoteError(f"a control message of {len(payload)} bytes, {layout.size} needed")
     return layout.unpack_from(payload)
@@ -58,7 +58,7 @@ class _Payload:
     type_id: ClassVar[MessageType]
 
     def message(self) -> Message:
-        """Wrap the payload for message stream 0: §5.4 [control-on-2], §6.2.
+        """Wrap the payload for message stream 0: §5.4 [control-on-2], §6.2 [on-stream-0].
 
         The time is 0; receivers ignore it.
         """
@@ -171,7 +171,7 @@ class _Event(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin(_Event):
-    """A message stream can be used now: RTMP 1.0 §7.1.7."""
+    """A message stream can be used now: RTMP 1.0 §7.1.7 [stream-begin]."""
 
     event_type = EventType.STREAM_BEGIN
     stream_id: int
@@ -182,7 +182,7 @@ class StreamBegin(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamEof(_Event):
-    """Playback has come to its end: RTMP 1.0 §7.1.7."""
+    """Playback has come to its end: RTMP 1.0 §7.1.7 [stream-eof]."""
 
     event_type = EventType.STREAM_EOF
     stream_id: int
@@ -193,7 +193,7 @@ class StreamEof(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamDry(_Event):
-    """Nothing has come for a while: RTMP 1.0 §7.1.7."""
+    """Nothing has come for a while: RTMP 1.0 §7.1.7 [stream-dry]."""
 
     event_type = EventType.STREAM_DRY
     stream_id: int
@@ -204,7 +204,7 @@ class StreamDry(_Event):
 
 @dataclass(frozen=True, slots=True)
 class SetBufferLength(_Event):
-    """The player keeps this many milliseconds in hand: RTMP 1.0 §7.1.7."""
+    """The player keeps this many milliseconds in hand: RTMP 1.0 §7.1.7 [set-buffer-length]."""
 
     event_type = EventType.SET_BUFFER_LENGTH
     stream_id: int
@@ -222,7 +222,7 @@ class SetBufferLength(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamIsRecorded(_Event):
-    """What will be played comes from a file: RTMP 1.0 §7.1.7."""
+    """What will be played comes from a file: RTMP 1.0 §7.1.7 [stream-is-recorded]."""
 
     event_type = EventType.STREAM_IS_RECORDED
     stream_id: int
@@ -233,7 +233,7 @@ class StreamIsRecorded(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingRequest(_Event):
-    """Are you there?  `timestamp` is the asker's clock in ms: RTMP 1.0 §7.1.7."""
+    """Are you there?  `timestamp` is the asker's clock in ms: RTMP 1.0 §7.1.7 [ping-request]."""
 
     event_type = EventType.PING_REQUEST
     timestamp: int
@@ -244,7 +244,7 @@ class PingRequest(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingResponse(_Event):
-    """Yes; `timestamp` is the request's: RTMP 1.0 §7.1.7."""
+    """Yes; `timestamp` is the request's: RTMP 1.0 §7.1.7 [ping-response]."""
 
     event_type = EventType.PING_RESPONSE
     timestamp: int
@@ -320,7 +320,7 @@ def parse_control(message: Message) -> Control | None:
     Raises RemoteError if the payload is too short or out of range.
     """
     if message.type_id == MessageType.USER_CONTROL:
-        (event_type,) = _fields(_EVENT, message.payload)
+        (event_type,) = _fields(_EVENT, message.payload)  # RTMP 1.0 §6.2 [event-type]
         return _EVENTS.get(event_type, OtherEvent).parse(message.payload)
     kind = _CONTROLS.get(message.type_id)
     return kind.parse(message.payload) if kind else None

@@ -10,7 +10,7 @@ Implements RTMP 1.0 §5.2.  Both machines are fed bytes as they come and give by
     (b'', True, 'simple')
 
 Peers that sign their packets (Field §"Digest handshake") are answered in kind.  An echo that is
-not one is no reason to hang up: RTMP Errata §3.
+not one is no reason to hang up: RTMP Errata §3 [echo-may-differ].
 """
 
 from collections.abc import Callable

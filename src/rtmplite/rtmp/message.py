@@ -13,7 +13,10 @@ TIMESTAMP_MASK: Final = 0xFFFFFFFF  # milliseconds wrap here: RTMP 1.0 §4
 
 
 class MessageType(IntEnum):
-    """The message types in use, from §5.4, §6.2 and §7.1."""
+    """The message types in use, from §5.4, §6.2 and §7.1.
+
+    §7.1.2 [types], §7.1.4 [type], §7.1.5 [type], §7.1.6 [type].
+    """
 
     SET_CHUNK_SIZE = 1
     ABORT = 2
@@ -35,6 +38,8 @@ class MessageType(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message: §6.1.1 and §6.1.2, which holds what RTMP 1.0 §5.1 needs.
+
+    Its header is nowhere drawn as there: RTMP Errata §7 [virtual-header].
 
     `type_id` is 0 to 255, known to `MessageType` or not; `timestamp` is in milliseconds modulo
     2**32; `stream_id` names the message stream, 0 being the connection itself.

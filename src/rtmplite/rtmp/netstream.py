@@ -70,7 +70,7 @@ class ServerStream:
         return True
 
     def accept_publish(self, sink: Sink, now: float) -> None:
-        """Start: what comes from now on goes to `sink`: §7.2.2.6, §7.3.1.
+        """Start: what comes from now on goes to `sink`: §7.2.2.6 [on-status], §7.3.1.
 
         Own design: a verdict that comes too late, on a stream that asks no longer, be it this or
         another, does nothing, except that `sink` is ended.
@@ -132,7 +132,7 @@ class ServerStream:
             self._say_start()
 
     def reject_play(self, code: str, description: str, now: float) -> None:
-        """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1."""
+        """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1 [not-found]."""
         if self.state is State.WANTS_TO_PLAY:
             self.state = State.IDLE
             self.status(code, description, "error")
@@ -234,7 +234,7 @@ class ServerStream:
             self.stop(now)
 
     def _on_pause(self, command: Command, now: float) -> None:
-        """§7.2.2.8; a live stream goes on without those who pause."""
+        """§7.2.2.8 [notify]; a live stream goes on without those who pause."""
         paused = bool(command.args and command.args[0])
         if self._player is not None:
             self._player.select(paused=paused)
@@ -245,7 +245,11 @@ class ServerStream:
         self.status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
 
     def _on_seek(self, command: Command, now: float) -> None:
-        """§7.2.2.7: what is live cannot be sought in, and nothing by what is no time."""
+        """§7.2.2.7: what is live cannot be sought in, and nothing by what is no time.
+
+        Departs from §7.2.2.7 [notify-or-error]: a failure is a status as well, since clients send
+        the command without a number that an _error could name.
+        """
         at = command.args[0] if command.args else None
         if self.playback is None:
             self.status("NetStream.Seek.Failed", f"{self.name} is live.", "error")
@@ -255,7 +259,7 @@ class ServerStream:
             self.playback.seek(at, now)
 
     def _on_receive(self, command: Command, now: float) -> None:
-        """§7.2.2.4 and §7.2.2.5."""
+        """§7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]."""
         wanted = bool(command.args and command.args[0])
         of_audio = command.name == "receiveAudio"
         audio, video = (wanted, None) if of_audio else (None, wanted)
@@ -276,7 +280,7 @@ class ServerStream:
 
     def _say_start(self) -> None:
         """Flash Player shows a script nothing of the media before |RtmpSampleAccess."""
-        if self.request.reset:
+        if self.request.reset:  # §7.2.2.1 [reset-if-asked]
             self.status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
         self.status("NetStream.Play.Start", f"Started playing {self.name}.")
         self.data("|RtmpSampleAccess", True, True)

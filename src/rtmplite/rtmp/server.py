@@ -93,7 +93,9 @@ class ServerConnection(Connection):
     def accept(
         self, now: float, description: str = "Connection succeeded.", **extra: Value
     ) -> None:
-        """Answer connect with success, in the order of RTMP 1.0 §7.2.1.1; `extra` says more.
+        """Answer connect with success; `extra` says more.
+
+        RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin] [then-result].
 
         To who speaks enhanced RTMP we say that we relay whatever it is, in both objects, as the
         text does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
@@ -114,7 +116,7 @@ class ServerConnection(Connection):
             "level": "status",
             "code": "NetConnection.Connect.Success",
             "description": description,
-            "objectEncoding": float(self.object_encoding),  # RTMP Errata §8.1.1
+            "objectEncoding": float(self.object_encoding),  # RTMP Errata §8.1.1 [server-says]
         }
         ours = RELAY.properties() if self.capabilities.is_enhanced else {}
         reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
@@ -147,13 +149,13 @@ class ServerConnection(Connection):
         self._next_call += 1
 
     def result(self, transaction_id: float, *values: Value) -> None:
-        """Answer a call of the client; number 0 asks for no answer: RTMP 1.0 §7.2.1.2."""
+        """Answer a call, but for number 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
         if transaction_id:
             self.send_command(result(transaction_id, None, *(values or (None,))))
 
     def error(self, transaction_id: float, reason: RemoteError) -> None:
         """Answer a call of the client that failed: RTMP 1.0 §7.2.1.2."""
-        if transaction_id:
+        if transaction_id:  # RTMP 1.0 §7.2.1.2 [zero-wants-none]
             self.send_command(error(transaction_id, reason))
 
     def request_reconnect(self, tc_url: str | None = None) -> bool:
@@ -259,7 +261,9 @@ class ServerConnection(Connection):
         self.tc_url = text(self.properties.get("tcUrl"))
         self.app = text(self.properties.get("app")).partition("?")[0].strip("/")
         name, _, self.instance = self.app.partition("/")
-        if self.properties.get("objectEncoding") == 3.0:  # RTMP Errata §8.1.1
+        if (
+            self.properties.get("objectEncoding") == 3.0
+        ):  # RTMP Errata §8.1.1 [never-more-than-asked]
             self.object_encoding = 3
         self.state, self.deciding = State.ASKING, True
         application = self._application_for(name)
@@ -270,7 +274,7 @@ class ServerConnection(Connection):
         application.on_connect(self, now)
 
     def _on_create_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.1.3."""
+        """RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
         free = (number for number in range(1, self.limits.streams + 1))
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
@@ -280,7 +284,7 @@ class ServerConnection(Connection):
         self.result(command.transaction_id, float(stream_id))
 
     def _on_delete_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.2.3, a NetConnection command by RTMP Errata §8.3; no answer."""
+        """RTMP 1.0 §7.2.2.3 [no-answer], a NetConnection command by RTMP Errata §8.3."""
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
             self.streams.pop(int(stream_id)).stop(now)

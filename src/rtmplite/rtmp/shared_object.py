@@ -282,7 +282,7 @@ class SharedObject:
         name, at = _text(payload, 0)
         if at + _HEADER.size > len(payload):
             raise RemoteError("a shared object message ends within its header")
-        version, flags, _ = _HEADER.unpack_from(payload, at)
+        version, flags, _ = _HEADER.unpack_from(payload, at)  # RTMP Errata §2 [reserved-ignored]
         at += _HEADER.size
         events: list[Event] = []
         while at < len(payload):

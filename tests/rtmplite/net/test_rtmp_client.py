@@ -192,3 +192,13 @@ def test_a_redirect_does_not_lead_out_of_tls():
     for target, hops in ((secure, 1), (plain, 0)):
         with pytest.raises(ElsewhereError):
             next_target(target, error, hops)
+
+
+def test_a_stream_is_given_back_on_stream_0(url):
+    """Covers RTMP Errata §8.3 [on-stream-0]: the number says which."""
+    client = RtmpClient.connect(url)
+    stream, sent = client.create_stream(), []
+    client._machine.send_command = lambda command, stream_id=0: sent.append((command, stream_id))
+    stream.delete()
+    ((command, stream_id),) = sent
+    assert (command.name, command.args, stream_id) == ("deleteStream", (float(stream.id),), 0)

@@ -23,7 +23,7 @@ def packed(content):
 
 @given(parts, st.integers(0, 2**32 - 1))
 def test_parts_come_out_on_the_time_scale_of_the_whole(content, timestamp):
-    """Covers RTMP 1.0 §7.1.6."""
+    """Covers RTMP 1.0 §7.1.6 [stream-overrides] [offset] [back-pointer]."""
     messages = list(aggregated(Message(22, timestamp, 7, packed(content))))
     assert [(m.type_id, m.payload, m.stream_id) for m in messages] == [
         (kind, data, 7) for kind, _, data in content

@@ -94,7 +94,7 @@ def limited(window=1000):
 
 
 def test_a_limited_player_gets_as_much_as_it_acknowledges():
-    """Covers RTMP 1.0 §5.4.5 [hard-limit], RTMP 1.0 §5.4.5 [window-limits] and §5.4.3."""
+    """Covers RTMP 1.0 §5.4.5 [window-limits] and §5.4.3."""
     world, peer, source, number = limited(3000)
     before = len(peer.media())
     for time in range(20):

@@ -27,7 +27,10 @@ def fresh():
     ],
 )
 def test_the_smallest_form_is_written(number, raw):
-    """Covers RTMP 1.0 §5.3.1.1 [smallest-form] [three-byte-order] [id-range]."""
+    """Covers RTMP 1.0 §5.3.1.1 [smallest-form] [three-byte-order] [id-range].
+
+    And RTMP Errata §4.1 [number-is-little].
+    """
     header = basic_header(3, number)
     assert header == bytes.fromhex(raw)
     assert read_basic_header(header, 0) == (3, number, len(header))

@@ -77,7 +77,7 @@ def test_the_shortest_header_that_is_right(messages, wanted):
 
 @pytest.mark.parametrize("time", [0xFFFFFE, 0xFFFFFF, 0x1000000, 0xFFFFFFFF])
 def test_an_extended_time_is_repeated(time):
-    """Covers RTMP 1.0 §5.3.1.2.1 [type-0-extended], RTMP Errata §5.1."""
+    """Covers RTMP 1.0 §5.3.1.2.1 [type-0-extended], RTMP Errata §5.1 [extended-on-every-3]."""
     extra = 4 if time >= 0xFFFFFF else 0
     raw = ChunkWriter().write(Message(8, time, 1, b"?" * 200), 3)
     assert len(raw) == 12 + 128 + 1 + 72 + 2 * extra
@@ -153,7 +153,7 @@ def test_a_chunk_size_may_be_extreme(size):
 
 
 def test_no_message_is_longer_than_its_length_can_say():
-    """Covers RTMP Errata §7."""
+    """Covers RTMP Errata §7 [within-limits]."""
     with pytest.raises(LocalError):
         ChunkWriter().write(audio(0, 1 << 24), 3)
     with pytest.raises(LocalError):

@@ -22,7 +22,10 @@ from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target,
     ],
 )
 def test_a_url_names_an_application_and_a_stream(url, app, stream, tc_url):
-    """Covers RTMP Errata §8.1.2 and §8.1.3."""
+    """Covers RTMP Errata §8.1.2 [tc-url-required] [stripped], RTMP Errata §10 [stripped].
+
+    And RTMP Errata §8.1.3 [app-required] [app-is-the-path].
+    """
     target = Target.parse(url)
     assert (target.app, target.stream, target.tc_url) == (app, stream, tc_url)
     assert (target.host, target.port) == ("h", 1935)
@@ -44,7 +47,7 @@ def test_other_urls_are_our_callers_mistake(url):
 
 @pytest.mark.parametrize("digest", [False, True])
 def test_connect_carries_arguments_and_properties(digest):
-    """Covers RTMP 1.0 §7.2.1.1 and RTMP Errata §8.1.5."""
+    """Covers RTMP 1.0 §7.2.1.1, RTMP Errata §8.1.1 [connect-is-20], §8.1.4 [codecs-said]."""
     peer = World().client(args=("a", None), properties={"pageUrl": "x"}, digest=digest)
     assert peer.server.connect_args == ("a", None)
     assert peer.server.properties["pageUrl"] == "x"

@@ -16,7 +16,7 @@ KINDS = [MessageType.COMMAND, MessageType.COMMAND_AMF3]
 
 @given(rtmp.commands(), st.sampled_from(KINDS), st.integers(0, 3), rtmp.timestamps())
 def test_what_is_written_reads_back(command, kind, stream_id, timestamp):
-    """Covers RTMP 1.0 §7.1.1, RTMP Errata §7.2."""
+    """Covers RTMP 1.0 §7.1.1 [types] [parts], RTMP Errata §7.2 [format-zero] [switch-by-marker]."""
     message = command.message(stream_id, timestamp, kind)
     assert (message.type_id, message.timestamp, message.stream_id) == (kind, timestamp, stream_id)
     back = Command.parse(message)
@@ -25,7 +25,7 @@ def test_what_is_written_reads_back(command, kind, stream_id, timestamp):
 
 
 def test_the_answers_look_like_this():
-    """Covers RTMP 1.0 §7.2.1.2, RTMP 1.0 §7.2.1.3, RTMP 1.0 §7.2.2."""
+    """Covers RTMP 1.0 §7.2 [same-id] [result-or-error], RTMP 1.0 §7.2.2 [on-status]."""
     assert result(4.0, None, 1.0) == Command("_result", 4.0, None, (1.0,))
     reason = RemoteError("no such stream", "NetStream.Play.StreamNotFound")
     information = {

@@ -8,7 +8,7 @@ from rtmp_world import World, counting
 from rtmplite.rtmp import control
 from rtmplite.rtmp.chunk import ChunkWriter
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.connection import Limits
+from rtmplite.rtmp.connection import CHUNK_SIZE, Limits
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry
@@ -34,7 +34,7 @@ def connected(**limits):
 
 
 def test_a_ping_is_answered_with_its_own_time():
-    """Covers RTMP 1.0 §7.1.7."""
+    """Covers RTMP 1.0 §7.1.7 [ping-response], RTMP 1.0 §6.2 [at-once]."""
     world, server, writer = connected()
     server.receive(writer.write(control.PingRequest(4711).message(), 2), world.now)
     assert controls(server) == [control.PingResponse(4711)]
@@ -215,8 +215,16 @@ def test_unknown_types_are_ignored():
 
 
 def test_a_broken_shared_object_ends_it():
-    """Covers RTMP 1.0 §7.1.3."""
+    """Covers RTMP 1.0 §7.1.3, RTMP Errata §2 [errors-abort]."""
     for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3):
         world, server, writer = connected()
         server.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
         assert server.aborted
+
+
+def test_control_messages_fit_into_a_chunk():
+    """Covers RTMP 1.0 §6.2 [fits-a-chunk]: what goes into one has but one header."""
+    _, server, _ = connected()
+    server.send_control(control.SetBufferLength(1, 1000))
+    ((raw,),) = [server.take_output()]
+    assert len(raw) == 12 + 10 and server._writer.chunk_size == CHUNK_SIZE

@@ -29,7 +29,9 @@ from rtmplite.strategies import rtmp
 
 @given(rtmp.controls())
 def test_what_is_written_reads_back(control):
-    """Covers RTMP 1.0 §5.4 [control-types] [control-on-2], RTMP 1.0 §6.2."""
+    """Covers RTMP 1.0 §5.4 [control-types] [control-on-2], RTMP 1.0 §6.2 [on-stream-0]
+    [event-type].
+    """
     message = control.message()
     assert parse_control(message) == control == type(control).parse(bytes(control))
     assert (message.timestamp, message.stream_id) == (0, 0)
@@ -94,7 +96,7 @@ def test_other_messages_are_no_control(type_id):
     mutations(rtmp.controls().map(bytes)) | st.binary(max_size=12),
 )
 def test_nothing_else_ever_happens(type_id, payload):
-    """Covers RTMP 1.0 §5.4, RTMP 1.0 §6.2."""
+    """Covers RTMP 1.0 §5.4, RTMP 1.0 §6.2, RTMP Errata §2 [errors-noticed]."""
     try:
         control = parse_control(Message(type_id, 0, 0, payload))
     except RemoteError:
@@ -102,3 +104,24 @@ def test_nothing_else_ever_happens(type_id, payload):
     else:
         event("read")
         assert payload.startswith(bytes(control))
+
+
+@pytest.mark.parametrize(
+    ("raw", "event"),
+    [
+        ("0000 00000005", StreamBegin(5)),
+        ("0001 00000005", StreamEof(5)),
+        ("0002 00000005", StreamDry(5)),
+        ("0003 00000005 000003e8", SetBufferLength(5, 1000)),
+        ("0004 00000005", StreamIsRecorded(5)),
+        ("0006 12345678", PingRequest(0x12345678)),
+        ("0007 12345678", PingResponse(0x12345678)),
+    ],
+)
+def test_user_control_byte_by_byte(raw, event):
+    """Covers RTMP 1.0 §7.1.7 [stream-begin] [stream-eof] [stream-dry] [set-buffer-length].
+
+    And RTMP 1.0 §7.1.7 [stream-is-recorded] [ping-request] [ping-response], §6.2 [event-type].
+    """
+    message = Message(MessageType.USER_CONTROL, 0, 0, bytes.fromhex(raw))
+    assert event.message() == message and parse_control(message) == event

@@ -102,7 +102,7 @@ def test_a_signing_client_bears_a_plain_server():
 
 
 def test_a_false_echo_is_no_reason_to_hang_up():
-    """Covers RTMP Errata §3."""
+    """Covers RTMP Errata §3 [echo-may-differ]."""
     server, client = pair()
     client.receive(server.receive(client.start(0.0), 0.0)[: 1 + SIZE] + b"?" * SIZE, 0.0)
     server.receive(b"?" * SIZE, 0.0)

@@ -78,7 +78,7 @@ def test_a_name_can_be_published_once():
 
 
 def test_a_name_is_needed():
-    """Covers RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6."""
+    """Covers RTMP 1.0 §7.2.2.1 [not-found] and RTMP 1.0 §7.2.2.6."""
     peer = World().client()
     peer.publish("")
     peer.play("")

@@ -42,7 +42,7 @@ def undecided():
 
 
 def test_publishing_begins_with_the_verdict():
-    """Covers RTMP 1.0 §7.2.2.6 and RTMP 1.0 §7.3.1."""
+    """Covers RTMP 1.0 §7.2.2.6 [on-status] and RTMP 1.0 §7.3.1."""
     world, peer = undecided()
     stream_id = peer.publish("demo?token=5", "record")
     stream, name = peer.server.data
@@ -119,7 +119,7 @@ def test_a_publication_taken_back_closes_the_connection():
 
 
 def test_playing_begins_as_players_expect():
-    """Covers RTMP 1.0 §7.2.2.1: the order of the message flow."""
+    """Covers RTMP 1.0 §7.2.2.1 [reset-if-asked]: the order of the message flow."""
     world = World()
     peer = world.client()
     peer.play("demo")
@@ -151,7 +151,7 @@ def test_the_end_of_a_publication_is_told_twice():
 
 
 def test_pause_stops_and_unpause_starts_at_a_key_frame():
-    """Covers RTMP 1.0 §7.2.2.8."""
+    """Covers RTMP 1.0 §7.2.2.8 [notify]."""
     world = World()
     player, publisher = world.client(), world.client()
     playing, publishing = player.play("demo"), publisher.publish("demo")
@@ -167,7 +167,7 @@ def test_pause_stops_and_unpause_starts_at_a_key_frame():
 
 @pytest.mark.parametrize(("command", "type_id"), [("receiveAudio", 8), ("receiveVideo", 9)])
 def test_a_medium_can_be_switched_off(command, type_id):
-    """Covers RTMP 1.0 §7.2.2.4 and RTMP 1.0 §7.2.2.5."""
+    """Covers RTMP 1.0 §7.2.2.4 [says-when-on] and RTMP 1.0 §7.2.2.5 [says-when-on]."""
     world = World()
     player, publisher = world.client(), world.client()
     playing, publishing = player.play("demo"), publisher.publish("demo")

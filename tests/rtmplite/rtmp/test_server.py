@@ -36,7 +36,7 @@ class Slow(LiveApplication):
 
 
 def test_connect_is_answered_in_order():
-    """Covers RTMP 1.0 §7.2.1.1: window, bandwidth, StreamBegin, and only then the result."""
+    """Covers RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin] [then-result]."""
     world = World(Slow())
     peer = world.client()
     assert peer.events == [] and peer.server.state is State.ASKING
@@ -58,7 +58,7 @@ def test_connect_is_answered_in_order():
 
 @pytest.mark.parametrize(("asked", "given"), [(None, 0.0), (0.0, 0.0), (3.0, 3.0), ("3", 0.0)])
 def test_object_encoding_is_never_more_than_asked_for(asked, given):
-    """Covers RTMP Errata §8.1.1."""
+    """Covers RTMP Errata §8.1.1 [never-more-than-asked] [server-says]."""
     properties = {} if asked is None else {"objectEncoding": asked}
     peer = World().client(properties=properties)
     assert peer.reply(1.0)[1]["objectEncoding"] == given
@@ -135,7 +135,10 @@ def test_the_first_command_must_be_connect():
 
 
 def test_streams_are_numbered_from_one_and_numbers_come_back():
-    """Covers RTMP 1.0 §7.2.1.3 and RTMP 1.0 §7.2.2.3."""
+    """Covers RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP 1.0 §7.2.2.3 [no-answer].
+
+    And RTMP Errata §4.2 [stream-id-limit]: numbers stay small.
+    """
     peer = World(limits=Limits(streams=3)).client()
     assert [peer.stream() for _ in range(3)] == [1, 2, 3]
     with pytest.raises(RemoteError):
@@ -358,3 +361,24 @@ def test_who_asks_much_and_reads_nothing_is_cut_off():
         world.run()
     assert peer.server.aborted and "does not read" in peer.server.reason
     assert peer.server.output_size < 11_000
+
+
+@pytest.mark.parametrize("encoding", [0.0, 3.0])
+def test_commands_are_those_that_everybody_reads(encoding):
+    """Covers RTMP Errata §8.1.1 [no-extended-without] [connect-is-20]."""
+    world = World(Slow())
+    peer = world.client(properties={"objectEncoding": encoding})
+    peer.server.accept(world.now)
+    peer.server.call("anything", {"a": 1.0})
+    messages = ChunkReader().feed(b"".join(peer.server.take_output()))
+    assert {each.type_id for each in messages} & {15, 16, 17} == set()
+    assert [each.type_id for each in messages][-2:] == [20, 20]
+
+
+def test_number_zero_is_not_answered():
+    """Covers RTMP 1.0 §7.2.1.2 [zero-wants-none]: neither by a result nor by an error."""
+    peer = World().client()
+    before = len(peer.events)
+    peer.send("getStreamLength", "demo")
+    peer.send("nothing of the kind")
+    assert len(peer.events) == before

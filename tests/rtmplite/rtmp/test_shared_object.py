@@ -120,7 +120,7 @@ def test_what_is_broken_is_refused(raw):
 
 
 def test_other_messages_are_none():
-    """Covers RTMP 1.0 §7.1.3 [types]."""
+    """Covers RTMP 1.0 §7.1.3."""
     with pytest.raises(RemoteError, match="type 20"):
         SharedObject.parse(Message(MessageType.COMMAND, 0, 0, HEADER))
     with pytest.raises(LocalError):
@@ -146,3 +146,9 @@ def test_memory_follows_the_input(unit):
     """Covers RTMP 1.0 §7.1.3: many small events."""
     message = event_bytes(unit * 3000)
     assert peak(lambda: SharedObject.parse(message)) <= 32 * len(message.payload) + 65536
+
+
+def test_what_is_reserved_is_ignored():
+    """Covers RTMP Errata §2 [reserved-ignored]."""
+    other = HEADER[:-4] + b"\xde\xad\xbe\xef"
+    assert SharedObject.read(other) == SharedObject.read(HEADER)
