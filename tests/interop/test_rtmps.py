@@ -77,7 +77,7 @@ def test_encrypted_rtmp_is_refused(start, server):
     [
         (["--rtmps", "127.0.0.1:0"], "--rtmps needs --tls-cert"),
         (["--rtmps", "127.0.0.1:0", "--tls-cert", "/no/such/file"], "/no/such/file: no such file"),
-        (["--rtmps", "nonsense", "--tls-cert", "/dev/null"], "/dev/null"),
+        (["--rtmps", "nonsense", "--tls-cert", "/dev/null"], "nonsense is not HOST:PORT"),
         (["--ca", "/no/such/file"], "/no/such/file"),
         (["--push", "nonsense"], "nonsense is not APP/NAME=URL"),
         (["--pull", "live/*=http://x/y"], "is not rtmp://"),
