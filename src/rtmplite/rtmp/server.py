@@ -13,6 +13,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp import control, reconnect
 from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
 from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.chunk_reader import MAX_STREAMS
@@ -81,6 +82,7 @@ class ServerConnection(Connection):
         self._application: Application | None = None
         self._connect_id = 1.0
         self._next_call = 2.0
+        self._check: BandwidthCheck | None = None
         self._patience: Limits | None = None  # the limits to go back to after `hold_on`
 
     @property
@@ -253,6 +255,8 @@ class ServerConnection(Connection):
             handler(self, command, now)
         elif command.name not in ("_result", "_error"):  # the answers to `call` are not awaited
             self.application.on_command(self, command, now)
+        elif self._check and (again := self._check.answered(command.transaction_id, now)):
+            self.send_command(again)
 
     def _on_connect(self, command: Command, now: float) -> None:
         self.properties = command.object if isinstance(command.object, dict) else {}
@@ -289,11 +293,18 @@ class ServerConnection(Connection):
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
             self.streams.pop(int(stream_id)).stop(now)
 
+    def _on_check(self, command: Command, now: float) -> None:
+        """Measure how fast the client is: Field §"Bandwidth check"."""
+        self.result(command.transaction_id)
+        self._check = BandwidthCheck(*NAMES[command.name], self._next_call)
+        self._next_call += 1
+        self.send_command(self._check.begin(now))
+
     def _on_courtesy(self, command: Command, now: float) -> None:
         """Answer with null what asks for no more.
 
-        ffmpeg, librtmp and OBS send releaseStream and FCPublish before createStream, ffmpeg sends
-        _checkbw, librtmp FCSubscribe with --subscribe.
+        ffmpeg, librtmp and OBS send releaseStream and FCPublish before createStream, librtmp
+        FCSubscribe with --subscribe.
         """
         self.result(command.transaction_id)
 
@@ -343,7 +354,8 @@ _COMMANDS: Final[Mapping[str, Callable[[ServerConnection, Command, float], None]
     "createStream": ServerConnection._on_create_stream,
     "deleteStream": ServerConnection._on_delete_stream,
     "releaseStream": ServerConnection._on_courtesy,
-    "_checkbw": ServerConnection._on_courtesy,
+    "_checkbw": ServerConnection._on_check,
+    "checkBandwidth": ServerConnection._on_check,
     "FCPublish": ServerConnection._on_fc_publish,
     "FCUnpublish": ServerConnection._on_fc_unpublish,
     "FCSubscribe": ServerConnection._on_fc_subscribe,
