@@ -5,8 +5,12 @@ from rtmp_world import World
 
 from rtmplite.amf import amf0
 from rtmplite.flv import file
+from rtmplite.flv.video import VideoTag
+from rtmplite.rtmp.chunk import ChunkWriter
 from rtmplite.rtmp.connection import CHUNK_STREAMS
+from rtmplite.rtmp.message import TIMESTAMP_MASK, Message
 
+AVC, KEY = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key"
 META = amf0.encode("onMetaData", {"width": 320.0})
 
 
@@ -152,3 +156,90 @@ def test_who_wants_a_recording_is_told_whether_there_is_one():
         *("NetStream.Publish.Start", "NetStream.Record.Start", "NetStream.Publish.Start")
     ]
     assert kinds == ["append", "live"]
+
+
+def through(times, payload=b"\x27\x01\0\0\0picture", compressed=True):
+    """Publish video at these times, and give what an early and a late player have of it.
+
+    `compressed` is by deltas where the chunk writer can, as every encoder does.
+    """
+    world = World()
+    early, late = world.client(), world.client()
+    early.play("demo")
+    publisher, number = published(world)
+    sent = [(9, times[0], AVC), (9, times[0], KEY), *((9, time, payload) for time in times)]
+    middle = len(sent) // 2
+    sent.insert(middle, (9, sent[middle][1], KEY))  # so that the late one can begin
+    writer = ChunkWriter(publisher.client._writer.chunk_size)
+    for at, (type_id, time, data) in enumerate(sent):
+        if at == middle:
+            late.play("demo")
+        if compressed:
+            message = Message(type_id, time & TIMESTAMP_MASK, number, data)
+            publisher.server.receive(writer.write(message, 6), world.now)
+            world.run()
+        else:
+            publisher.write(type_id, time, number, data)
+    wanted = [(kind, time & TIMESTAMP_MASK, data) for kind, time, data in sent]
+    assert early.media() == wanted
+    assert late.media()[0][2] == AVC and late.media()[1:] == wanted[middle:]
+
+
+FOUR_HOURS, DAYS_49 = 1 << 24, 1 << 32  # ms: 4 h 39 min 37 s, 49 d 17 h 2 min 47 s
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_stream_goes_on_after_4_hours(size, compressed):
+    """Covers RTMP 1.0 §5.3.1.3 [extended-when-full]: 24 bits are full, in one chunk and in many."""
+    times = range(FOUR_HOURS - 200, FOUR_HOURS + 200, 20)
+    through(times, b"\x27\x01\0\0\0" + bytes(size), compressed)
+    edge = [FOUR_HOURS - 2, FOUR_HOURS - 1, FOUR_HOURS, FOUR_HOURS + 1]
+    through(edge + [time + 4 for time in edge], bytes([0x27, 1, 0, 0, 0]) + bytes(size))
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_stream_goes_on_after_49_days(size, compressed):
+    """Covers RTMP Errata §7 [within-limits]: 32 bits are full, and time begins again at 0."""
+    times = range(DAYS_49 - 200, DAYS_49 + 200, 20)
+    through(times, b"\x27\x01\0\0\0" + bytes(size), compressed)
+    through([DAYS_49 - 1, DAYS_49, DAYS_49 + 1, DAYS_49 + 2], compressed=compressed)
+
+
+def test_a_pause_of_5_hours_is_a_delta_of_more_than_24_bits():
+    """Covers RTMP 1.0 §5.3.1.2.5 [delta-extended]: the deltas themselves are extended."""
+    through([0, 20, 20 + FOUR_HOURS, 40 + FOUR_HOURS, 40 + 3 * FOUR_HOURS, 60 + 3 * FOUR_HOURS])
+    through([time * (FOUR_HOURS - 1) for time in range(6)])
+
+
+def test_pictures_before_their_time_keep_it():
+    """Negative composition times, which B-frames lead to: FLV 10.1 §E.4.3.1."""
+    for time in (-1, -40, -(1 << 23), (1 << 23) - 1):
+        picture = bytes(VideoTag(2, 7, 1, time, b"picture"))
+        through(range(0, 400, 40), picture)
+        assert VideoTag.parse(picture).composition_time == time
+
+
+def test_b_frames_arrive_in_the_order_of_decoding():
+    """Their composition times go back and forth; the times of their messages do not."""
+    world = World()
+    player = world.client()
+    player.play("demo")
+    publisher, number = published(world)
+    shown = [0, 120, 40, 80, 240, 160, 200]  # I P B B P B B, 40 ms a picture
+    sent = []
+    for at, picture in enumerate(shown):
+        kind = 1 if at == 0 else 2
+        tag = VideoTag(kind, 7, 1, picture - 40 * at, bytes([at]))
+        sent.append((9, 40 * at, bytes(tag)))
+        publisher.write(*sent[-1][:2], number, sent[-1][2])
+    assert player.media() == sent
+    tags = [(time, VideoTag.parse(data)) for _, time, data in player.media()]
+    assert [time + tag.composition_time for time, tag in tags] == shown
+
+
+def test_who_starts_its_clock_anywhere_is_understood():
+    """Cameras count from when they were switched on."""
+    for start in (0, FOUR_HOURS - 1, FOUR_HOURS, DAYS_49 // 2 - 1, DAYS_49 // 2, DAYS_49 - 1):
+        through(range(start, start + 200, 20))
