@@ -34,7 +34,7 @@ class ServerHandle:
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
     0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
-    many bytes request and response have.
+    many bytes request and response have.  `on_final` is told of the first final response.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class ServerHandle:
         self.user: ServerUser | None = None
         self.final = 0
         self.failed = False
+        self.on_final: Callable[[Response, float], None] = lambda response, now: None
         self._servers = servers
         self._way = way_back(request, flow)
         self._wire = b""
@@ -146,6 +147,8 @@ class Servers:
             return  # too late
         self._keep(handle, bytes(response))
         if response.status >= 200:
+            if not handle.final:
+                handle.on_final(response, now)
             handle.final = handle.final or response.status
             if handle.request.method == "INVITE" and not is_modern(handle.request):
                 self._table.alias(handle, ack_key(handle.request, response))

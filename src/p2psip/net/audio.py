@@ -10,7 +10,7 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
-from p2psip.net.media import Address, MediaPort, PortPool
+from p2psip.net.media import MediaPort, PortPool
 from p2psip.rtp.jitter import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.sdp.line import Origin
@@ -175,8 +175,7 @@ class AudioStream:
             return len(payload)
         return codec.clock_rate // FRAME_RATE
 
-    def _on_rtp(self, data: bytes, source: Address) -> None:
-        now = monotonic()
+    def _on_rtp(self, data: bytes, now: float) -> None:
         header = self._session.received_rtp(data, now) if self._session else None
         if header is None:
             return
@@ -186,9 +185,9 @@ class AudioStream:
         if self._order.deadline is not None:
             self._wake()
 
-    def _on_rtcp(self, data: bytes, source: Address) -> None:
+    def _on_rtcp(self, data: bytes, now: float) -> None:
         if self._session is not None:
-            self._session.received_rtcp(data, monotonic())
+            self._session.received_rtcp(data, now)
             self._wake()
 
     def _hear(self, kind: int, timestamp: int, payload: bytes) -> None:

@@ -20,10 +20,11 @@ from gevent import get_hub
 from gevent.monkey import get_original
 
 from p2psip.errors import LocalError
+from p2psip.net.clock import monotonic
 from p2psip.rtp import fast
 
 Address = tuple[str, int]
-Receiver = Callable[[bytes, Address], None]
+Receiver = Callable[[bytes, float], None]
 
 DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; what is longer is cut
 KERNEL_TRIES: Final = 64  # until the kernel offers a port whose neighbour is free as well
@@ -83,8 +84,9 @@ class PortPool:
 class MediaPort:
     """The sockets of one stream and their watchers, until `close`.
 
-    Own design: `on_rtp(data, source)` and `on_rtcp(data, source)` are called in the hub
-    for each datagram of the peer, and must not wait; what they raise is logged.
+    Own design: `on_rtp(data, now)` and `on_rtcp(data, now)` are called in the hub for each
+    datagram of the peer, and must not wait; what they raise is logged.  They are public because
+    whoever hears often needs the port first.
     `received`, `strangers` (datagrams of other sources), `unsent` and `failures` (of
     receiving, and of the callbacks) only count.
     """
@@ -103,7 +105,7 @@ class MediaPort:
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
         self.received = self.strangers = self.unsent = self.failures = 0
-        self._on_rtp, self._on_rtcp = on_rtp, on_rtcp
+        self.on_rtp, self.on_rtcp = on_rtp, on_rtcp
         self._family = self._rtp.family
         self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
         self._source: Any = None  # whom to hear: `remote`, or its other name (see `_is_alias`)
@@ -173,7 +175,7 @@ class MediaPort:
             data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
             if (source == self._source and not self._searching) or self._latched(data, source):
                 self.received += 1
-                self._on_rtp(data, source)
+                self.on_rtp(data, monotonic())
             else:
                 self.strangers += 1
         except Exception as error:
@@ -187,7 +189,7 @@ class MediaPort:
                 or self._is_alias(source, self._remote_rtcp)
                 or self._latched_rtcp(data, source)
             ):
-                self._on_rtcp(data, source)
+                self.on_rtcp(data, monotonic())
             else:
                 self.strangers += 1
         except Exception as error:

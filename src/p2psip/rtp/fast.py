@@ -4,7 +4,7 @@ Implements RFC 3550 §5.1, a second time and without an object: a frozen datacla
 more than the rest of the work on a packet.  `packet.RtpPacket` is the readable form, and
 a property test proves that both accept the same datagrams and see the same fields.
 
-    >>> header = HeaderTemplate(0, ssrc=0xCAFE).pack(7, 160, marker=True)
+    >>> header = pack_fixed(VERSION_2, 0x80 | 0, 7, 160, 0xCAFE)  # marker, payload type 0
     >>> unpack(header + b"sound")
     (0, True, 7, 160, 51966, 12, 17)
 """
@@ -15,8 +15,13 @@ from typing import Final
 Header = tuple[int, bool, int, int, int, int, int]
 """Payload type, marker, sequence, timestamp, SSRC, payload offset, payload end: §5.1."""
 
-_FIXED: Final = Struct("!BBHII")
-_unpack_fixed = _FIXED.unpack_from
+VERSION_2: Final = 0x80  # the first octet of a header with nothing special about it: §5.1
+
+# The five words of the fixed header: first octet, marker and payload type, sequence number,
+# timestamp, SSRC.
+pack_fixed: Final = Struct("!BBHII").pack
+unpack_fixed: Final = Struct("!BBHII").unpack_from
+
 _unpack_extension = Struct("!2xH").unpack_from
 
 
@@ -27,8 +32,8 @@ def unpack(data: bytes | memoryview) -> Header | None:
     """
     if len(data) < 12:
         return None
-    first, second, sequence, timestamp, ssrc = _unpack_fixed(data)
-    if first == 0x80:  # version 2 and nothing else, as nearly every packet is
+    first, second, sequence, timestamp, ssrc = unpack_fixed(data)
+    if first == VERSION_2:
         return second & 0x7F, second > 0x7F, sequence, timestamp, ssrc, 12, len(data)
     if first >> 6 != 2:
         return None
@@ -50,23 +55,3 @@ def unpack(data: bytes | memoryview) -> Header | None:
 def looks_like_rtcp(data: bytes | memoryview) -> bool:
     """Tell RTCP from RTP on one port by the second octet: RFC 5761 §4."""
     return len(data) >= 4 and data[0] >> 6 == 2 and 192 <= data[1] <= 223
-
-
-class HeaderTemplate:
-    """The fixed header of one stream, all but three fields filled in: §5.1."""
-
-    __slots__ = ("_marked", "_pack", "_plain", "_ssrc")
-
-    def __init__(self, payload_type: int, ssrc: int) -> None:
-        self._plain, self._marked, self._ssrc = payload_type, payload_type | 0x80, ssrc
-        self._pack = _FIXED.pack
-
-    def pack(self, sequence: int, timestamp: int, marker: bool = False) -> bytes:
-        """Write 12 octets; `sequence` and `timestamp` are taken modulo their width: §5.1."""
-        return self._pack(
-            0x80,
-            self._marked if marker else self._plain,
-            sequence & 0xFFFF,
-            timestamp & 0xFFFFFFFF,
-            self._ssrc,
-        )

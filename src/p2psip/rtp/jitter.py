@@ -28,46 +28,43 @@ class ReorderBuffer(Generic[Item]):
 
     `depth_packets` and `hold_seconds` bound how many wait and for how long.
     `late` counts packets given up before they came, or that came twice; `skipped` the
-    numbers given up.
+    numbers given up.  `next` is whose turn it is and `early` who waits, public for the sake of
+    a media path that would rather compare than call: an item in its turn, with nobody waiting,
+    may pass by if `next` is counted on.
     """
 
-    __slots__ = ("_depth", "_early", "_hold", "_next", "late", "skipped")
+    __slots__ = ("_depth", "_hold", "early", "late", "next", "skipped")
 
     def __init__(
         self, depth_packets: int = DEPTH_PACKETS, hold_seconds: float = HOLD_SECONDS
     ) -> None:
         self._depth, self._hold = depth_packets, hold_seconds
-        self._next: int | None = None
-        self._early: dict[int, tuple[float, Item]] = {}
+        self.next: int | None = None
+        self.early: dict[int, tuple[float, Item]] = {}
         self.late = self.skipped = 0
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether `deadline` is not None.  Own design: asked for after every packet."""
-        return bool(self._early)
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`, or None while nothing waits.  Own design: see `jitter`."""
-        if not self._early:
+        if not self.early:
             return None
-        return next(iter(self._early.values()))[0] + self._hold  # the first that came
+        return next(iter(self.early.values()))[0] + self._hold  # the first that came
 
     def put(self, sequence: int, item: Item, now: float) -> list[Item]:
         """Take an item; answer those whose turn it now is, in order.
 
         `sequence` is extended, as `Source.heard` answers it: RFC 3550 §A.1.
         """
-        if sequence == self._next and not self._early:
-            self._next = sequence + 1
+        if sequence == self.next and not self.early:
+            self.next = sequence + 1
             return [item]
-        if self._next is None or sequence - self._next >= MAX_DROPOUT:
+        if self.next is None or sequence - self.next >= MAX_DROPOUT:
             return self._begin(sequence, item)
-        if sequence < self._next or sequence in self._early:
+        if sequence < self.next or sequence in self.early:
             self.late += 1
             return []
-        self._early[sequence] = now, item
-        if len(self._early) > self._depth:
+        self.early[sequence] = now, item
+        if len(self.early) > self._depth:
             self._skip()
         return self.tick(now)
 
@@ -81,20 +78,20 @@ class ReorderBuffer(Generic[Item]):
 
     def _begin(self, sequence: int, item: Item) -> list[Item]:
         """Take up a stream at its first packet, or another in its place: nothing is missing."""
-        ready = [self._early[early][1] for early in sorted(self._early)]
-        self._early.clear()
-        self._next = sequence + 1
+        ready = [self.early[early][1] for early in sorted(self.early)]
+        self.early.clear()
+        self.next = sequence + 1
         return [*ready, item]
 
     def _skip(self) -> None:
         """Give up what is missing before the lowest number that waits."""
-        first = min(self._early)
-        self.skipped += first - (self._next or 0)
-        self._next = first
+        first = min(self.early)
+        self.skipped += first - (self.next or 0)
+        self.next = first
 
     def _in_turn(self) -> list[Item]:
         ready = []
-        while self._next in self._early:
-            ready.append(self._early.pop(self._next)[1])
-            self._next += 1
+        while self.next in self.early:
+            ready.append(self.early.pop(self.next)[1])
+            self.next += 1
         return ready

@@ -28,6 +28,7 @@ class Reception:
 
     `clock_rate` is in ticks a second; a new source may introduce itself only by one of
     `payload_types`, unless that is None.  RFC 3550 §A.1 demands that the type be known.
+    `candidate_ssrc` is who tries to, and is forgotten at the next packet of the old source.
     """
 
     def __init__(self, clock_rate: int, payload_types: Container[int] | None = None) -> None:
@@ -39,13 +40,13 @@ class Reception:
         self._heard_report: tuple[int, int, float] | None = None
         self._reported = 0
         self._candidate = self.source
-        self._candidate_ssrc: int | None = None
+        self.candidate_ssrc: int | None = None
 
     def heard(self, header: Header, now: float) -> int | None:
         """Take a packet's header; answer the extended sequence, or None to drop it: §A.1."""
         payload_type, _, sequence, timestamp, ssrc, start, end = header
         if ssrc == self.ssrc:
-            self._candidate_ssrc = None
+            self.candidate_ssrc = None
             extended = self.source.heard(sequence, timestamp, now)
         elif self._knows(payload_type):
             extended = self._audition(ssrc, sequence, timestamp, now)
@@ -57,7 +58,7 @@ class Reception:
 
     def forget(self) -> None:
         """Believe the next source at once, for this one has left: §6.3.4."""
-        self.ssrc = self._candidate_ssrc = None
+        self.ssrc = self.candidate_ssrc = None
 
     def note(self, report: SenderReport, now: float) -> None:
         """Keep what a sender report of this source says about time: §6.4.1.
@@ -89,13 +90,13 @@ class Reception:
 
     def _audition(self, ssrc: int, sequence: int, timestamp: int, now: float) -> int | None:
         """Hear a packet of another source; let it take over once it is valid."""
-        if ssrc != self._candidate_ssrc:
+        if ssrc != self.candidate_ssrc:
             probation = 0 if self.ssrc is None else MIN_SEQUENTIAL
             after = self.source.highest
             self._candidate = Source(self._clock_rate, probation=probation, after=after)
-            self._candidate_ssrc = ssrc
+            self.candidate_ssrc = ssrc
         extended = self._candidate.heard(sequence, timestamp, now)
         if extended is not None:
-            self.source, self.ssrc, self._candidate_ssrc = self._candidate, ssrc, None
+            self.source, self.ssrc, self.candidate_ssrc = self._candidate, ssrc, None
             self.octets = self._reported = 0
         return extended

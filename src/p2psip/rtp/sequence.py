@@ -80,7 +80,13 @@ class Source:
             self._bad = sequence + 1 & 0xFFFF
             return None
         self.received += 1
-        self._measure(timestamp, now)
+        if self._timestamp is not None:  # compare the gaps in arrival and in timestamps: §A.8
+            ticks = timestamp - self._timestamp & 0xFFFFFFFF
+            if ticks >> 31:
+                ticks -= 1 << 32
+            gap = (now - self._heard_at) * self._clock_rate - ticks
+            self._jitter += (abs(gap) - self._jitter) / 16
+        self._timestamp, self._heard_at = timestamp, now
         return extended
 
     @property
@@ -139,13 +145,3 @@ class Source:
         self.received = self._received_prior = self._expected_prior = 0
         self._timestamp = None
         return self._base
-
-    def _measure(self, timestamp: int, now: float) -> None:
-        """Compare the gap in arrival with the gap in timestamps: §A.8."""
-        if self._timestamp is not None:
-            ticks = timestamp - self._timestamp & 0xFFFFFFFF
-            if ticks >> 31:
-                ticks -= 1 << 32
-            gap = (now - self._heard_at) * self._clock_rate - ticks
-            self._jitter += (abs(gap) - self._jitter) / 16
-        self._timestamp, self._heard_at = timestamp, now

@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 
 from p2psip.errors import RemoteError
 from p2psip.rtp import fast
-from p2psip.rtp.fast import Header, HeaderTemplate
+from p2psip.rtp.fast import VERSION_2, Header, pack_fixed, unpack_fixed
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.rtcp import (
     Bye,
@@ -101,7 +101,6 @@ class RtpSession:
         self.clock_rate, self.cname = clock_rate, cname
         self.reception = Reception(clock_rate, payload_types)
         self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
-        self._templates: dict[int, HeaderTemplate] = {}
         self.packets_sent = self.octets_sent = self.invalid = 0
         self._last_timestamp = 0
         self.last_sent: float | None = None
@@ -121,14 +120,12 @@ class RtpSession:
 
         `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
         """
-        template = self._templates.get(payload_type)
-        if template is None:
-            template = self._templates[payload_type] = HeaderTemplate(payload_type, self.ssrc)
         self._sequence = sequence = self._sequence + 1 & 0xFFFF
         self.packets_sent += 1
         self.octets_sent += len(payload)
         self._last_timestamp, self.last_sent = timestamp, now
-        return template.pack(sequence, timestamp, marker) + payload
+        second = payload_type | 0x80 if marker else payload_type
+        return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
 
     def received_rtp(self, data: bytes | memoryview, now: float) -> Header | None:
         """Take a datagram; answer `fast.Header` with the sequence number extended: §A.1.
@@ -136,6 +133,23 @@ class RtpSession:
         None if it is not RTP, or not of the source we listen to.  A payload type that
         nobody understands is the caller's to ignore, once its turn in the order has come.
         """
+        if len(data) >= 12:
+            # Nearly all packets: a plain header, of the source we know.
+            first, second, sequence, timestamp, ssrc = unpack_fixed(data)
+            reception = self.reception
+            if first == VERSION_2 and ssrc == reception.ssrc and ssrc != self.ssrc:
+                reception.candidate_ssrc = None
+                extended = reception.source.heard(sequence, timestamp, now)
+                if extended is None:
+                    self.invalid += 1
+                    return None
+                reception.octets += len(data) - 12
+                self.last_received = now
+                return second & 0x7F, second > 0x7F, extended, timestamp, ssrc, 12, len(data)
+        return self._received_unusual(data, now)
+
+    def _received_unusual(self, data: bytes | memoryview, now: float) -> Header | None:
+        """Take a datagram that is no plain packet of the known source."""
         header = fast.unpack(data)
         if header is None or (header[4] == self.ssrc and self._is_looped(now)):
             self.invalid += 1
@@ -277,7 +291,6 @@ class RtpSession:
             self._farewell.append(self._compound(now, Bye((self.ssrc,))))
         self._looping = True
         self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
-        self._templates = {}
         self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
         return False
 

@@ -42,7 +42,7 @@ def test_any_arrival_keeps_the_promises(arrivals, depth, hold):
         now += gap
         put_at.setdefault(number, now)
         out += buffer.put(number, number, now)
-        assert len(buffer._early) <= depth
+        assert len(buffer.early) <= depth
     if buffer.deadline is not None:
         out += buffer.tick(now + hold + 1.0)
     assert out == sorted(set(out)) and buffer.deadline is None

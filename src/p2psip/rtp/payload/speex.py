@@ -50,7 +50,7 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
     that holds just one frame comes back as it is.  RemoteError if the bits make no sense, or
     make more than `MAX_FRAMES`.
     """
-    narrow_end, has_layer = _one_frame(data)
+    narrow_end, has_layer = one_frame(data)
     if narrow_end:
         return [bytes(data) if wideband or not has_layer else _without_layer(data, narrow_end)]
     bits = _Bits(data)
@@ -60,6 +60,23 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
     if wideband:
         return [bits.cut(start, end) for start, _, end in frames]
     return [bits.cut(start, narrow_end) for start, narrow_end, _ in frames]
+
+
+def one_frame(data: bytes | memoryview) -> tuple[int, bool]:
+    """Where the narrowband part ends, in bits, and whether a layer follows: §3.3.
+
+    0 unless it is surely one frame with at most one layer, as nearly all are.  Own design: a
+    short cut for the media path, to `split`, which then gives the data as they are.
+    """
+    narrow_end = NARROWBAND_BITS.get(data[0] >> 3, 0) if data else 0
+    left, at = 8 * len(data) - narrow_end, narrow_end >> 3
+    has_layer = left >= 5
+    if has_layer and narrow_end and at + 2 <= len(data):
+        head = (data[at] << 8 | data[at + 1]) >> 12 - (narrow_end & 7) & 0x0F
+        left = left - LAYER_BITS.get(head & 7, 0) if head > 7 else -1
+    if not narrow_end or not 0 <= left < 5 or (left and data[-1] >> left - 1 & 1):
+        return 0, False
+    return narrow_end, has_layer
 
 
 def narrowband(frame: bytes | memoryview) -> bytes:
@@ -110,23 +127,6 @@ def is_metadata(data: bytes | memoryview) -> bool:
 
 def _little_endian(data: bytes | memoryview, at: int) -> int | None:
     return int.from_bytes(data[at : at + 4], "little") if at + 4 <= len(data) else None
-
-
-def _one_frame(data: bytes | memoryview) -> tuple[int, bool]:
-    """Where the narrowband part ends, in bits, and whether a layer follows.
-
-    0 unless it is surely one frame with at most one layer, as nearly all are.  A short cut for
-    the media path.
-    """
-    narrow_end = NARROWBAND_BITS.get(data[0] >> 3, 0) if data else 0
-    left, at = 8 * len(data) - narrow_end, narrow_end >> 3
-    has_layer = left >= 5
-    if has_layer and narrow_end and at + 2 <= len(data):
-        head = (data[at] << 8 | data[at + 1]) >> 12 - (narrow_end & 7) & 0x0F
-        left = left - LAYER_BITS.get(head & 7, 0) if head > 7 else -1
-    if not narrow_end or not 0 <= left < 5 or (left and data[-1] >> left - 1 & 1):
-        return 0, False
-    return narrow_end, has_layer
 
 
 def _without_layer(data: bytes | memoryview, narrow_end: int) -> bytes:
