@@ -3,12 +3,12 @@
 Own design, over the grammar of AMF0 §2.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from struct import pack
 from typing import cast
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import (
@@ -61,6 +61,25 @@ def _containers(inner: SearchStrategy[Value]) -> SearchStrategy[Value]:
 def values(max_leaves: int = 12) -> SearchStrategy[Value]:
     """Any value, up to a few levels deep: AMF0 §2.1."""
     return st.recursive(scalars(), _containers, max_leaves=max_leaves)
+
+
+@st.composite
+def graphs(draw: DrawFn) -> Value:
+    """Containers that hold each other and themselves: AMF0 §2.9."""
+    makers: list[Callable[[], Value]] = [list, dict, EcmaArray, _typed]
+    kinds = draw(st.lists(st.sampled_from(makers), min_size=1, max_size=5))
+    nodes: list[Value] = [make() for make in kinds]
+    for node in nodes:
+        links = draw(st.lists(st.sampled_from(nodes) | scalars(), max_size=3))
+        if isinstance(node, list):
+            node.extend(links)
+        elif isinstance(node, dict):
+            node.update({f"n{index}": link for index, link in enumerate(links)})
+    return nodes[0]
+
+
+def _typed() -> Value:
+    return TypedObject("T", {})
 
 
 def encoded() -> SearchStrategy[bytes]:

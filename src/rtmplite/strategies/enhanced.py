@@ -148,4 +148,4 @@ def _ids(layout: int | None) -> SearchStrategy[list[int]]:
         return st.just([0])
     if layout == MultitrackType.ONE_TRACK:
         return st.lists(st.integers(0, 255), min_size=1, max_size=1)
-    return st.lists(st.integers(0, 255), min_size=1, max_size=4)
+    return st.lists(st.integers(0, 255), min_size=1, max_size=4, unique=True)

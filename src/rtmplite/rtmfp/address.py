@@ -1,0 +1,64 @@
+"""Internet socket addresses as RTMFP passes them on: in introductions and redirections.
+
+Implements RFC 7016 §2.1.5.
+
+    >>> SocketAddress("192.0.2.7", 1935, Origin.OBSERVED).encode().hex(" ")
+    '02 c0 00 02 07 07 8f'
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+
+from rtmplite.errors import LocalError, RemoteError
+
+_INET6: Final = 0x80  # bit IP6 of the first byte: §2.1.5
+_ORIGIN: Final = 0x03  # bits ORI
+
+
+class Origin(IntEnum):
+    """Who knows that an endpoint is reached there: §2.1.5 [origins]."""
+
+    UNKNOWN = 0
+    LOCAL = 1  # one of its own interfaces, as it says itself
+    OBSERVED = 2  # its packets were seen to come from there: STUN's reflexive address
+    RELAY = 3  # a Redirector or Forwarder that can introduce us
+
+
+@dataclass(frozen=True, slots=True)
+class SocketAddress:
+    """A numeric IPv4 or IPv6 address, a port, and where they are from: §2.1.5."""
+
+    ip: str
+    port: int
+    origin: Origin = Origin.UNKNOWN
+
+    def encode(self) -> bytes:
+        """Write 7 bytes for IPv4, 19 for IPv6: §2.1.5 [address-layout].
+
+        Raises LocalError for a name instead of numbers, and for a port beyond 16 bits.
+        """
+        try:
+            address = ip_address(self.ip)
+            port = self.port.to_bytes(2, "big")
+        except (ValueError, OverflowError) as error:
+            raise LocalError(f"no socket address: {self.ip} port {self.port}") from error
+        first = self.origin | (_INET6 if address.version == 6 else 0)
+        return bytes((first,)) + address.packed + port
+
+
+def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
+    """Read the address at `at`, and tell where the next byte is: §2.1.5 [address-layout].
+
+    Raises RemoteError when `data` ends first: §2 [truncation-noticed].
+    """
+    first = bytes(data[at : at + 1])
+    length = 16 if first and first[0] & _INET6 else 4
+    end = at + 1 + length
+    packed, port = bytes(data[at + 1 : end]), bytes(data[end : end + 2])
+    if len(port) < 2:
+        raise RemoteError("a socket address is cut off")
+    ip = IPv6Address(packed) if length == 16 else IPv4Address(packed)
+    origin = Origin(first[0] & _ORIGIN)  # §2 [reserved-ignored]
+    return SocketAddress(str(ip), int.from_bytes(port, "big"), origin), at + length + 3

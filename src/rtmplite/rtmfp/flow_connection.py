@@ -1,0 +1,398 @@
+"""One end of a NetConnection whose messages travel in the flows of an RTMFP session.
+
+Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which whoever owns the
+network calls at the end of its turn (`on_output` says that there is something); media come in
+whatever order flows bring them, and where RTMP's order matters barriers keep it (§5.2).
+
+Not done: §5.1.1 [out-of-order]: messages are taken in the order they were queued, whatever the
+hint; who plays them by TCP would not expect anything else.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp import flash
+from rtmplite.rtmfp.barriers import Barriers
+from rtmplite.rtmfp.flash import (
+    Control,
+    FlowMetadata,
+    FlowSynchronization,
+    SetKeepaliveTimers,
+    encode_message,
+    parse_message,
+)
+from rtmplite.rtmfp.incoming import Receiver
+from rtmplite.rtmfp.lanes import LIVE, Lane, Lifetimes, Medium, make_lane, medium_of
+from rtmplite.rtmfp.listener import Address, FlowReceiver, SessionListener
+from rtmplite.rtmfp.outlet import ROOM, Outlet
+from rtmplite.rtmp import control
+from rtmplite.rtmp.carrier import Carrier, Limits
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.message import Message, MessageType
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session import Session
+    from rtmplite.streams import LiveStream, Player, Viewer
+
+LINGER: Final = 5.0  # s for last words to arrive before the session is closed
+REJECTED: Final = 0  # the only code there is: §5.3.5.3 [code-zero]
+
+_Order: TypeAlias = Callable[[float], None]
+
+
+class FlowConnection(Carrier, SessionListener):
+    """The half of a connection over RTMFP that servers and clients share: §5.3.
+
+    `session` is None until it is open, and again when it is gone; `far_control` is the other
+    end's canonical control flow, to which ours are associated (§5.3.5).  `lifetimes` are those of
+    live streams that are played here.
+    """
+
+    def __init__(self, now: float, limits: Limits, lifetimes: Lifetimes = LIVE) -> None:
+        super().__init__(now, limits)
+        self.session: Session | None = None
+        self.far_control: RecvFlow | None = None
+        self.on_output: Callable[[FlowConnection], None] | None = None
+        self.lifetimes = lifetimes
+        self._orders: list[_Order] = []  # what is to be sent, in order
+        self._size = 0  # bytes in it
+        self._lanes: dict[tuple[int, Medium], Lane] = {}
+        self._outlets: dict[int, Outlet] = {}
+        self._receivers: dict[RecvFlow, Receiver] = {}
+        self._barriers: Barriers[RecvFlow] = Barriers()
+        self._next_barrier = 1
+        self._is_told = False  # `on_output` has been called since the last flush
+        self._linger: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is closed and all that had to be said has been: §5.3.6."""
+        return self.closed and self.session is None
+
+    # -- what is sent -------------------------------------------------------------------
+
+    def enqueue(self, order: _Order, size: int = 0) -> None:
+        """Do this at the next `flush`, after what was queued before.  Own design: see there."""
+        if not self.closed:
+            self._orders.append(order)
+            self._size += size
+            self._wake()
+
+    def send_command(self, command: Command, stream_id: int = 0) -> None:
+        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
+        self._send(command.message(stream_id))
+
+    def send_shared(self, message: Message) -> None:
+        """Send a shared object message: RTMP 1.0 §7.1.3."""
+        self._send(message)
+
+    def send_control(self, message: Control) -> None:
+        """Send a user control message, about a stream in that stream's flow: §5.4.2.
+
+        What is about chunks is not sent: §5.1 [no-chunk-control].
+        """
+        raw = message.message()
+        if raw.type_id in flash.CHUNK_STREAM_TYPES:
+            return
+        stream_id = getattr(message, "stream_id", 0)  # Figure 5: StreamBegin in SFlow-1
+        if isinstance(message, control.SetBufferLength):
+            stream_id = 0
+        self._send(Message(raw.type_id, 0, stream_id, raw.payload))
+
+    def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
+        """Send audio, video or data that nobody else gets; `timestamp` in ms: §5.1.2.
+
+        Own design: all of it arrives, however late; see `send_live` for what may be lost.
+        """
+        self._send(Message(type_id, timestamp, stream_id, payload))
+
+    def send_live(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
+        """Send audio, video or data of no use when it is late: §5.1.1 [abandons]."""
+        data = encode_message(type_id, timestamp, payload)
+
+        def order(now: float) -> None:
+            self.lane(stream_id, medium_of(type_id)).send_live(data, now, self.lifetimes)
+
+        self.enqueue(order, len(data))
+
+    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+        """Play `live`; all players over RTMFP share the same bytes: §5.1.2 [stream-from-flow]."""
+        outlet = Outlet(self, stream_id, self.lifetimes)
+        self._outlets[stream_id] = outlet
+        return live.join(outlet, encode_message, viewer, now)
+
+    def synchronize(self, *stream_ids: int) -> None:
+        """Put a barrier across the flows of these streams, or of all: §5.2 [only-when-needed]."""
+        self.enqueue(partial(self._put_barrier, stream_ids))
+
+    def stream_ended(self, stream_id: int) -> None:
+        """Close the flows of a stream: §5.3.5.3 [closing-says-nothing]."""
+        self._outlets.pop(stream_id, None)
+        self.enqueue(partial(self._close_stream, stream_id))
+
+    @property
+    def queued(self) -> int:
+        """How many bytes wait, those of this turn counted too.  Own design: see `Carrier`."""
+        return self._size + sum(lane.queued for lane in self._lanes.values())
+
+    def lane(self, stream_id: int, medium: Medium) -> Lane:
+        """The flow for one medium of a stream, new if need be: §5.3.5.1, §5.3.5.2 [as-many]."""
+        key = stream_id, medium
+        found = self._lanes.get(key)
+        if found is None:
+            found = self._lanes[key] = make_lane(self, stream_id, medium)
+        return found
+
+    def flush(self, now: float) -> None:
+        """Give what waits to the session, and take from it what may be taken again.
+
+        Own design: for whoever owns the network, whenever `on_output` has been called.
+        """
+        self._is_told = False
+        if self.session is None:
+            return
+        while self._orders:
+            orders, self._orders, self._size = self._orders, [], 0
+            for order in orders:
+                order(now)
+            self._let_go_on(now)
+        self._let_go_on(now)
+        self._recount()
+        if self.closed:
+            self._finish(now)
+        elif self.queued > self.limits.unread:
+            self.abort(f"{self.queued} bytes that it does not read", now)
+
+    def _send(self, message: Message) -> None:
+        data = encode_message(message.type_id, message.timestamp, message.payload)
+        medium, stream_id = medium_of(message.type_id), message.stream_id
+
+        def order(now: float) -> None:
+            self.lane(stream_id, medium).send(data, now)
+
+        self.enqueue(order, len(data))
+
+    def _put_barrier(self, stream_ids: tuple[int, ...], now: float) -> None:
+        """§5.2 [count-at-least-2]: one flow alone is in order anyway."""
+        lanes = [
+            lane
+            for lane in self._lanes.values()
+            if lane.is_open and (not stream_ids or lane.stream_id in stream_ids)
+        ]
+        if len(lanes) < 2:
+            return
+        barrier = FlowSynchronization(self._next_barrier, len(lanes)).message()
+        self._next_barrier = (self._next_barrier + 1) & 0xFFFFFFFF
+        for lane in lanes:
+            lane.send(encode_message(barrier.type_id, 0, barrier.payload), now)
+
+    def _close_stream(self, stream_id: int, now: float) -> None:
+        for key, lane in list(self._lanes.items()):
+            if lane.stream_id == stream_id:
+                lane.close(now)
+                del self._lanes[key]
+
+    def _recount(self) -> None:
+        """See how much the network has not taken.  Own design: `ROOM` of it is no slowness."""
+        by_stream: dict[int, int] = {}
+        for lane in self._lanes.values():
+            by_stream[lane.stream_id] = by_stream.get(lane.stream_id, 0) + lane.queued
+        self.output_size = max(0, sum(by_stream.values()) - ROOM)
+        for stream_id, outlet in self._outlets.items():
+            outlet.recount(by_stream.get(stream_id, 0))
+
+    def _wake(self) -> None:
+        if not self._is_told and self.on_output is not None:
+            self._is_told = True
+            self.on_output(self)
+
+    # -- lanes --------------------------------------------------------------------------
+
+    def lane_excepted(self, lane: Lane, now: float) -> None:
+        """Our control flow was rejected, so all is over; or a stream's, which says no more.
+
+        §5.3 [exception-ends], §5.3.6 [abrupt].
+        """
+        if lane.stream_id == 0:
+            self.connection_lost(now, "rejected by the peer")
+
+    def lane_moved(self, lane: Lane, now: float) -> None:
+        """Own design: count again at the next `flush`, if anybody waits for it."""
+        is_slow = any(outlet.output_size for outlet in self._outlets.values())
+        if self.output_size or self.closed or is_slow:
+            self._wake()
+
+    # -- what is received ---------------------------------------------------------------
+
+    def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
+        """Accept a flow of RTMP messages, reject others: §5.1.1 [rejects-unknown]."""
+        try:
+            metadata = FlowMetadata.parse(flow.metadata)
+        except RemoteError:
+            return None  # with code 0: §5.3.5.3 [code-zero]
+        if self.closed or not self._accepts(metadata, flow):
+            return None
+        if self.far_control is None and self._takes_control(flow):
+            self.far_control = flow
+        receiver = self._receivers[flow] = Receiver(self, metadata.stream_id)
+        self._hold()
+        return receiver
+
+    def on_closed(self, session: "Session", now: float) -> None:
+        """The session is gone: §5.3.6 [abrupt]."""
+        self.session = None
+        self._orders.clear()
+        self.connection_lost(now, session.reason)
+        self._wake()  # to be forgotten
+
+    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
+        """The peer is somewhere else now: RFC 7016 §3.5.4.2."""
+        self.peer_address = session.address
+
+    def received(self, flow: "RecvFlow", data: bytes, stream_id: int, now: float) -> None:
+        """Take a message; a peer that breaks the rules is closed: §5.1.2."""
+        if self.closed:
+            return
+        try:
+            message = parse_message(data, stream_id)
+            if message.type_id == MessageType.USER_CONTROL:
+                self._on_event(flow, message, now)
+            elif message.type_id not in flash.CHUNK_STREAM_TYPES:  # §5.1 [ignores-chunk-control]
+                self._on_message(message, now)
+        except RemoteError as error:
+            self.abort(str(error), now)
+        self._hold()
+
+    def completed(self, flow: "RecvFlow", now: float) -> None:
+        """A flow has ended; with the control flow everything does: §5.3.6 [complete-answered].
+
+        Own design: what other flows still bring is waited for, as they are closed as well.
+        """
+        self._receivers.pop(flow, None)
+        self._barriers.leave(flow)
+        if flow is self.far_control:
+            self._linger = now + LINGER
+        if self._linger is not None and not self._receivers:
+            self.close(now, "closed by the peer")
+
+    def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
+        """Reject the other flows of the stream, too, as a barrier may have been lost.
+
+        §5.3.5.3 [reject-all] [code-zero]; without its control flow a connection is none.
+        """
+        if stream_id == 0:
+            self.abort("a flow that breaks the limits", now)
+            return
+        for other, receiver in list(self._receivers.items()):
+            if receiver.stream_id == stream_id:
+                other.reject(REJECTED, now)
+                del self._receivers[other]
+                self._barriers.leave(other)
+
+    def proceed(self, now: float) -> None:
+        """Use what was kept while nothing was read.  Own design: at the next `flush`."""
+        self._wake()
+
+    def _accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+        """Whether a flow belongs here.  Hook: the first one must be for stream 0: §5.3.1."""
+        return self.far_control is not None or metadata.stream_id == 0
+
+    def _takes_control(self, flow: "RecvFlow") -> bool:
+        """Hook: whether the first flow is the one that ours return to: §5.3.2, §5.4.2."""
+        return True
+
+    def _on_event(self, flow: "RecvFlow", message: Message, now: float) -> None:
+        parsed = flash.parse_control(message)
+        if isinstance(parsed, FlowSynchronization):
+            self._barriers.meet(flow, parsed)
+            self._wake()  # whoever may go on does so then
+        elif isinstance(parsed, SetKeepaliveTimers):
+            self._on_keepalive(parsed)
+        elif parsed is not None:
+            self._on_control(parsed, now)
+
+    def _on_keepalive(self, timers: SetKeepaliveTimers) -> None:
+        """Hook: the server says how often to look whether it is there: §5.3.4."""
+
+    def _may_go_on(self, flow: "RecvFlow") -> bool:
+        return self.reading and not self.deciding and flow not in self._barriers
+
+    def _hold(self) -> None:
+        """Take nothing from those that have to wait: §5.2 [suspends]."""
+        if self.reading and not self.deciding and not self._barriers:
+            return
+        for flow, receiver in self._receivers.items():
+            if not receiver.is_held and not self._may_go_on(flow):
+                receiver.is_held = True
+                flow.suspend()
+
+    def _let_go_on(self, now: float) -> None:
+        """Take again from those that wait no longer: §5.2 [suspends]."""
+        for flow, receiver in list(self._receivers.items()):
+            if receiver.is_held and self._may_go_on(flow):
+                receiver.is_held = False
+                flow.resume(now)
+
+    def _reading_changed(self) -> None:
+        self._hold()
+        self._wake()
+
+    # -- time and the end ---------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """Own design: when to call `tick`; the session itself watches for silence."""
+        if self._linger is not None:
+            return self._linger
+        if self.closed or self._settled:
+            return None
+        return self._opened + self.limits.setup
+
+    def tick(self, now: float) -> None:
+        """Give up a client that asks nothing, and close a session that has lingered enough.
+
+        Own design: as with RTMP over TCP.
+        """
+        if self._linger is not None and now >= self._linger:
+            self.close(now, "closed by the peer")
+            self._close_session(now)
+            return
+        deadline = self.deadline
+        if deadline is None or now < deadline or self.closed:
+            return
+        if not self.reading or self.deciding:
+            self._opened = now
+        elif not self._settled:
+            self.abort("nothing asked in time", now)
+
+    def _shut(self, now: float) -> None:
+        """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
+        if self.aborted:
+            self._orders.clear()
+            self._close_session(now)
+            return
+        self._linger = now + LINGER
+        self._wake()
+
+    def _finish(self, now: float) -> None:
+        """Close our flows, then the session: §5.3.6 [orderly].
+
+        Own design: the control flow is last, since with its end the other side stops listening,
+        and last words about a stream are in a flow that may have only begun.
+        """
+        lanes = self._lanes.values()
+        for lane in lanes:
+            if lane.stream_id or all(each.is_over for each in lanes if each.stream_id):
+                lane.close(now)
+        if all(lane.is_over for lane in lanes):
+            self._close_session(now)
+
+    def _close_session(self, now: float) -> None:
+        self._linger = None
+        session, self.session = self.session, None
+        if session is not None:
+            session.close(now)
+        self._wake()  # to be forgotten

@@ -1,0 +1,79 @@
+"""VLU: a whole number in as many bytes as it needs, and byte strings that a VLU counts.
+
+Implements RFC 7016 §2.1.2.  Seven bits a byte, the most significant first; the high bit of a byte
+says that another follows.
+
+    >>> encode_vlu(0x7F).hex(), encode_vlu(0x80).hex(), encode_vlu(1 << 14).hex()
+    ('7f', '8100', '818000')
+    >>> decode_vlu(bytes.fromhex("ff 81 00 ff"), 1)
+    (128, 3)
+"""
+
+from typing import Final
+
+from rtmplite.errors import LocalError, RemoteError
+
+MAX: Final = (1 << 64) - 1  # what §2.1.2 [vlu-64-bits] asks for; nothing counts further
+_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+
+
+def encode_vlu(value: int) -> bytes:
+    """Write `value` in as few bytes as hold it: §2.1.2 [vlu-layout].
+
+    Raises LocalError unless 0 <= `value` < 2**64.
+    """
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
+    if not 0 <= value <= MAX:
+        raise LocalError(f"{value} does not fit the 64 bits of a VLU")
+    out = bytearray((value & 0x7F,))
+    while value := value >> 7:
+        out.append(value & 0x7F | 0x80)
+    out.reverse()
+    return bytes(out)
+
+
+def decode_vlu(data: bytes, at: int = 0) -> tuple[int, int]:
+    """Read the number at `at`, and tell where the next byte is: §2.1.2 [vlu-layout].
+
+    A number in more bytes than it needs is taken.  Raises RemoteError when `data` ends first
+    (§2 [truncation-noticed]), and beyond the 64 bits that §2.1.2 [vlu-64-bits] asks for.
+    """
+    try:
+        byte = data[at]
+        at += 1
+        value = byte & 0x7F
+        while byte >= 0x80:
+            byte = data[at]
+            at += 1
+            value = value << 7 | byte & 0x7F
+            if value > MAX:
+                raise RemoteError("a VLU of more than 64 bits")
+    except IndexError:
+        raise RemoteError("a VLU is cut off") from None
+    return value, at
+
+
+def vlu_length(value: int) -> int:
+    """Count the bytes that `encode_vlu(value)` has: §2.1.2 [vlu-layout]."""
+    return max(1, (value.bit_length() + 6) // 7)
+
+
+def encode_counted(data: bytes) -> bytes:
+    """Write `data` after a VLU with its length, as chunks hold most of their fields.
+
+    RFC 7016 §2.3.2 is the first of them.
+    """
+    return encode_vlu(len(data)) + data
+
+
+def decode_counted(data: bytes, at: int = 0) -> tuple[bytes, int]:
+    """Read a VLU and as many bytes as it says, and tell where the next byte is: §2.3.2.
+
+    Raises RemoteError when `data` ends first: §2 [truncation-noticed].
+    """
+    length, start = decode_vlu(data, at)
+    end = start + length
+    if end > len(data):
+        raise RemoteError(f"{length} bytes announced, {len(data) - start} there")
+    return data[start:end], end

@@ -1,0 +1,72 @@
+"""What Flash peers send in RTMFP flows, by every freedom that RFC 7425 §5 gives them."""
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from rtmplite.rtmfp.flash import (
+    Address,
+    FlowMetadata,
+    FlowSynchronization,
+    Intent,
+    SetKeepaliveTimers,
+    encode_message,
+    peer_info,
+)
+from rtmplite.rtmfp.vlu import encode_vlu
+from rtmplite.rtmp.command import Command
+from rtmplite.strategies.rtmp import controls, messages
+
+_U32 = st.integers(0, 0xFFFFFFFF)
+_STREAM_IDS = st.sampled_from([0, 1, 127, 128, 0xFFFFFF]) | st.integers(0, 0xFFFFFF)
+
+
+def metadata() -> SearchStrategy[FlowMetadata]:
+    """The metadata of flows of RTMP messages: RFC 7425 §5.1.1."""
+    return st.builds(FlowMetadata, _STREAM_IDS, st.sampled_from(Intent))
+
+
+def odd_metadata() -> SearchStrategy[tuple[FlowMetadata, bytes]]:
+    """Metadata as a peer may write them, reserved bits and longer numbers and all: RFC 7425 §5.1.1.
+
+    What they mean comes first.
+    """
+
+    def write(meant: FlowMetadata, reserved: int, padding: bytes, rest: bytes) -> bytes:
+        flags = 0x04 | meant.intent | (reserved & 0xFA)
+        return b"TC" + bytes((flags,)) + padding + encode_vlu(meant.stream_id) + rest
+
+    paddings = st.integers(0, 2).map(lambda count: b"\x80" * count)
+    return st.tuples(metadata(), st.integers(0, 255), paddings, st.binary(max_size=3)).map(
+        lambda drawn: (drawn[0], write(*drawn))
+    )
+
+
+def flow_messages() -> SearchStrategy[bytes]:
+    """RTMP messages as flows carry them: RFC 7425 §5.1.2."""
+    anything = messages() | controls().map(lambda each: each.message())
+    events = synchronizations().map(lambda each: each.message())
+    timers = keepalive_timers().map(lambda each: each.message())
+    return (anything | events | timers).map(
+        lambda each: encode_message(each.type_id, each.timestamp, each.payload)
+    )
+
+
+def synchronizations() -> SearchStrategy[FlowSynchronization]:
+    """Barriers: RFC 7425 §5.2."""
+    return st.builds(FlowSynchronization, _U32, st.integers(1, 4) | _U32)
+
+
+def keepalive_timers() -> SearchStrategy[SetKeepaliveTimers]:
+    """Advice about keep-alive periods: RFC 7425 §5.3.4."""
+    return st.builds(SetKeepaliveTimers, _U32, _U32)
+
+
+def addresses() -> SearchStrategy[Address]:
+    """Addresses by which a client may be reached: RFC 7425 §5.3.3."""
+    hosts = st.ip_addresses().map(str).filter(lambda host: "%" not in host)
+    return st.tuples(hosts, st.integers(1, 65535))
+
+
+def peer_infos() -> SearchStrategy[Command]:
+    """setPeerInfo commands: RFC 7425 §5.3.3."""
+    return st.lists(addresses(), max_size=4).map(peer_info)
