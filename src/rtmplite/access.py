@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.application import Application, HasLengths
+from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.connection import text
+from rtmplite.rtmp.netconnection import NetConnection, State
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
-from rtmplite.rtmp.server import ServerConnection, State
 
 
 class Event(StrEnum):
@@ -63,7 +63,7 @@ class Question:
     was: Event = Event.CONNECT
 
     @classmethod
-    def of(cls, connection: ServerConnection, event: Event) -> "Question":
+    def of(cls, connection: NetConnection, event: Event) -> "Question":
         """Own design: what a connection says of itself."""
         said = {key: text(connection.properties.get(key)) for key in _SAID}
         query = said["tcUrl"].partition("?")[2] or said["app"].partition("?")[2]
@@ -180,6 +180,27 @@ class Guards:
         self._guards[number].ask(question, heard, now)
 
 
+class Watched:
+    """A guard, and somebody who is told whom it refuses.  Own design."""
+
+    def __init__(self, guard: Guard, on_refused: Callable[[Question, Verdict], None]) -> None:
+        self._guard, self._on_refused = guard, on_refused
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Pass the question on, and look at the answer.  Own design."""
+
+        def heard(verdict: Verdict, now: float) -> None:
+            if not verdict.is_allowed:
+                self._on_refused(question, verdict)
+            answer(verdict, now)
+
+        self._guard.ask(question, heard, now)
+
+    def tell(self, question: Question, now: float) -> None:
+        """Pass it on.  Own design."""
+        self._guard.tell(question, now)
+
+
 class GuardedApplication:
     """An application behind a guard.  Own design: it sees only what was allowed.
 
@@ -189,9 +210,9 @@ class GuardedApplication:
 
     def __init__(self, application: Application, guard: Guard) -> None:
         self._application, self._guard = application, guard
-        self._inside: set[ServerConnection] = set()
+        self._inside: set[NetConnection] = set()
 
-    def on_connect(self, connection: ServerConnection, now: float) -> None:
+    def on_connect(self, connection: NetConnection, now: float) -> None:
         """Ask, then let the application decide: RTMP 1.0 §7.2.1.1."""
 
         def decide(verdict: Verdict, now: float) -> None:
@@ -206,12 +227,28 @@ class GuardedApplication:
 
         self._ask(connection, Question.of(connection, Event.CONNECT), decide, now)
 
-    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
         """Pass it on: RTMP 1.0 §7.2.1.2."""
         self._application.on_command(connection, command, now)
 
+    def on_length(
+        self,
+        connection: NetConnection,
+        path: str,
+        answer: Callable[[float, float], None],
+        now: float,
+    ) -> None:
+        """Pass it on, if the application knows such: `HasLengths`.
+
+        Own design: nobody is asked, since a length is not worth a question of its own.
+        """
+        if isinstance(self._application, HasLengths):
+            self._application.on_length(connection, path, answer, now)
+        else:
+            answer(0.0, now)
+
     def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Ask, then let the application decide: RTMP 1.0 §7.2.2.6."""
 
@@ -230,7 +267,7 @@ class GuardedApplication:
         self._ask(connection, asked, decide, now)
 
     def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Ask, then let the application decide: RTMP 1.0 §7.2.2.1."""
 
@@ -249,14 +286,14 @@ class GuardedApplication:
         asked = Question.of(connection, Event.PLAY).about(stream)
         self._ask(connection, asked, decide, now)
 
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Pass it on, if the application has ever heard of that one: RTMP 1.0 §7.2.1.1."""
         if connection in self._inside:
             self._inside.remove(connection)
             self._application.on_disconnect(connection, now)
 
     def _ask(
-        self, connection: ServerConnection, question: Question, decide: Answer, now: float
+        self, connection: NetConnection, question: Question, decide: Answer, now: float
     ) -> None:
         """Ask, and let nothing more come from that client before the answer."""
         state = {"waits": False, "answered": False}
@@ -270,7 +307,7 @@ class GuardedApplication:
                     connection.resume_reading()
                 decide(verdict, now)
                 if state["waits"]:
-                    connection.receive(b"", now)
+                    connection.proceed(now)
             except Exception:  # nobody else would close it, and it would wait for ever
                 connection.abort("internal error", now)
                 raise
@@ -282,7 +319,7 @@ class GuardedApplication:
                 connection.pause_reading()
 
     def _elsewhere(
-        self, connection: ServerConnection, stream: ServerStream, verdict: Verdict, now: float
+        self, connection: NetConnection, stream: ServerStream, verdict: Verdict, now: float
     ) -> bool:
         """Do what a verdict says about the place; whether that was all."""
         if verdict.url:

@@ -1,18 +1,21 @@
 """Proof that stock tools can give: user and password, a key for a stream, a signed link.
 
 Own design, on the places that RTMP Errata §8.1.6 lists, and on the challenge of Adobe's encoders:
-Field §"authmod=adobe".  Secrets are compared in constant time, and passwords are not stored:
+Field §"authmod=adobe".  Secrets are compared in constant time, and passwords are not stored: a
+file of users has the lines of HTTP's and SIP's Digest, `user:realm:HA1` (RFC 7616 §3.4.2), with
+MD5, SHA-256, or a line of each.
 
-    >>> users = Users.parse(user_line("ann", "secret", salt="3f9c"))
+    >>> users = Users.parse("\\n".join(user_lines("ann", "example.org", "secret")))
     >>> users.knows("ann", "secret"), users.knows("ann", "guess"), users.knows("bob", "secret")
     (True, False, False)
 """
 
 import hmac
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import md5, sha256
 from typing import Final
+from urllib.parse import unquote
 
 from rtmplite.access import ALLOWED, Answer, Event, Question, Verdict
 from rtmplite.errors import LocalError
@@ -21,9 +24,13 @@ FRESH: Final = 60.0  # s, to answer a challenge; people do not type it in
 MAX_FIELDS: Final = 32
 ENCODER: Final = "FMLE/"  # how the flashVer of those begins that publish: ffmpeg, librtmp, OBS
 
+_DIGITS: Final = {"SHA-256": 64, "MD5": 32}  # of a hash, by algorithm: RFC 7616 §3.2
+_PROOF: Final = frozenset(("user", "pass", "password"))
+
 # What the tools look for, letter by letter: Field §"authmod=adobe".
-_NEED: Final = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : "
+_NEED: Final = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : a user is needed"
 _ASK: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth"
+_NO_USER: Final = "Wrong user or password."
 _WRONG: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfailed&opaque=-"
 
 
@@ -39,49 +46,82 @@ def fields(query: str) -> dict[str, str]:
     return found
 
 
-def user_line(name: str, password: str, salt: str) -> str:
-    """One line of a file of users.  Own design: `name:salt:digest`.
+def user_lines(name: str, realm: str, password: str) -> list[str]:
+    """The lines of a user for the file, the better hash first: RFC 7616 §3.4.2.
 
-    LocalError for a name that would not stay one, or no password.
+    LocalError for a name or a realm that would not stay one, or no password.
     """
-    if not name or not password or set(name) & set(":&=?#/ \r\n"):
-        raise LocalError(f"{name!r} cannot be a user, or has no password")
-    return f"{name}:{salt}:{_digest(name + salt + password)}"
+    odd = set(" \r\n")
+    if not name or set(name) & (odd | set(":&=?#/")) or not realm or set(realm) & (odd | {"&"}):
+        raise LocalError(f"{name!r} in {realm!r} cannot be a user")
+    if not password:
+        raise LocalError("an empty password is no password")
+    return [f"{name}:{realm}:{_ha1(each, name, realm, password)}" for each in _DIGITS]
 
 
 class Users:
-    """Who has a password.  Own design; `digests` are salt and digest by name."""
+    """Who has a password.  Own design; `hashes` are name, realm and HA1 (RFC 7616 §3.4.2)."""
 
-    def __init__(self, digests: Mapping[str, tuple[str, str]]) -> None:
-        self._digests = dict(digests)
+    def __init__(self, hashes: Iterable[tuple[str, str, str]]) -> None:
+        self._hashes: dict[tuple[str, str, str], str] = {}
+        for name, realm, ha1 in hashes:
+            self._hashes[name, realm, _algorithm(ha1)] = ha1.lower()
+        self._realms = tuple(dict.fromkeys(realm for _, realm, _ in self._hashes))
 
     @classmethod
     def parse(cls, content: str) -> "Users":
-        """Read the lines of a file; those with a number sign are comments.  Own design."""
-        digests = {}
+        """Read the lines of a file; those with a number sign are comments.
+
+        RFC 7616 §3.4: a realm may have colons, a name may not.
+        """
+        hashes = []
         for number, line in enumerate(content.splitlines(), 1):
-            if not line.strip() or line.startswith("#"):
+            line = line.strip()
+            if not line or line.startswith("#"):
                 continue
-            parts = line.strip().split(":")
-            if len(parts) != 3 or not all(parts):
-                raise LocalError(f"line {number} is not NAME:SALT:DIGEST")
-            digests[parts[0]] = parts[1], parts[2]
-        return cls(digests)
+            name, _, rest = line.partition(":")
+            realm, _, ha1 = rest.rpartition(":")
+            if not (name and realm and _algorithm(ha1)):
+                raise LocalError(f"line {number} is not USER:REALM:HA1")
+            hashes.append((name, realm, ha1))
+        return cls(hashes)
 
     def salted(self, name: str) -> tuple[str, str]:
-        """Salt and digest; something that fits nothing for whom we do not know.  Own design."""
-        return self._digests.get(name) or (_digest(name)[:8], "-" * 24)
+        """Salt and digest for Field §"authmod=adobe"; what fits nothing for who is unknown.
+
+        Own design: the text that is hashed there is name, salt and password, and here name,
+        realm and password with colons between, so the realm in colons is the salt.
+        """
+        for realm in self._realms:
+            if ha1 := self._hashes.get((name, realm, "MD5")):
+                return f":{realm}:", b64encode(bytes.fromhex(ha1)).decode()
+        return f":{self._realms[0] if self._realms else name}:", "-" * 24
 
     def knows(self, name: str, password: str) -> bool:
         """Whether that is the password.  Own design: who is unknown takes as long."""
-        salt, digest = self.salted(name)
-        return _same(digest, _digest(name + salt + password))
+        is_right = False
+        for realm in self._realms:
+            for algorithm, digits in _DIGITS.items():
+                known = self._hashes.get((name, realm, algorithm), "0" * digits)
+                is_right |= _same(known, _ha1(algorithm, name, realm, password))
+        return is_right
+
+    def proves(self, query: str) -> bool:
+        """Whether `query` has `user`, and `pass` or `password`, that are right.
+
+        Own design: both are tried as they stand, and as a browser would have escaped them.
+        """
+        said = fields(query)
+        user, password = said.get("user", ""), said.get("pass", said.get("password", ""))
+        both = [(user, password), (unquote(user), unquote(password))]
+        is_right = [self.knows(*each) for each in both]
+        return bool(user and password) and any(is_right)
 
 
 class UsersGuard:
     """Only users may publish; with `for_all` only they may even connect.
 
-    Own design: proof is `user` and `pass` in the query of the URL, or of the stream's name, or
+    Own design: proof is what `Users.proves` in the query of the URL, or of the stream's name, or
     the answer to a challenge in two steps, which ffmpeg, librtmp and OBS go through by themselves
     for a URL with both: Field §"authmod=adobe".  Who calls itself an encoder is challenged when it
     connects, since later is too late for it.
@@ -105,18 +145,16 @@ class UsersGuard:
         if question.event is Event.CONNECT:
             if "authmod" in said:
                 return self._challenge(said, now)
-            if "user" in said or "pass" in said:
-                return Verdict(self._knows(said), "Wrong user or password.")
+            if _PROOF & said.keys():
+                is_right = self._users.proves(question.connect_query)
+                return Verdict(is_right, _NO_USER)
             is_encoder = question.flash_version.startswith(ENCODER)
             return Verdict(False, _NEED) if self._for_all or is_encoder else ALLOWED
         if self._for_all or question.event is Event.PLAY:
             return ALLOWED
-        # What was said at connect was true, or we would not have come so far.
-        proven = "response" in said or "pass" in said or self._knows(fields(question.query))
-        return ALLOWED if proven else Verdict(False, "Who publishes needs user and pass.")
-
-    def _knows(self, said: Mapping[str, str]) -> bool:
-        return self._users.knows(said.get("user", ""), said.get("pass", ""))
+        # Who said either of these at connect would not have come so far had it not been true.
+        proven = "authmod" in said or _PROOF & said.keys() or self._users.proves(question.query)
+        return ALLOWED if proven else Verdict(False, "Who publishes needs user and password.")
 
     def _challenge(self, said: Mapping[str, str], now: float) -> Verdict:
         """The second and third request of a client: Field §"authmod=adobe"."""
@@ -140,6 +178,16 @@ class UsersGuard:
         return f"{nonce}-{sealed.hexdigest()[:32]}"
 
 
+def is_challenge(verdict: Verdict) -> bool:
+    """Whether somebody is asked for a proof, and not yet refused one: Field §"authmod=adobe"."""
+    return verdict.description.startswith((_NEED, _ASK))
+
+
+def in_words(verdict: Verdict) -> str:
+    """Why somebody is refused, for people.  Own design: encoders have words of their own."""
+    return _NO_USER if verdict.description == _WRONG else verdict.description
+
+
 class KeysGuard:
     """Some streams have keys: `name?key=KEY`.  Own design.
 
@@ -159,7 +207,7 @@ class KeysGuard:
             answer(ALLOWED, now)
             return
         wanted = keys.get(question.path) or keys.get("*") or ""
-        given = fields(question.query).get("key", "")
+        given = _said(question).get("key", "")
         is_right = _same(wanted, given) and bool(wanted)
         answer(Verdict(is_right, "No such stream, or not by this key."), now)
 
@@ -184,7 +232,7 @@ class SignedGuard:
         if question.event not in self._events:
             answer(ALLOWED, now)
             return
-        said = fields(question.query)
+        said = _said(question)
         expires = said.get("expires", "")
         wanted = sign(self._secret, question.event, question.path, expires)
         is_right = _same(wanted, said.get("token", ""))
@@ -199,6 +247,26 @@ def sign(secret: bytes, event: Event, path: str, expires: str) -> str:
     """The token of a signed link.  Own design: HMAC of what it allows, and until when."""
     what = f"{event}:{path}:{expires}".encode(errors="surrogatepass")
     return hmac.new(secret, what, sha256).hexdigest()
+
+
+def _said(question: Question) -> Mapping[str, str]:
+    """What is said in the stream's name, else in the URL: not all tools can choose."""
+    return fields(question.connect_query) | fields(question.query)
+
+
+def _algorithm(ha1: str) -> str:
+    """Which algorithm made it, by its length; empty for what is no hash."""
+    if not all(digit in "0123456789abcdefABCDEF" for digit in ha1):
+        return ""
+    return next((name for name, digits in _DIGITS.items() if len(ha1) == digits), "")
+
+
+def _ha1(algorithm: str, name: str, realm: str, password: str) -> str:
+    """RFC 7616 §3.4.2."""
+    text = f"{name}:{realm}:{password}".encode(errors="replace")
+    if algorithm == "MD5":
+        return md5(text, usedforsecurity=False).hexdigest()
+    return sha256(text).hexdigest()
 
 
 def _digest(words: str) -> str:

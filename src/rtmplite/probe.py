@@ -181,6 +181,7 @@ class Probe:
 
     def _unwrap(self, timestamp: int) -> int:
         """The time nearest to the newest before it: RTMP 1.0 §5.3.1.2 lets it wrap."""
+        # RTMP 1.0 §4 [serial-numbers]
         ahead = (timestamp - self._newest + WRAP // 2) % WRAP - WRAP // 2
         self._newest += ahead
         return self._newest

@@ -54,7 +54,7 @@ class Recorder:
         if before is not None:
             self._facts.kinds = set(before.kinds)
             for tag in before.head:
-                self._facts.first.setdefault(tag.tag_type, tag.data[:PEEK])
+                self._facts.note(tag.tag_type, tag.data)
 
     @property
     def is_full(self) -> bool:
@@ -63,6 +63,16 @@ class Recorder:
         Own design: a minute before, go on with another file.
         """
         return self._indexer.duration > LAST - 60_000
+
+    @property
+    def duration(self) -> int:
+        """Own design: how long the file is by now, in ms."""
+        return max(self._indexer.duration, self._before.duration if self._before else 0)
+
+    @property
+    def size(self) -> int:
+        """Own design: how long the file is by now, in bytes."""
+        return self._size
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
         """Give what to append for one message; `timestamp` is in ms and wraps: FLV 10.1 §E.4.1.
@@ -79,7 +89,7 @@ class Recorder:
                 return out
         time = self._unwrap(timestamp) if type_id != TagType.SCRIPT else self._now()
         self._indexer.note(type_id, time, self._size, payload[:PEEK])
-        self._facts.first.setdefault(type_id, payload[:PEEK])
+        self._facts.note(type_id, payload)
         data = framed(Tag(type_id, time, payload))
         self._size += len(data)
         return out + data
@@ -93,8 +103,7 @@ class Recorder:
             return []
         facts, before = self._facts, self._before
         facts.kinds |= self._indexer.kinds
-        facts.duration = max(self._indexer.duration, before.duration if before else 0)
-        facts.size = self._size
+        facts.duration, facts.size = self.duration, self.size
         facts.times, facts.positions = self._indexer.places
         if before is not None:
             facts.times = array("q", [*before.times, *facts.times])
@@ -104,6 +113,7 @@ class Recorder:
 
     def _opening(self) -> bytes:
         """Promise both media, since nobody knows yet: players find out."""
+        # E-RTMP v2 §"Enhancing onMetaData" [in-script-data] [never-encrypted]
         return start(True, True) + framed(Tag(TagType.SCRIPT, 0, self._described(None)))
 
     def _described(self, facts: Facts | None) -> bytes:
@@ -119,8 +129,9 @@ class Recorder:
     def _unwrap(self, timestamp: int) -> int:
         """Count on where 32 bits end: RTMP 1.0 §4."""
         if self._time is None or self._shift is None:
+            # FLV 10.1 §E.4.1 [begins-at-0]
             self._time, self._shift = timestamp, self._start - timestamp
-        else:
+        else:  # RTMP 1.0 §4 [serial-numbers]
             ahead = (timestamp - self._time) & TIMESTAMP_MASK
             self._time += ahead if ahead < 1 << 31 else ahead - (1 << 32)
         return min(max(self._time + self._shift, self._start), LAST)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from rtmplite.errors import LocalError
-from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link, Pull, Push
+from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
+from rtmplite.relay_pull import Pull
+from rtmplite.relay_push import Push
 from rtmplite.rtmp.client import Target
 from rtmplite.streams import LiveStream, Registry
 
@@ -39,6 +41,8 @@ class Rule:
         if not app or not name or not url:
             raise LocalError(f"{rule} is not APP/NAME=URL")
         named = Target.parse(url.replace("{name}", "name"))
+        if named.by_datagrams:
+            raise LocalError(f"{rule}: relays speak RTMP, not RTMFP")
         if "*" in pattern and named.stream and "{name}" not in url:
             raise LocalError(f"{rule} would give every stream the same name; put {{name}} there")
         return cls(app, name, url)
@@ -48,7 +52,8 @@ class Rule:
         if not fnmatchcase(app, self.app) or not fnmatchcase(name, self.name):
             return None
         target = Target.parse(self.url.replace("{name}", name))
-        return target if target.stream else replace(target, stream=name)
+        query = target.tc_url.partition("?")[1:]
+        return target if target.stream else replace(target, stream=name + "".join(query))
 
 
 class Relays:
@@ -123,7 +128,7 @@ class Relays:
         """Begin to pull for the first player, and end after the last."""
         key = live.app, live.name
         pushes = self._pushes.get(key, [])
-        watched = live.players > sum(push.is_playing for push in pushes)
+        watched = live.players > sum(push.players for push in pushes)
         pull = self._pulls.get(key)
         if pull is not None:
             if not watched:

@@ -256,7 +256,8 @@ class LiveStream:
         """
         player = Player(self, outlet, stream_id, viewer)
         for type_id, payload in self._tracks.opening():
-            outlet.put(_encode(stream_id, type_id, self._tracks.timestamp, payload))
+            at = 0 if type_id == DATA else self._tracks.timestamp  # or ffmpeg sees text
+            outlet.put(_encode(stream_id, type_id, at, payload))
         self._players.append(player)
         self._changed(now)
         return player

@@ -25,6 +25,9 @@ from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmp.message import MessageType
 
+AUDIO: Final = int(MessageType.AUDIO)
+VIDEO: Final = int(MessageType.VIDEO)
+
 VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
 
 # What one stream may make us keep, far beyond need: two headers for each of 256 tracks of both
@@ -58,6 +61,9 @@ class Weight(Enum):
     PLAIN = 3  # of no use without the ones before, where there is video
 
 
+_PLAIN, _ESSENTIAL, _NOTHING = Weight.PLAIN, Weight.ESSENTIAL, Weight.NOTHING
+
+
 class Tracks:
     """The media of one publication.  Own design: kept apart from who watches.
 
@@ -81,18 +87,19 @@ class Tracks:
         `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
         """
         self.timestamp = timestamp
-        self.kinds.add(type_id)
-        if type_id == MessageType.AUDIO:
-            weight = _SOUNDS.get(payload[0]) if payload else Weight.PLAIN
+        if type_id not in self.kinds:
+            self.kinds.add(type_id)
+        if type_id == AUDIO:
+            weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
             if weight is None:
                 weight = _weigh_audio(payload)
-        elif type_id == MessageType.VIDEO:
+        elif type_id == VIDEO:
             weight = self._weigh_video(payload, now)
         else:
             weight, payload = self._unwrap(payload)
-        if weight is Weight.ESSENTIAL:
+        if weight is _ESSENTIAL:
             self._keep(type_id, payload)
-        elif weight is not Weight.NOTHING:
+        elif weight is not _NOTHING:
             self.begun = True
         return weight, payload
 

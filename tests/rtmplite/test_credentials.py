@@ -1,14 +1,17 @@
 """Proof: passwords, Adobe's challenge, keys, signed links; and everything that is none."""
 
 from base64 import b64encode
-from hashlib import md5
+from hashlib import md5, sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rtmp_world import World, counting
 
-from rtmplite.access import Event, GuardedApplication
+from p2psip.core.users import UserStore
+from p2psip.sip.auth import ha1
+from rtmplite import credentials
+from rtmplite.access import Event, GuardedApplication, Verdict
 from rtmplite.credentials import (
     FRESH,
     KeysGuard,
@@ -16,14 +19,15 @@ from rtmplite.credentials import (
     Users,
     UsersGuard,
     fields,
+    in_words,
     sign,
-    user_line,
+    user_lines,
 )
 from rtmplite.errors import LocalError
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live import LiveApplication
 
-LINES = "# users\n\n" + user_line("ann", "secret", "3f9c") + "\n"
+LINES = "# users\n\n" + "\n".join(user_lines("ann", "example.org", "secret")) + "\n"
 ENCODER = {"flashVer": "FMLE/3.0 (compatible; FMSc/1.0)"}
 
 
@@ -46,26 +50,84 @@ def publishes(peer, name="demo"):
     return peer.codes()[-1] == "NetStream.Publish.Start"
 
 
+HASH = md5(b"ann:example.org:secret").hexdigest()
+
+
 def test_lines_are_read_or_complained_about():
-    """Own design: no password is in them."""
-    assert "secret" not in LINES
-    for line in ("ann", "ann:b", "a:b:c:d", ":b:c", "a::c"):
+    """Covers RFC 7616 §3.4.2, RFC 7616 §3.4: as htdigest writes them, no password in them."""
+    assert "secret" not in LINES and f"ann:example.org:{HASH}\n" in LINES
+    assert Users.parse(f" ann:a:b:{HASH.upper()} ").salted("ann")[0] == ":a:b:"
+    for line in ("ann", "ann:b", "a:b:c:d", f":b:{HASH}", f"a::{HASH}", f"a:b:{HASH}0"):
         with pytest.raises(LocalError, match="line 2"):
             Users.parse("#\n" + line)
     for name in ("", "a:b", "a&b", "a=b", "a b", "a\nb", "a/b"):
         with pytest.raises(LocalError):
-            user_line(name, "secret", "salt")
-    with pytest.raises(LocalError):
-        user_line("ann", "", "salt")
+            user_lines(name, "example.org", "secret")
+    for realm, password in (("", "secret"), ("a b", "secret"), ("a&b", "secret"), ("a", "")):
+        with pytest.raises(LocalError):
+            user_lines("ann", realm, password)
 
 
-@given(st.text(min_size=1), st.text(), st.text(min_size=1))
-def test_only_the_password_is_the_password(password, guess, salt):
+def test_the_file_is_the_one_of_phones():
+    """Own design: what is read here is read there, and the other way round."""
+    store = UserStore.parse(LINES)
+    assert store.lookup("ann", "example.org", "MD5") == HASH
+    for algorithm in ("MD5", "SHA-256"):
+        hashed = ha1("zoë", "home", "pä:ss", algorithm)
+        assert Users.parse(f"zoë:home:{hashed}").knows("zoë", "pä:ss")
+        assert not Users.parse(f"zoë:home:{hashed}").knows("zoë", "pä:s")
+
+
+@given(st.text(min_size=1), st.text(), st.text(min_size=1), st.sampled_from([md5, sha256]))
+def test_only_the_password_is_the_password(password, guess, realm, algorithm):
     """Own design: whatever anybody types."""
-    known = Users({"ann": tuple(user_line("ann", password, salt).split(":", 1)[1].rsplit(":", 1))})
+    hashed = algorithm(f"ann:{realm}:{password}".encode(errors="replace")).hexdigest()
+    known = Users([("ann", realm, hashed)])
     same = guess.encode(errors="replace") == password.encode(errors="replace")
     assert known.knows("ann", password) and known.knows("ann", guess) == same
-    assert not known.knows("bob", password)
+    assert not known.knows("bob", password) and not Users([]).knows("ann", password)
+
+
+def test_every_hash_is_compared_whoever_asks(monkeypatch):
+    """Own design: the time taken does not tell a user from nobody, or near from far."""
+    compared, compare = [], credentials.hmac.compare_digest
+    monkeypatch.setattr(
+        credentials.hmac, "compare_digest", lambda a, b: compared.append((a, b)) or compare(a, b)
+    )
+    known, counts = Users.parse(LINES + f"bob:other:{HASH}"), []
+    for query in ("user=ann&pass=secret", "user=ann&pass=x", "user=eve&pass=x", "user=bob&pass=x"):
+        assert known.proves(query) == query.endswith("secret")
+        counts.append(len(compared))
+        assert all(len(a) == len(b) for a, b in compared)
+        compared.clear()
+    assert len(set(counts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "works"),
+    [
+        ("user=ann&pass=secret", True),
+        ("password=secret&user=ann", True),
+        ("user=%61nn&password=sec%72et", True),
+        ("user=ann&pass=Secret", False),
+        ("user=Ann&pass=secret", False),
+        ("user=ann", False),
+        ("pass=secret", False),
+        ("user=&pass=", False),
+        ("", False),
+        ("x&" * 40 + "user=ann&pass=secret", False),
+    ],
+)
+def test_two_spellings_of_a_password(query, works):
+    """Own design: as most servers have it and as most people write it, escaped or not."""
+    assert Users.parse(LINES).proves(query) == works
+
+
+def test_letters_that_look_escaped():
+    """Own design: a password may have a per cent sign; tools send it as it stands."""
+    known = Users.parse("\n".join(user_lines("ann", "home", "50%41")))
+    assert known.proves("user=ann&pass=50%41") and known.proves("user=ann&pass=50%2541")
+    assert not known.proves("user=ann&pass=50A")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +154,13 @@ def test_players_need_no_password_and_may_not_publish():
     assert not publishes(peer) and peer.server.closed
     assert publishes(world.client(), "demo?user=ann&pass=secret")
     assert not publishes(world.client(), "demo2?user=ann&pass=secrets")
+
+
+@pytest.mark.parametrize("query", ["response=x", "opaque=x&challenge=y&response=z"])
+def test_an_answer_that_nobody_asked_for_is_no_proof(query):
+    """Who calls itself no encoder is not challenged, and has proved nothing."""
+    peer = users().client(f"rtmp://host/live?{query}")
+    assert refusal(peer) is None and not publishes(peer)
 
 
 def test_nobody_comes_in_if_all_must_be_users():
@@ -124,6 +193,9 @@ def test_adobes_challenge_is_answered_as_encoders_do():
     """Covers Field §"authmod=adobe"."""
     peer = answer(users())
     assert refusal(peer) is None and publishes(peer)
+    better = user_lines("ann", "example.org", "secret")[0]
+    world = guarded(UsersGuard(Users.parse(better), counting()))
+    assert "?reason=authfailed" in refusal(answer(world))  # there is no MD5 to answer with
 
 
 @pytest.mark.parametrize(
@@ -141,7 +213,9 @@ def test_adobes_challenge_is_answered_as_encoders_do():
 )
 def test_no_other_answer_is_right(wrong):
     """Covers Field §"authmod=adobe": nor one that is too old, or to another question."""
-    assert "?reason=authfailed" in refusal(answer(users(), **wrong))
+    description = refusal(answer(users(), **wrong))
+    assert "?reason=authfailed" in description
+    assert in_words(Verdict(False, description)) == "Wrong user or password."
 
 
 @given(st.text(alphabet="authmodresponse=&-?123456789.", max_size=60))
@@ -163,6 +237,8 @@ def test_keys():
     player.play("demo?key=k1")
     assert player.codes()[-1] == "NetStream.Play.Failed"
     world = guarded(KeysGuard({"*": "any", "demo": "k1"}))
+    assert not publishes(world.client("rtmp://host/live?key=any"), "other?key=k1")
+    assert publishes(world.client("rtmp://host/live?key=any"), "other")  # who cannot choose a name
     assert publishes(world.client(), "whatever?key=any")
     assert not publishes(world.client(), "demo?key=any")
     player = world.client()

@@ -58,7 +58,7 @@ def test_a_backlog_is_how_far_a_player_lags():
 
 
 def test_times_may_wrap():
-    """After 49 days.  RTMP 1.0 §5.3.1.2."""
+    """Covers RTMP 1.0 §4 [serial-numbers]: after 49 days."""
     base = (1 << 32) - 1000
     probe = watched((VIDEO, (base + t) % (1 << 32), KEY, t / 1000) for t in range(0, 2001, 500))
     assert tracks(probe)["video"]["rate"] == 2.0

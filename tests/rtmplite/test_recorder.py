@@ -59,13 +59,27 @@ def test_it_is_whole_after_every_message(tags):
     assert len(done) == len(raw) and file.read(done)[1][1:] == file.read(raw)[1][1:]
 
 
+def test_the_description_is_script_data_that_all_can_read():
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [in-script-data] [never-encrypted].
+
+    It comes first, in a file that may have both media until more is known.
+    """
+    header, (first, *_) = file.read(Recorder().write(9, 0, KEY))
+    assert header.has_audio and header.has_video and first.timestamp == 0
+    assert first.tag_type == TagType.SCRIPT and not first.filtered
+    assert metadata.read(first.data) is not None
+
+
 def test_nothing_makes_no_file():
     """Own design: not even a header."""
     assert recorded([]) == b""
 
 
 def test_times_begin_at_nought_and_survive_the_wrap():
-    """Covers RTMP 1.0 §4: past 32 bits, and a little back."""
+    """Covers RTMP 1.0 §4 [serial-numbers]: past 32 bits, and a little back.
+
+    Covers FLV 10.1 §E.4.1 [begins-at-0].
+    """
     start = 0xFFFFFFFF - 100
     times = [start, start + 90, 20, 10, 5000]
     raw = recorded([(8, time, SOUND) for time in times])

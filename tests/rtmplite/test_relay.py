@@ -4,7 +4,8 @@ import pytest
 from relay_world import BACKOFF, FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.amf import amf0
-from rtmplite.relay import Backoff, State, publishing
+from rtmplite.relay import Backoff, State
+from rtmplite.relay_push import publishing
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
 
@@ -180,7 +181,8 @@ def test_what_the_server_says_of_itself_is_not_relayed():
     world.run()
     assert viewer.media() == [] and not world.registry.get("live", "demo").publishing
     message = Message(MessageType.DATA_AMF3, 7, 1, b"\0" + METADATA)
-    world.relays.links[0].on_media(message, 0.0)
+    (link,) = world.relays.links
+    link.on_media(link._session, message, 0.0)
     world.run()
     assert viewer.media() == [(DATA, 7, METADATA)]
 
@@ -192,6 +194,7 @@ def test_a_stream_must_have_a_number(number):
     world.deaf = True
     world.registry.open("live", "demo").begin(0.0)
     link = world.relays.links[0]
-    link.on_command(Command("_result", 1.0, None, ()), 0, 0.0)
-    link.on_command(Command("_result", link._create, None, (number,)), 0, 0.0)
+    session = link._session
+    session._on_command(Command("_result", 1.0, None, ()), 0, 0.0)
+    session._on_command(Command("_result", session._create, None, (number,)), 0, 0.0)
     assert link.state is State.WAITING and "no stream" in link.reason

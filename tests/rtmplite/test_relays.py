@@ -31,7 +31,14 @@ def test_rules_name_targets(rule_, stream, port):
 
 @pytest.mark.parametrize(
     "rule_",
-    ["", "live/demo", "live=rtmp://far/live", "live/x=http://far/x", "live/*=rtmp://far/live/one"],
+    [
+        "",
+        "live/demo",
+        "live=rtmp://far/live",
+        "live/x=http://far/x",
+        "live/x=rtmfp://far/live/x",
+        "live/*=rtmp://far/live/one",
+    ],
 )
 def test_what_is_no_rule(rule_):
     """Said at once, not at the first stream."""

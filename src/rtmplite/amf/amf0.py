@@ -42,7 +42,7 @@ from rtmplite.amf.values import (
 )
 from rtmplite.errors import LocalError, RemoteError
 
-# Source: §2.1
+# Source: §2.1, and for all but the last four FLV 10.1 §E.4.4.2 [types]
 NUMBER: Final = 0x00
 BOOLEAN: Final = 0x01
 STRING: Final = 0x02
@@ -64,11 +64,11 @@ AVMPLUS: Final = 0x11
 
 MAX_COMPLEX: Final = 0x10000  # what 16 bits can index: §2.9
 
-_DOUBLE: Final = Struct(">d")
-_DATE: Final = Struct(">dh")
+_DOUBLE: Final = Struct(">d")  # §1.3 [big-endian]
+_DATE: Final = Struct(">dh")  # FLV 10.1 §E.4.4.3 [date]
 _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
-_END: Final = b"\x00\x00\x09"  # §2.11
+_END: Final = b"\x00\x00\x09"  # §2.11 [object-end], FLV 10.1 §E.4.4.7 [end-bytes]
 
 
 def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
@@ -144,20 +144,20 @@ class _Reader(Cursor):
         self.spend(cost.SLOT)
         read = _READERS.get(marker)  # §2.1 [markers]
         if read is None:
-            # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there]
+            # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there],
+            # §2.1 [object-end-only-closes]
             raise RemoteError(_COMPLAINTS.get(marker, f"AMF0 has no marker {marker:#04x}"))
         return read(self)
 
     def u16(self) -> int:
-        return int.from_bytes(self.take(2), "big")
+        return int.from_bytes(self.take(2), "big")  # §1.3 [big-endian]
 
     def u32(self) -> int:
-        return int.from_bytes(self.take(4), "big")
+        return int.from_bytes(self.take(4), "big")  # §1.3 [big-endian]
 
     def number(self) -> float:
-        """§2.2 [number-is-double]"""
         self.spend(cost.FLOAT)
-        value: float = _DOUBLE.unpack(self.take(8))[0]
+        value: float = _DOUBLE.unpack(self.take(8))[0]  # §2.2 [number-is-double]
         return value
 
     def boolean(self) -> bool:
@@ -173,10 +173,11 @@ class _Reader(Cursor):
         return UNSUPPORTED  # §2.15 [unsupported-is-a-marker]
 
     def string(self) -> str:
-        return self.text(self.u16())  # §2.4 [string-u16]
+        return self.text(self.u16())  # §2.4 [string-u16], FLV 10.1 §E.4.4.10 [string]
 
     def long_string(self) -> str:
-        return self.text(self.u32())  # §2.14 [long-string-u32]
+        # §2.14 [long-string-u32], FLV 10.1 §E.4.4.5 [long-string]
+        return self.text(self.u32())
 
     def xml(self) -> XmlDocument:
         self.spend(cost.RECORD)
@@ -184,7 +185,8 @@ class _Reader(Cursor):
 
     def date(self) -> Date:
         self.spend(cost.RECORD + cost.FLOAT)
-        return Date(*_DATE.unpack(self.take(10)))  # §2.13 [date-layout]
+        # §2.13 [date-layout], FLV 10.1 §E.4.4.3 [date]
+        return Date(*_DATE.unpack(self.take(10)))
 
     def reference(self) -> Value:
         index = self.u16()  # §2.9 [reference-u16]
@@ -193,10 +195,11 @@ class _Reader(Cursor):
         return self.seen[index]
 
     def object(self) -> Value:
-        return self.members({})  # §2.5 [object-layout]
+        return self.members({})  # §2.5 [object-layout], FLV 10.1 §E.4.4.6 [end-follows]
 
     def ecma_array(self) -> Value:
-        count = self.u32()  # often wrong, the end marker decides: §2.10 [ecma-array-layout]
+        # Often wrong: §2.10 [ecma-array-layout], FLV 10.1 §E.4.4.4 [count-is-approximate]
+        count = self.u32()
         array = EcmaArray()
         self.members(array)
         if count != len(array):
@@ -206,17 +209,20 @@ class _Reader(Cursor):
 
     def typed_object(self) -> Value:
         self.spend(cost.RECORD)
-        return self.members(TypedObject(self.string()))  # §2.18 [typed-object-layout]
+        # §2.18 [typed-object-layout]; whoever has no such class finds a dict: §2.5
+        # [unregistered-is-anonymous].
+        return self.members(TypedObject(self.string()))
 
     def avmplus(self) -> Value:
-        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message]
+        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message], and E-RTMP v2 §"Important
+        # AMF3-encoded Historical Specification Clarification" [back-to-amf0].
         return self.amf3.value()
 
     def members(self, into: dict[str, Value]) -> Value:
         self.spend(cost.DICT)
         self.begin(into)
         while True:
-            name = self.string()
+            name = self.string()  # §2.10 [keys-are-text], FLV 10.1 §E.4.4.8 [name-then-value]
             if not name and self.data[self.at : self.at + 1] == _END[2:]:
                 break
             if not into:
@@ -234,7 +240,7 @@ class _Reader(Cursor):
         self.spend(cost.LIST)
         items: list[Value] = []
         self.begin(items)
-        for _ in range(count):
+        for _ in range(count):  # FLV 10.1 §E.4.4.9 [count-is-exact]
             items.append(self.value())
         self.leave()
         return items
@@ -248,6 +254,7 @@ class _Reader(Cursor):
             raise RemoteError(f"more than {MAX_COMPLEX} AMF0 objects")
 
 
+# §2.1 [marker-values] [markers]
 _READERS: Final[Mapping[int, Callable[[_Reader], Value]]] = {
     NUMBER: _Reader.number,
     BOOLEAN: _Reader.boolean,
@@ -307,12 +314,13 @@ class _Writer:
             case dict() | list():
                 self.container(value, depth)
             case Date():
-                # §2.13 [date-layout] [date-zone-empty]
+                # §2.13 [date-layout] [date-zone-empty], FLV 10.1 §E.4.4.3 [date]
                 self.parts += b"\x0b", _DATE.pack(value.ms, value.timezone)
             case XmlDocument():
-                raw = value.text.encode("utf-8", "replace")
+                raw = value.text.encode("utf-8", "replace")  # §1.3.1 [utf8]
                 self.parts += b"\x0f", _U32.pack(len(raw)), raw
             case Undefined():
+                # §2.12 [gaps-are-undefined], FLV 10.1 §E.4.4.9 [gaps-are-undefined]
                 self.parts.append(b"\x06")
             case Unsupported():
                 self.parts.append(b"\x0d")
@@ -320,7 +328,8 @@ class _Writer:
                 raise LocalError(f"AMF0 has no type for {type(value).__name__}")
 
     def switch(self, value: Value, depth: int) -> None:
-        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message]
+        # §3.1 [avmplus-switches], AMF3 §4.1 [switch-in-a-message], and E-RTMP v2 §"Important
+        # AMF3-encoded Historical Specification Clarification" [each-has-a-marker].
         self.parts.append(b"\x11")
         self.amf3.depth = depth
         self.amf3.value(value)
@@ -332,7 +341,7 @@ class _Writer:
             raise LocalError("an integer beyond what a Number can hold") from None
 
     def string(self, text: str) -> None:
-        raw = text.encode("utf-8", "replace")
+        raw = text.encode("utf-8", "replace")  # §1.3.1 [utf8]
         if len(raw) > 0xFFFF:
             # §2.4 [long-when-over-64k]
             self.parts += b"\x0c", _U32.pack(len(raw)), raw
@@ -340,7 +349,7 @@ class _Writer:
             self.parts += b"\x02", _U16.pack(len(raw)), raw
 
     def name(self, text: str) -> None:
-        raw = text.encode("utf-8", "replace")
+        raw = text.encode("utf-8", "replace")  # §1.3.1 [utf8]
         if len(raw) > 0xFFFF:
             raise LocalError("an AMF0 name holds at most 65535 bytes")
         self.parts += _U16.pack(len(raw)), raw
@@ -348,12 +357,14 @@ class _Writer:
     def container(self, value: dict[str, Value] | list[Value], depth: int) -> None:
         known = self.seen.get(id(value), MAX_COMPLEX)
         if known < MAX_COMPLEX:
-            self.parts += b"\x07", _U16.pack(known)  # §2.9 [repeat-by-reference]
+            # §2.9 [repeat-by-reference] [reference-u16], §2.5 [same-by-reference]
+            self.parts += b"\x07", _U16.pack(known)
             return
         if depth == MAX_DEPTH:
             raise LocalError(f"AMF0 values nested more than {MAX_DEPTH} deep")
         self.seen[id(value)] = len(self.seen)
         if isinstance(value, list):
+            # §2.12 [strict-array-layout], FLV 10.1 §E.4.4.9 [count-is-exact]
             self.parts += b"\x0a", _U32.pack(len(value))
             for item in value:
                 self.value(item, depth + 1)
@@ -361,6 +372,7 @@ class _Writer:
         match value:
             case EcmaArray():
                 count = len(value) if value.announced is None else value.announced
+                # §2.10 [ecma-array-layout], FLV 10.1 §E.4.4.4 [array-with-names]
                 self.parts += b"\x08", _U32.pack(count)
             case TypedObject():
                 self.parts.append(b"\x10")
@@ -370,4 +382,4 @@ class _Writer:
         for name, member in value.items():
             self.name(name)
             self.value(member, depth + 1)
-        self.parts.append(_END)
+        self.parts.append(_END)  # §2.11 [object-end], FLV 10.1 §E.4.4.6 [end-follows]

@@ -21,12 +21,12 @@ from rtmplite.amf.values import Opaque, Value
 
 
 def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
-    """Read every value of `data`, sharing one set of tables: §4.1 [tables-are-reset].
+    """Read every value of `data`, sharing one set of tables: §4.1.
 
     The last may be `Opaque`.  Raises RemoteError if `data` ends within a value, holds a marker that
     is none, refers to what is not there, or asks for too much depth or memory.
     """
-    reader, values = Reader(Cursor(data), externals), []
+    reader, values = Reader(Cursor(data), externals), []  # §4.1 [tables-are-reset]
     while reader.cursor.left:
         values.append(_outermost(reader))
     return values
@@ -45,11 +45,11 @@ def decode_one(
 
 
 def encode(*values: Value, externals: Externals = FLEX) -> bytes:
-    """Write values one after the other, sharing one set of tables: §4.1 [tables-are-reset].
+    """Write values one after the other, sharing one set of tables: §4.1.
 
     An `int` outside 29 bits becomes a double.  Raises LocalError for what AMF3 cannot say.
     """
-    writer = Writer(externals)
+    writer = Writer(externals)  # §4.1 [tables-are-reset]
     for index, value in enumerate(values):
         if isinstance(value, Opaque) and value.version == 3 and index == len(values) - 1:
             writer.parts.append(value.data)

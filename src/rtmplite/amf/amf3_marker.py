@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Marker(IntEnum):
-    """What follows: §3.1."""
+    """What follows: §3.1 [marker-values]."""
 
     UNDEFINED = 0x00
     NULL = 0x01

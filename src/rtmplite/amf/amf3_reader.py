@@ -49,25 +49,23 @@ class UnknownExternalError(RemoteError):
 
 
 class Reader:
-    """The values of one message, and the tables that they refer to.
-
-    §2.2 [tables-are-kept] [three-tables]
-    """
+    """The values of one message, and the tables that they refer to: §2.2."""
 
     def __init__(self, cursor: Cursor, externals: Externals = FLEX) -> None:
-        """Begin with empty tables, as every message does: §4.1 [tables-are-reset]."""
+        """Begin with empty tables, as every message does: §4.1."""
         self.cursor = cursor
         self.externals = externals
+        # §4.1 [tables-are-reset], §2.2 [tables-are-kept] [three-tables]
         self.strings: list[str] = []
         self.objects: list[Value] = []
         self.traits: list[Traits | str] = []  # just a name for a class that writes itself
 
     def value(self) -> Value:
-        """Read one value: §3.1 [markers].
+        """Read one value: §3.1.
 
         Raises RemoteError for broken AMF3, UnknownExternalError among it.
         """
-        marker = self.cursor.u8()
+        marker = self.cursor.u8()  # §3.1 [markers]
         self.cursor.spend(cost.SLOT)
         simple = _SIMPLE.get(marker)
         if simple is not None:
@@ -81,20 +79,20 @@ class Reader:
         return _at(self.objects, header >> 1)  # §3.1 [objects-by-reference]
 
     def string(self) -> str:
-        """Read a string without its marker, as names are written: §1.3.2 [string-header]."""
+        """Read a string without its marker, as names are written: §1.3.2."""
         header = self.cursor.u29()
-        if not header & 1:
+        if not header & 1:  # §1.3.2 [string-header]
             return _at(self.strings, header >> 1)  # §3.8 [string-by-reference]
-        text = self.cursor.text(header >> 1)
+        text = self.cursor.text(header >> 1)  # §1.3.2 [string-header]
         if text:  # §1.3.2 [empty-is-no-reference]
             self.cursor.spend(cost.SLOT)
-            self.strings.append(text)
+            self.strings.append(text)  # §3.8 [string-by-reference]
         return text
 
     def remember(self, value: Value) -> None:
-        """Number a value by where it begins, so that it may contain itself: §2.2 [from-zero]."""
+        """Number a value by where it begins, so that it may contain itself: §2.2."""
         self.cursor.spend(cost.SLOT)
-        self.objects.append(value)
+        self.objects.append(value)  # §2.2 [from-zero]
 
     def undefined(self) -> Value:
         """§3.2 [undefined-is-a-marker]"""
@@ -113,16 +111,15 @@ class Reader:
         return True
 
     def integer(self) -> int:
-        """§3.6 [integer-is-signed]"""
-        value = u29.signed(self.cursor.u29())
+        value = u29.signed(self.cursor.u29())  # §3.6 [integer-is-signed]
         if value not in _SMALL:
             self.cursor.spend(cost.INT)
         return value
 
     def double(self) -> float:
-        """§3.7 [double-is-double]"""
+        """Read a number without its marker: §3.7."""
         self.cursor.spend(cost.FLOAT)
-        value: float = _DOUBLE.unpack(self.cursor.take(8))[0]
+        value: float = _DOUBLE.unpack(self.cursor.take(8))[0]  # §3.7 [double-is-double]
         return value
 
     def xml_document(self, length: int) -> Value:
@@ -138,16 +135,15 @@ class Reader:
         return self._record(Date(self.double()))
 
     def byte_array(self, length: int) -> Value:
-        """§3.14 [byte-array-layout]"""
-        raw = self.cursor.take(length)
+        raw = self.cursor.take(length)  # §3.14 [byte-array-layout]
         self.cursor.spend(length)
         return self._record(raw)
 
     def array(self, count: int) -> Value:
-        """§3.11 [array-layout]: a `list` unless it has names."""
+        """A `list` unless it has names: §3.11."""
         self.cursor.expect(count)
         self.cursor.spend(cost.LIST)
-        name = self.string()
+        name = self.string()  # §3.11 [array-layout]
         dense: list[Value] = []
         associative: dict[str, Value] = {}
         value: Value = dense
@@ -155,61 +151,61 @@ class Reader:
             value = Array(dense, associative)
         elif name:
             value = associative = EcmaArray()
-        self._record(value)
+        self._record(value)  # §3.1 [objects-by-reference]
         self.cursor.enter()
-        self._named(associative, name)
+        self._named(associative, name)  # §3.11 [array-layout]
         for _ in range(count):
-            dense.append(self.value())
+            dense.append(self.value())  # §3.11 [array-layout]
         self.cursor.leave()
         return value
 
     def object(self, header: int) -> Value:
-        """§3.12 [sealed-then-dynamic]: a `dict` unless it has a class or sealed members."""
+        """A `dict` unless it has a class or sealed members: §3.12."""
         traits = self._traits(header)
         if isinstance(traits, str):
             return self._external(traits)
         value: dict[str, Value] = {} if traits == _PLAIN else TypedObject(traits)
         self.cursor.spend(cost.DICT)
-        self.remember(value)
+        self.remember(value)  # §3.1 [objects-by-reference]
         self.cursor.enter()
         for name in traits.sealed:
-            self._put(value, name)
-        if traits.dynamic:
+            self._put(value, name)  # §3.12 [sealed-then-dynamic]
+        if traits.dynamic:  # §3.12 [sealed-then-dynamic]
             self._named(value, self.string())
         self.cursor.leave()
         return value
 
     def vector(self, kind: VectorKind, count: int) -> Value:
-        """§3.15 [vector-layout], of numbers of 4 or 8 bytes each."""
-        code, size = _NUMBERS[kind]
+        """Numbers of 4 or 8 bytes each: §3.15."""
+        code, size = _NUMBERS[kind]  # §3.15 [vector-layout]
         fixed = self.cursor.u8() != 0  # §3.15 [vector-fixed]
         self.cursor.expect(count, size)
         self.cursor.spend(cost.LIST + count * (cost.INT + 16))
+        # §3.15 [vector-layout]
         items = list(unpack(f">{count}{code}", self.cursor.take(count * size)))
-        return self._record(Vector(kind, items, fixed))
+        return self._record(Vector(kind, items, fixed))  # §3.1 [objects-by-reference]
 
     def vector_of_objects(self, count: int) -> Value:
-        """§3.15 [vector-layout] [vector-type-name]"""
-        fixed = self.cursor.u8() != 0
+        fixed = self.cursor.u8() != 0  # §3.15 [vector-fixed]
         self.cursor.expect(count)
         self.cursor.spend(cost.LIST)
-        vector = Vector(VectorKind.OBJECT, [], fixed, self.string())
-        self._record(vector)
+        vector = Vector(VectorKind.OBJECT, [], fixed, self.string())  # §3.15 [vector-type-name]
+        self._record(vector)  # §3.1 [objects-by-reference]
         self.cursor.enter()
         for _ in range(count):
-            vector.items.append(self.value())
+            vector.items.append(self.value())  # §3.15 [vector-layout]
         self.cursor.leave()
         return vector
 
     def dictionary(self, count: int) -> Value:
-        """§3.16 [dictionary-layout] [any-key]"""
         value = Dictionary(weak=self.cursor.u8() != 0)  # §3.16 [dictionary-weak]
         self.cursor.expect(count, 2)
         self.cursor.spend(cost.LIST)
-        self._record(value)
+        self._record(value)  # §3.1 [objects-by-reference]
         self.cursor.enter()
         for _ in range(count):
             self.cursor.spend(cost.PAIR)
+            # §3.16 [dictionary-layout] [any-key]
             value.entries.append((self.value(), self.value()))
         self.cursor.leave()
         return value
@@ -220,8 +216,7 @@ class Reader:
         return value
 
     def _named(self, into: dict[str, Value], name: str) -> None:
-        """§3.12 [dynamic-until-empty], and the same in §3.11"""
-        while name:
+        while name:  # §3.12 [dynamic-until-empty], and the same in §3.11
             self._put(into, name)
             name = self.string()
 
@@ -233,32 +228,30 @@ class Reader:
         into[name] = self.value()
 
     def _traits(self, header: int) -> Traits | str:
-        """§3.12 [traits-header]; an anonymous class has an empty name."""
-        if not header & 1:
+        if not header & 1:  # §3.12 [traits-header]
             return _at(self.traits, header >> 1)  # §3.12 [traits-by-reference]
         self.cursor.spend(2 * cost.RECORD)
-        if header & 2:
+        if header & 2:  # §3.12 [traits-header]
             class_name = self.string()
-            self.traits.append(class_name)
+            self.traits.append(class_name)  # §3.12 [traits-by-reference]
             return class_name
-        count = header >> 3
+        count = header >> 3  # §3.12 [traits-header]
         self.cursor.expect(count)
         self.cursor.spend(count * 3 * 8)
-        class_name = self.string()
+        class_name = self.string()  # §3.12 [anonymous-has-no-name]
         sealed = tuple([self.string() for _ in range(count)])
-        traits = Traits(class_name, sealed, bool(header & 4))
-        self.traits.append(traits)
+        traits = Traits(class_name, sealed, bool(header & 4))  # §3.12 [traits-header]
+        self.traits.append(traits)  # §3.12 [traits-by-reference]
         return traits
 
     def _external(self, class_name: str) -> Value:
-        """§3.12 [externalizable-is-agreed]"""
-        external = self.externals.get(class_name)
+        external = self.externals.get(class_name)  # §3.12 [externalizable-is-agreed]
         if external is None:
             raise UnknownExternalError(class_name)
         value = Externalizable(class_name)
-        self._record(value)
+        self._record(value)  # §3.1 [objects-by-reference]
         self.cursor.enter()
-        value.content = external.read(self)
+        value.content = external.read(self)  # §3.12 [externalizable-is-agreed]
         self.cursor.leave()
         return value
 

@@ -36,16 +36,14 @@ _PLAIN: Final = Traits()
 
 
 class Writer:
-    """The growing output, and the tables of what it holds.
-
-    §2.2 [tables-are-kept] [three-tables]
-    """
+    """The growing output, and the tables of what it holds: §2.2."""
 
     def __init__(self, externals: Externals = FLEX) -> None:
-        """Begin with empty tables, as every message does: §4.1 [tables-are-reset]."""
+        """Begin with empty tables, as every message does: §4.1."""
         self.parts: list[bytes] = []
         self.externals = externals
         self.depth = 0
+        # §4.1 [tables-are-reset], §2.2 [tables-are-kept] [three-tables]
         self.strings: dict[str, int] = {}
         self.objects: dict[int, int] = {}  # by identity, which the next line keeps from reuse
         self.written: list[Value] = []
@@ -80,36 +78,37 @@ class Writer:
         self.parts.append(u29.pack(value))
 
     def double(self, value: float) -> None:
-        """Write a number without its marker: §3.7 [double-is-double]."""
+        """Write a number without its marker: §3.7."""
         try:
-            self.parts.append(_DOUBLE.pack(value))
+            self.parts.append(_DOUBLE.pack(value))  # §3.7 [double-is-double]
         except (OverflowError, error):
             raise LocalError("an integer beyond what a double can hold") from None
 
     def string(self, text: str) -> None:
-        """Write a string without its marker: §1.3.2 [string-header], §3.8 [string-by-reference]."""
+        """Write a string without its marker: §1.3.2 and §3.8."""
         known = self.strings.get(text)
         if known is not None:
-            self.u29(known << 1)
+            self.u29(known << 1)  # §3.8 [string-by-reference]
             return
-        if text:  # §1.3.2 [empty-is-no-reference]
+        if text:  # §1.3.2 [empty-is-no-reference], §3.8 [empty-never-referred]
             self.strings[text] = len(self.strings)
-        self._raw(text.encode("utf-8", "replace"))
+        self._raw(text.encode("utf-8", "replace"))  # §1.3.2 [utf8] [string-header]
 
     def _marker(self, marker: int) -> None:
         self.parts.append(bytes((marker,)))
 
     def _raw(self, raw: bytes) -> None:
-        self.u29(len(raw) << 1 | 1)  # §1.3.2 [string-limit], §3.14 [byte-array-limit]
+        # §1.3.2 [string-header] [string-limit], §3.14 [byte-array-layout] [byte-array-limit]
+        self.u29(len(raw) << 1 | 1)
         self.parts.append(raw)
 
     def _complex(self, value: Value) -> None:
-        """Write a value that others may refer to, or the reference: §3.1 [objects-by-reference]."""
+        """Write a value that others may refer to, or the reference: §3.1."""
         marker = _marker_of(value)
         self._marker(marker)
         known = self.objects.get(id(value))
         if known is not None:
-            self.u29(known << 1)
+            self.u29(known << 1)  # §3.1 [objects-by-reference]
             return
         if not isinstance(value, bytes) or len(value) > 1:  # Python has but one of each shorter
             self.objects[id(value)] = len(self.written)  # §2.2 [from-zero]
@@ -148,14 +147,12 @@ class Writer:
         self.depth -= 1
 
     def _array(self, dense: list[Value], associative: dict[str, Value]) -> None:
-        """§3.11 [array-layout]"""
-        self.u29(len(dense) << 1 | 1)
+        self.u29(len(dense) << 1 | 1)  # §3.11 [array-layout]
         self._named(associative)
         for item in dense:
             self.value(item)
 
     def _named(self, members: dict[str, Value], besides: tuple[str, ...] = ()) -> None:
-        """§3.12 [dynamic-until-empty], and the same in §3.11"""
         for name, member in members.items():
             if name in besides:
                 continue
@@ -163,69 +160,66 @@ class Writer:
                 raise LocalError("AMF3 ends its members with an empty name, so none can have it")
             self.string(name)
             self.value(member)
-        self.string("")
+        self.string("")  # §3.12 [dynamic-until-empty], and the same in §3.11
 
     def _object(self, value: dict[str, Value]) -> None:
-        """§3.12 [sealed-then-dynamic]"""
         traits = value.traits if isinstance(value, TypedObject) else _PLAIN
         if not traits.dynamic and not value.keys() <= set(traits.sealed):
             raise LocalError(f"{traits.class_name} has no members but {traits.sealed}")
         if not self._known_traits(traits):
             self.u29(len(traits.sealed) << 4 | traits.dynamic << 3 | 3)  # §3.12 [traits-header]
-            self.string(traits.class_name)
+            self.string(traits.class_name)  # §3.12 [anonymous-has-no-name]
             for name in traits.sealed:
                 self.string(name)
         for name in traits.sealed:
             if name not in value:
                 raise LocalError(f"{traits.class_name} without its member {name}")
-            self.value(value[name])
-        if traits.dynamic:
+            self.value(value[name])  # §3.12 [sealed-then-dynamic]
+        if traits.dynamic:  # §3.12 [sealed-then-dynamic]
             self._named(value, traits.sealed)
 
     def _known_traits(self, traits: Traits | str) -> bool:
-        """Refer to traits if they were written before: §3.12 [traits-by-reference]."""
+        """Refer to traits if they were written before: §3.12."""
         known = self.traits.get(traits)
         if known is None:
             self.traits[traits] = len(self.traits)
             return False
-        self.u29(known << 2 | 1)
+        self.u29(known << 2 | 1)  # §3.12 [traits-by-reference]
         return True
 
     def _external(self, value: Externalizable) -> None:
-        """§3.12 [externalizable-is-agreed]"""
-        external = self.externals.get(value.class_name)
+        external = self.externals.get(value.class_name)  # §3.12 [externalizable-is-agreed]
         if external is None:
             raise LocalError(f"nobody told how {value.class_name} writes itself")
         if not self._known_traits(value.class_name):
-            self.u29(7)
+            self.u29(7)  # §3.12 [traits-header]
             self.string(value.class_name)
-        external.write(self, value.content)
+        external.write(self, value.content)  # §3.12 [externalizable-is-agreed]
 
     def _vector(self, vector: Vector) -> None:
-        """§3.15 [vector-layout] [vector-fixed] [vector-type-name]"""
-        self.u29(len(vector.items) << 1 | 1)
-        self.parts.append(b"\x01" if vector.fixed else b"\x00")
+        self.u29(len(vector.items) << 1 | 1)  # §3.15 [vector-layout]
+        self.parts.append(b"\x01" if vector.fixed else b"\x00")  # §3.15 [vector-fixed]
         if vector.kind is VectorKind.OBJECT:
-            self.string(vector.class_name)
+            self.string(vector.class_name)  # §3.15 [vector-type-name]
             for item in vector.items:
                 self.value(item)
             return
         try:
             code = f">{len(vector.items)}{_CODES[vector.kind]}"
-            self.parts.append(pack(code, *vector.items))
+            self.parts.append(pack(code, *vector.items))  # §3.15 [vector-layout]
         except (error, OverflowError) as wrong:
             raise LocalError(f"no item for a vector of {vector.kind.name}: {wrong}") from None
 
     def _dictionary(self, value: Dictionary) -> None:
-        """§3.16 [dictionary-layout] [dictionary-weak] [any-key]
+        """Write §3.16.
 
         Departs from AMF3 §3.16 [integer-keys-as-text]: an integer key was read from somebody who
         wrote it as one, and should reach the next as what it is.
         """
-        self.u29(len(value.entries) << 1 | 1)
-        self.parts.append(b"\x01" if value.weak else b"\x00")
+        self.u29(len(value.entries) << 1 | 1)  # §3.16 [dictionary-layout]
+        self.parts.append(b"\x01" if value.weak else b"\x00")  # §3.16 [dictionary-weak]
         for key, item in value.entries:
-            self.value(key)
+            self.value(key)  # §3.16 [any-key]
             self.value(item)
 
 

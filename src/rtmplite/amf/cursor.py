@@ -64,7 +64,7 @@ class Cursor:
         return value
 
     def text(self, length: int) -> str:
-        """The next `length` bytes as UTF-8: AMF0 §1.3.1 [utf8], AMF3 §1.3.2 [utf8].
+        """The next `length` bytes as UTF-8: AMF0 §1.3.1, AMF3 §1.3.2.
 
         Bad UTF-8 becomes U+FFFD: a title in Latin-1 should not end anybody's call.
         """
@@ -72,7 +72,7 @@ class Cursor:
             return ""
         raw = self.take(length)
         self.spend(_DECODING * length)
-        text = raw.decode("utf-8", "replace")
+        text = raw.decode("utf-8", "replace")  # AMF0 §1.3.1 [utf8], AMF3 §1.3.2 [utf8]
         self.spend(getsizeof(text) - _DECODING * length)
         return text
 

@@ -19,7 +19,7 @@ def pack(value: int) -> bytes:
 
     Raises LocalError for what 29 bits cannot hold.
     """
-    if not 0 <= value <= MAX:
+    if not 0 <= value <= MAX:  # §1.3.1 [u29-range]
         raise LocalError(f"{value} does not fit the 29 bits of AMF3")  # §1.3.1 [u29-range]
     if value < 0x80:
         return bytes((value,))

@@ -8,7 +8,7 @@ be written again as the kind it was.
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias, TypeGuard
 
 
 class Undefined:
@@ -204,3 +204,8 @@ Value: TypeAlias = (
     "bool | int | float | str | bytes | dict[str, Value] | list[Value] | Array | Date | XmlDocument"
     " | Xml | Vector | Dictionary | Externalizable | Opaque | Undefined | Unsupported | None"
 )
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    """Whether it is a number: AMF0 has one type of them (AMF0 §2.2), AMF3 two (AMF3 §3.6, §3.7)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

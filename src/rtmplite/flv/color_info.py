@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from rtmplite.amf import amf0
-from rtmplite.amf.values import UNDEFINED, Value
+from rtmplite.amf.values import UNDEFINED, Value, is_number
 from rtmplite.errors import LocalError
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, VideoTrack
+from rtmplite.flv.video import FrameType
 
 NAME: Final = "colorInfo"
 
@@ -56,14 +58,37 @@ class ColorInfo:
     mastering: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, data: bytes | memoryview) -> "Self | None":
-        """Read the data of a track in a metadata packet: §"Metadata Frame" [name-and-value].
+    def mastered(
+        cls,
+        bit_depth: int,
+        indices: tuple[int, int, int],
+        mastering: Mapping[str, float],
+        light: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Say all that a publisher had better say.
 
-        Also E-RTMP v1 §"Metadata Frame" [name-and-value].
+        The `indices` of primaries, transfer characteristics and matrix in the tables of H.273
+        (§"Metadata Frame" [indices-told]), and the screen that the pictures were mastered on
+        (§"Metadata Frame" [mastering-told]).
+        """
+        primaries, transfer, matrix = indices
+        config = {
+            "bitDepth": float(bit_depth),
+            "colorPrimaries": float(primaries),
+            "transferCharacteristics": float(transfer),
+            "matrixCoefficients": float(matrix),
+        }
+        return cls(config, dict(light or {}), dict(mastering))
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> "Self | None":
+        """Read the data of a track in a metadata packet: §"Metadata Frame".
+
         None if it has other metadata only.  Members that are unknown or no numbers are left out;
         RemoteError for broken AMF.
         """
         values = amf0.decode(data)
+        # §"Metadata Frame" [name-and-value], E-RTMP v1 §"Metadata Frame" [name-and-value]
         pairs = dict(zip(map(str, values[::2]), values[1::2], strict=False))
         if NAME not in pairs:
             return None
@@ -75,18 +100,27 @@ class ColorInfo:
             _numbers(told.get("hdrMdcv"), _MDCV),
         )
 
-    def __bytes__(self) -> bytes:
-        """Write it, as undefined if there is nothing: §"Metadata Frame" [reset-by-undefined].
+    def payload(self, four_cc: int) -> bytes:
+        """Write the video message that says it, for a track of a codec named by FourCC.
 
-        Also E-RTMP v1 §"Metadata Frame" [reset-by-undefined].
+        §"Metadata Frame" [by-video-message].  Send it before the pictures that it is about.
+        """
+        track = VideoTrack(four_cc, bytes(self))
+        return bytes(ExVideoTag(FrameType.INFO_OR_COMMAND, VideoPacketType.METADATA, (track,)))
+
+    def __bytes__(self) -> bytes:
+        """Write it, as undefined if there is nothing: §"Metadata Frame".
+
         LocalError for a number that is out of its bounds.
         """
+        # §"Metadata Frame" [color-info-members]
         groups = {
             "colorConfig": _config(self.config),
             "hdrCll": _checked(self.light, _CLL),
             "hdrMdcv": _mastering(self.mastering),
         }
         told: dict[str, Value] = {name: group for name, group in groups.items() if group}
+        # §"Metadata Frame" [reset-by-undefined], E-RTMP v1 §"Metadata Frame" [reset-by-undefined]
         return amf0.encode(NAME, told or UNDEFINED)
 
 
@@ -94,9 +128,7 @@ def _numbers(group: Value, known: Mapping[str, tuple[float, float]]) -> dict[str
     if not isinstance(group, dict):
         return {}
     return {
-        name: float(value)
-        for name, value in group.items()
-        if name in known and isinstance(value, float)
+        name: float(value) for name, value in group.items() if name in known and is_number(value)
     }
 
 

@@ -1,6 +1,7 @@
 """What a whole file says about itself: onMetaData with length, size, codecs and key frames.
 
-Implements FLV 10.1 §E.5, and Field §"Keyframes in metadata".
+Implements FLV 10.1 §E.5, and Field §"Keyframes in metadata".  Codecs named by FourCC, and tracks
+beyond the first, are told as E-RTMP v2 §"Enhancing onMetaData" has it.
 
     >>> at, frames = Facts(), [(0, 13), (2000, 5013), (4000, 9013)]
     >>> at.duration, at.times, at.positions = 4040, *map(list, zip(*frames))
@@ -17,8 +18,14 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
 from rtmplite.flv import metadata
 from rtmplite.flv.audio import AudioTag, SoundFormat
+from rtmplite.flv.enhanced import MOD_EX
+from rtmplite.flv.enhanced_raw import AUDIO_MULTITRACK, VIDEO_MULTITRACK, codecs
 from rtmplite.flv.index import KEYFRAMES, POSITIONS, TIMES
 from rtmplite.flv.tag import TagType
+from rtmplite.flv.walk import PEEK
+
+_CODEC_IDS: Final = {TagType.AUDIO: "audiocodecid", TagType.VIDEO: "videocodecid"}
+_MAPS: Final = {TagType.AUDIO: metadata.AUDIO_TRACKS, TagType.VIDEO: metadata.VIDEO_TRACKS}
 
 FILLER: Final = "filler"  # Field §"Keyframes in metadata"
 _NUMBER: Final = 9  # bytes: AMF0 §2.2
@@ -26,7 +33,7 @@ _NUMBER: Final = 9  # bytes: AMF0 §2.2
 _EXTENDED_AUDIO: Final = SoundFormat.EXTENDED
 _EXTENDED_VIDEO: Final = 0x80  # E-RTMP v1 §"Defining Additional Video Codecs"
 _HZ: Final = (5512.5, 11025.0, 22050.0, 44100.0)  # FLV 10.1 §E.4.2.1
-# What the format byte cannot say of these, it says wrongly: FLV 10.1 §E.4.2.1
+# What the format byte cannot say of these, it says wrongly: FLV 10.1 §E.4.2.1 [own-rates]
 _OWN_RATE: Final[Mapping[int, float]] = {
     SoundFormat.SPEEX: 16000.0,
     SoundFormat.NELLYMOSER_16_KHZ_MONO: 16000.0,
@@ -42,7 +49,8 @@ class Facts:
     """What is known of a file's content; times in ms, positions and sizes in bytes.
 
     Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first
-    body of each kind; `times` and `positions` are the key frames'.
+    body of each kind, `codecs` the FourCC of each track of each kind that has one; `times` and
+    `positions` are the key frames'.
     """
 
     kinds: set[int] = field(default_factory=set)
@@ -51,9 +59,19 @@ class Facts:
     size: int = 0
     times: Sequence[int] = ()
     positions: Sequence[int] = ()
+    codecs: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def note(self, tag_type: int, body: bytes) -> None:
+        """Take a body, or the beginning of one, for what it tells of codecs: §E.5."""
+        self.first.setdefault(tag_type, body[:PEEK])
+        multitrack = _multitrack(tag_type, body)
+        if multitrack is None:
+            return
+        if tag_type not in self.codecs or body[0] & 0x0F in (multitrack, MOD_EX):
+            self.codecs.setdefault(tag_type, {}).update(codecs(body, multitrack))
 
     def members(self) -> dict[str, Value]:
-        """The properties that follow from these, key frames apart: §E.5."""
+        """The properties that follow from these, key frames and tracks apart: §E.5."""
         found: dict[str, Value] = {
             "duration": self.duration / 1000,
             "filesize": float(self.size),
@@ -61,7 +79,27 @@ class Facts:
             "hasAudio": TagType.AUDIO in self.kinds,
             "hasVideo": TagType.VIDEO in self.kinds,
         }
+        for tag_type, name in _CODEC_IDS.items():
+            if 0 in self.codecs.get(tag_type, ()):
+                # E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids] [default-track-on-top]
+                found[name] = float(self.codecs[tag_type][0])
         return found | _of_audio(self.first.get(TagType.AUDIO, b"")) | _of_video(self.first)
+
+    def tracks(self, said: Mapping[str, Value]) -> dict[str, Value]:
+        """What `said` tells of the other tracks, and which codec each has: two maps at most.
+
+        E-RTMP v2 §"Multitrack Media Message Guidelines" [every-track-described], E-RTMP v2
+        §"Enhancing onMetaData" [track-maps].
+        """
+        found: dict[str, Value] = {}
+        for tag_type, maps in _MAPS.items():
+            others = {n: codec for n, codec in self.codecs.get(tag_type, {}).items() if n}
+            known: dict[int, dict[str, Value]] = metadata.tracks(said, maps) if others else {}
+            for number, codec in sorted(others.items()):
+                known[number] = {**known.get(number, {}), _CODEC_IDS[tag_type]: float(codec)}
+            if known:
+                found[maps] = {str(number): dict(track) for number, track in known.items()}
+        return found
 
 
 def describe(members: Mapping[str, Value], facts: Facts) -> bytes:
@@ -91,7 +129,7 @@ def _build(
 ) -> bytes:
     known = {name: value for name, value in members.items() if not name.startswith(FILLER)}
     if facts is not None:
-        known |= facts.members()
+        known |= facts.members() | facts.tracks(known)
         times, positions = facts.times[::every], facts.positions[::every]
         if len(times) > 1:  # ffmpeg 5.1 calls an index of one invalid
             known[KEYFRAMES] = {
@@ -101,6 +139,15 @@ def _build(
     if filler is not None:
         known[FILLER + "_" * (filler % _NUMBER)] = [0.0] * (filler // _NUMBER)
     return metadata.build(extra=known)
+
+
+def _multitrack(tag_type: int, body: bytes) -> int | None:
+    """The packet type that announces several tracks, None if this body has no FourCC at all."""
+    if body and tag_type == TagType.AUDIO and body[0] >> 4 == _EXTENDED_AUDIO:
+        return AUDIO_MULTITRACK
+    if body and tag_type == TagType.VIDEO and body[0] & _EXTENDED_VIDEO:
+        return VIDEO_MULTITRACK
+    return None
 
 
 def _of_audio(peek: bytes) -> dict[str, Value]:

@@ -27,12 +27,12 @@ Piece: TypeAlias = tuple[int, int, bytes]  # track id, FourCC, and what belongs 
 def four_cc(text: str) -> int:
     """Four characters as the number that headers and onMetaData have.
 
-    E-RTMP v2 §"Simple Data Types" [big-endian].  LocalError unless they are four.
+    E-RTMP v2 §"Simple Data Types".  LocalError unless they are four.
     """
     raw = text.encode("latin-1", "replace")
     if len(raw) != 4:
         raise LocalError(f"{text!r} has not four characters")
-    return int.from_bytes(raw, "big")
+    return int.from_bytes(raw, "big")  # E-RTMP v2 §"Simple Data Types" [big-endian]
 
 
 def four_cc_text(number: int) -> str:
@@ -63,23 +63,24 @@ class ModEx:
 
     @classmethod
     def offset(cls, nanoseconds: int) -> Self:
-        """Make the modifier that puts a packet so much later: §"Enhanced Video" [nano-offset].
+        """Make the modifier that puts a packet so much later: §"Enhanced Video".
 
         LocalError for less than 0 ns or a whole millisecond.
         """
         if not 0 <= nanoseconds <= MAX_OFFSET:
             raise LocalError(f"an offset of {nanoseconds} ns")
+        # §"Enhanced Video" [nano-offset]
         return cls(ModExType.TIMESTAMP_OFFSET_NANO, nanoseconds.to_bytes(3, "big"))
 
     @property
     def nanoseconds(self) -> int | None:
-        """How much later than the tag's time, None if this says something else.
+        """How much later than the tag's time, in ns, None if this says something else.
 
-        §"Enhanced Video" [nano-offset]; ns.
+        §"Enhanced Video".
         """
         if self.kind != ModExType.TIMESTAMP_OFFSET_NANO:
             return None
-        return int.from_bytes(self.data[:3], "big")
+        return int.from_bytes(self.data[:3], "big")  # §"Enhanced Video" [nano-offset]
 
 
 def nanosecond_offset(mod_ex: Sequence[ModEx]) -> int:
@@ -92,27 +93,28 @@ def read_mod_ex(payload: bytes | memoryview, packet_type: int) -> tuple[list[Mod
     """Read the modifiers after the first byte, whose packet type is given.
 
     The modifiers, the packet type that follows them, and where the header goes on:
-    §"Enhanced Video" [mod-ex-chain].  RemoteError if they are cut short, too many, or an offset
+    §"Enhanced Video".  RemoteError if they are cut short, too many, or an offset
     has less than its three bytes.
     """
     found: list[ModEx] = []
     at = 1
-    while packet_type == MOD_EX:
+    while packet_type == MOD_EX:  # §"Enhanced Video" [mod-ex-chain]
         if len(found) == MAX_MOD_EX:
             raise RemoteError(f"more than {MAX_MOD_EX} ModEx in a packet")
         data, at = _mod_ex_data(payload, at)
         kinds, at = byte(payload, at), at + 1
-        found.append(ModEx(kinds >> 4, data))
-        packet_type = kinds & 0x0F
+        found.append(ModEx(kinds >> 4, data))  # §"Enhanced Video" [mod-ex-chain]
+        packet_type = kinds & 0x0F  # §"Enhanced Video" [mod-ex-chain]
+        # §"Enhanced Video" [nano-offset]
         if found[-1].kind == ModExType.TIMESTAMP_OFFSET_NANO and len(data) < 3:
             raise RemoteError(f"a nanosecond offset of {len(data)} bytes")
     return found, packet_type, at
 
 
 def _mod_ex_data(payload: bytes | memoryview, at: int) -> tuple[bytes, int]:
-    """§"Enhanced Video" [mod-ex-size]."""
-    size, at = byte(payload, at) + 1, at + 1
+    size, at = byte(payload, at) + 1, at + 1  # §"Enhanced Video" [mod-ex-size]
     if size == _LONG:
+        # §"Enhanced Video" [mod-ex-size]
         size, at = (byte(payload, at) << 8 | byte(payload, at + 1)) + 1, at + 2
     if at + size > len(payload):
         raise RemoteError("a ModEx is cut short")
@@ -126,7 +128,9 @@ def write_mod_ex(first: int, mod_ex: Sequence[ModEx], packet_type: int) -> bytes
         size = len(each.data)
         if not 1 <= size <= 1 << 16:
             raise LocalError(f"a ModEx of {size} bytes")
+        # §"Enhanced Video" [mod-ex-chain]
         following = packet_type if at == len(mod_ex) else MOD_EX
+        # §"Enhanced Video" [mod-ex-size]
         length = bytes((size - 1,)) if size < _LONG else b"\xff" + (size - 1).to_bytes(2, "big")
         parts += length, each.data, bytes((each.kind << 4 | following,))
     return b"".join(parts)
@@ -136,20 +140,19 @@ def read_multitrack(payload: bytes | memoryview, at: int, multitrack: int) -> tu
     """Read the byte that follows the packet type `multitrack`: kind of layout, packet type.
 
     RemoteError for a layout that nobody has defined, and for what cannot be in a track:
-    §"Enhanced Video" [multitrack-not-nested].
+    §"Enhanced Video".
     """
     both = byte(payload, at)
-    if both >> 4 not in tuple(MultitrackType):
+    if both >> 4 not in tuple(MultitrackType):  # §"Enhanced Video" [multitrack-types]
         raise RemoteError(f"multitrack type {both >> 4}")
-    if both & 0x0F in (multitrack, MOD_EX):
+    if both & 0x0F in (multitrack, MOD_EX):  # §"Enhanced Video" [multitrack-not-nested]
         raise RemoteError(f"packet type {both & 0x0F} within a multitrack packet")
-    return both >> 4, both & 0x0F
+    return both >> 4, both & 0x0F  # §"Enhanced Video" [multitrack-types]
 
 
 def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) -> list[Piece]:
-    """Cut a body into its tracks, all of them: §"Enhanced Video" [process-completely].
+    """Cut a body into its tracks, all of them: §"Enhanced Video".
 
-    Also E-RTMP v2 §"Multitrack Media Message Guidelines" [all-tracks].
     Without `multitrack` there is one, by the number 0.  RemoteError if a track ends too early, or
     there are more than can have ids of their own.
     """
@@ -161,11 +164,14 @@ def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) ->
     if multitrack == MultitrackType.ONE_TRACK:
         return [(byte(payload, at), codec, bytes(payload[at + 1 :]))]
     pieces: list[Piece] = []
+    # §"Enhanced Video" [process-completely], and E-RTMP v2 §"Multitrack Media Message Guidelines"
+    # [all-tracks].
     while at < len(payload) or not pieces:
         if len(pieces) == MAX_TRACKS:
             raise RemoteError(f"more than {MAX_TRACKS} tracks in a message")
         if multitrack == MultitrackType.MANY_TRACKS_MANY_CODECS:
             codec, at = _number(payload, at, 4), at + 4
+        # §"Enhanced Video" [track-id] [track-size]
         track_id, size, at = byte(payload, at), _number(payload, at + 1, 3), at + 4
         if at + size > len(payload):  # §"Enhanced Video" [track-size]
             raise RemoteError(f"track {track_id} is cut short")
@@ -175,14 +181,16 @@ def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) ->
 
 
 def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | None) -> bytes:
-    """Write what follows the packet type: §"Enhanced Video" [track-id] [track-size].
+    """Write what follows the packet type: §"Enhanced Video".
 
-    Also E-RTMP v2 §"Multitrack Media Message Guidelines" [video-track-id] [audio-track-id].
-    LocalError if the layout cannot hold these tracks.
+    LocalError if the layout cannot hold these tracks, or two have one id.
     """
     many = multitrack in (MultitrackType.MANY_TRACKS, MultitrackType.MANY_TRACKS_MANY_CODECS)
     codecs = {codec for _, codec, _ in pieces}
-    if not pieces or len(pieces) > (MAX_TRACKS if many else 1):
+    # E-RTMP v2 §"Multitrack Media Message Guidelines" [distinct-ids]
+    if len({track_id for track_id, _, _ in pieces}) < len(pieces):
+        raise LocalError("two tracks of one id in a message")
+    if not pieces or (len(pieces) > 1 and not many):  # §"Enhanced Video" [multitrack-types]
         raise LocalError(f"{len(pieces)} tracks in a message of multitrack type {multitrack}")
     if len(codecs) > 1 and multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
         raise LocalError("tracks of several codecs in a message of one")
@@ -193,13 +201,15 @@ def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | No
     if multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
         parts.append(shared)
     for track_id, codec, data in pieces:
-        if len(data) > _MAX_SIZE:
+        if len(data) > _MAX_SIZE:  # §"Enhanced Video" [track-size]
             raise LocalError(f"a track of {len(data)} bytes")
         if multitrack == MultitrackType.MANY_TRACKS_MANY_CODECS:
             parts.append(codec.to_bytes(4, "big"))
+        # §"Enhanced Video" [track-id], and E-RTMP v2 §"Multitrack Media Message Guidelines"
+        # [video-track-id] [audio-track-id].
         parts.append(bytes((track_id,)))
         if many:
-            parts.append(len(data).to_bytes(3, "big"))
+            parts.append(len(data).to_bytes(3, "big"))  # §"Enhanced Video" [track-size]
         parts.append(data)
     return b"".join(parts)
 

@@ -145,7 +145,7 @@ class MultichannelConfig:
         §"Enhanced Audio" [channel-mask].
         """
         if self.order == ChannelOrder.NATIVE:
-            return tuple(each for each in Channel if each < 32 and self.flags >> each & 1)
+            return tuple(each for each in Channel if self.flags >> each & 1)
         return self.mapping
 
 
@@ -177,18 +177,19 @@ class ExAudioTag:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read an audio payload: §"Enhanced Audio" [fails-controlled] [process-completely].
+        """Read an audio payload: §"Enhanced Audio".
 
         RemoteError if it is no enhanced one or not whole, or its layout is unknown.  A FourCC or a
         packet type that is unknown has a known layout, and is kept as it is.
         """
         first, multitrack = byte(payload, 0), None
-        if first >> 4 != SoundFormat.EXTENDED:
+        if first >> 4 != SoundFormat.EXTENDED:  # §"Enhanced Audio" [sound-format-9]
             raise RemoteError("this audio has no ExAudioTagHeader")
         mod_ex, packet_type, at = read_mod_ex(payload, first & 0x0F)
         if packet_type == AudioPacketType.MULTITRACK:  # §"Enhanced Audio" [multitrack-not-nested]
             multitrack, packet_type = read_multitrack(payload, at, AudioPacketType.MULTITRACK)
             at += 1
+        # §"Enhanced Audio" [fails-controlled] [process-completely]
         pieces = read_tracks(payload, at, multitrack)
         tracks = tuple(AudioTrack(codec, data, track_id) for track_id, codec, data in pieces)
         return cls(packet_type, tracks, multitrack, tuple(mod_ex))

@@ -47,23 +47,38 @@ def track_ids(payload: bytes | memoryview, multitrack: int) -> frozenset[int]:
     §"Enhanced Video" [track-id].  Those before the point where it breaks, if it does.
     """
     place = _place(payload, multitrack)
-    if place is None:
-        return frozenset()
-    _, layout, at = place
-    if layout is None:
+    if place is not None and place[1] is None:
         return DEFAULT_TRACK
-    at += 4 if layout != MultitrackType.MANY_TRACKS_MANY_CODECS else 0
+    return frozenset(_tracks(payload, place))
+
+
+def codecs(payload: bytes | memoryview, multitrack: int) -> dict[int, int]:
+    """The FourCC of every track that a payload is for, by its id: as far as `track_ids` goes.
+
+    §"Enhanced Video" [video-fourccs], E-RTMP v2 §"Enhanced Audio" [audio-fourccs].
+    """
+    return _tracks(payload, _place(payload, multitrack))
+
+
+def _tracks(payload: bytes | memoryview, place: _Place | None) -> dict[int, int]:
+    if place is None:
+        return {}
+    _, layout, at = place
+    codec, shared = int.from_bytes(payload[at : at + 4], "big"), MultitrackType.MANY_TRACKS
+    if layout is None:
+        return {0: codec} if at + 4 <= len(payload) else {}
     if layout == MultitrackType.ONE_TRACK:
-        return frozenset(payload[at : at + 1])
-    codec = 0 if layout == MultitrackType.MANY_TRACKS else 4
-    found = set()
+        return dict.fromkeys(payload[at + 4 : at + 5], codec)
+    at += 4 if layout == shared else 0
+    found = dict[int, int]()
     for _ in range(MAX_TRACKS):
-        at += codec
+        if layout != shared:
+            codec, at = int.from_bytes(payload[at : at + 4], "big"), at + 4
         if at + 4 > len(payload):
             break
-        found.add(payload[at])
+        found[payload[at]] = codec
         at += 4 + int.from_bytes(payload[at + 1 : at + 4], "big")
-    return frozenset(found)
+    return found
 
 
 def _place(payload: bytes | memoryview, multitrack: int) -> _Place | None:

@@ -104,13 +104,14 @@ class ExVideoTag:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read a video payload: §"Enhanced Video" [fails-controlled].
+        """Read a video payload: §"Enhanced Video".
 
-        RemoteError if it is no enhanced one or not whole, or its layout is unknown (E-RTMP v1
-        §"Defining Additional Video Codecs" [fails-gracefully]).  A FourCC or a packet type that is
-        unknown has a known layout, and is kept as it is.
+        RemoteError if it is no enhanced one or not whole, or its layout is unknown.  A FourCC or a
+        packet type that is unknown has a known layout, and is kept as it is.
         """
         first = byte(payload, 0)
+        # §"Enhanced Video" [fails-controlled], E-RTMP v1 §"Defining Additional Video Codecs"
+        # [fails-gracefully].
         if not first & IS_EX_HEADER:
             raise RemoteError("this video has no ExVideoTagHeader")
         frame_type, multitrack = first >> 4 & 7, None
@@ -118,10 +119,12 @@ class ExVideoTag:
         if frame_type == FrameType.INFO_OR_COMMAND and not _is_metadata(payload, packet_type, at):
             if len(payload) != at + 1:  # §"Enhanced Video" [command-has-no-body]
                 raise RemoteError("a video command has one byte")
+            # §"Enhanced Video" [video-commands]
             return cls(frame_type, packet_type, command=payload[at], mod_ex=tuple(mod_ex))
         if packet_type == VideoPacketType.MULTITRACK:
             multitrack, packet_type = read_multitrack(payload, at, VideoPacketType.MULTITRACK)
             at += 1
+        # §"Enhanced Video" [process-completely]
         tracks = (_track(packet_type, piece) for piece in read_tracks(payload, at, multitrack))
         return cls(frame_type, packet_type, tuple(tracks), multitrack, None, tuple(mod_ex))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from rtmplite.amf.values import Value
+from rtmplite.amf.values import Value, is_number
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
@@ -26,7 +26,7 @@ from rtmplite.flv.file import Source, first_tag
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
-from rtmplite.flv.walk import Step, Walk, load
+from rtmplite.flv.walk import Step, Walk, load, load_script
 
 KEYFRAMES: Final = "keyframes"  # Field §"Keyframes in metadata"
 TIMES: Final = "times"
@@ -36,6 +36,10 @@ SOUND_STEP: Final = 1000  # ms between the places of a file without video
 HEAD_TAGS: Final = 64  # how far into a file metadata and codec headers are looked for
 MAX_METADATA: Final = 1 << 20  # bytes of a script tag that we decode; a day has 43200 key frames
 TOLERANCE: Final = 50  # ms between what metadata says and the tag; some tools round to 1/25 s
+
+
+_HEADERS: Final = {TagType.AUDIO: is_audio_header, TagType.VIDEO: is_video_header}
+_HEAD: Final = (TagType.SCRIPT, *_HEADERS)  # what players want first, in that order
 
 
 class Place(NamedTuple):
@@ -97,7 +101,7 @@ class Indexer:
     def note(self, tag_type: int, timestamp: int, position: int, peek: bytes) -> None:
         """Own design: take one tag; `peek` is the beginning of its body."""
         self.kinds.add(tag_type)
-        if tag_type == TagType.SCRIPT:
+        if tag_type not in (TagType.AUDIO, TagType.VIDEO):
             return
         self.duration = max(self.duration, timestamp)
         if tag_type == TagType.VIDEO and is_key_frame(peek):
@@ -151,7 +155,7 @@ def load_index(source: Source) -> Index:
     for number, step in enumerate(walk):
         kinds.add(step.tag_type)
         _note_head(head, source, step)
-        if number >= HEAD_TAGS or len(head) == len(TagType):
+        if number >= HEAD_TAGS or len(head) == len(_HEAD):
             break
     last = _last(source)
     columns = _columns(head.get(TagType.SCRIPT))
@@ -164,20 +168,20 @@ def load_index(source: Source) -> Index:
 
 def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
     """Keep the first of each kind of what is needed before all else."""
-    kind = step.tag_type
+    kind = step.tag_type if step.tag_type in _HEADERS else TagType.SCRIPT
     if kind in head:
         return
-    is_header = {TagType.AUDIO: is_audio_header, TagType.VIDEO: is_video_header}.get(TagType(kind))
-    if is_header is not None:
-        if is_header(step.peek):
+    if kind in _HEADERS:
+        if _HEADERS[TagType(kind)](step.peek):
             head[kind] = load(source, step)
-    elif step.size <= MAX_METADATA and (tag := load(source, step)) and _members(tag) is not None:
-        head[kind] = tag
+    elif step.size <= MAX_METADATA:
+        tag = load_script(source, step)
+        if tag is not None and _members(tag) is not None:
+            head[kind] = tag
 
 
 def _in_order(head: Mapping[int, Tag]) -> tuple[Tag, ...]:
-    order = (TagType.SCRIPT, TagType.AUDIO, TagType.VIDEO)
-    return tuple(head[kind] for kind in order if kind in head)
+    return tuple(head[kind] for kind in _HEAD if kind in head)
 
 
 def _members(tag: Tag) -> dict[str, Value] | None:
@@ -207,7 +211,7 @@ def _columns(tag: Tag | None) -> "tuple[array[int], array[int]] | None":
         return None
     if not times or len(times) != len(positions):
         return None
-    if not all(isinstance(n, float) and 0 <= n < 1 << 52 for n in [*times, *positions]):
+    if not all(is_number(n) and 0 <= n < 1 << 52 for n in [*times, *positions]):
         return None
     columns = (
         array("q", (round(seconds * 1000) for seconds in times)),  # type: ignore[operator, arg-type]

@@ -7,6 +7,12 @@ Implements FLV 10.1 §E.5, and FLV 10.1 §E.4.4.1 for what holds it.
 
 A codec named by FourCC has that as its number, and tracks beyond the first have maps of their own:
 E-RTMP v2 §"Enhancing onMetaData".
+
+Not done: E-RTMP v2 §"Multitrack Media Message Guidelines" [choose-by-metadata]: nothing here
+chooses a track, whoever plays a stream gets all of them and what is said of them.
+
+Not done: E-RTMP v2 §"SCRIPTDATA Multitrack Parameter Handling" [track-id-argument]: no method that
+we call or answer is about one track.
 """
 
 from collections.abc import Mapping
@@ -22,6 +28,8 @@ SET_DATA_FRAME: Final = "@setDataFrame"  # what publishers put first: Field §"@
 # Source: E-RTMP v2 §"Enhancing onMetaData".
 AUDIO_TRACKS: Final = "audioTrackIdInfoMap"
 VIDEO_TRACKS: Final = "videoTrackIdInfoMap"
+
+_TRACK_IDS: Final = frozenset(map(str, range(256)))
 
 # Source: §E.5 [properties], by the name of each argument of `build`.
 _NAMES: Final[Mapping[str, str]] = {
@@ -78,15 +86,15 @@ def read(payload: bytes | memoryview) -> dict[str, Value] | None:
     """Find the description in a script tag or data message: §E.5.
 
     Takes it with or without the publisher's wrapper, and as array or object, as encoders differ
-    (Field §"@setDataFrame", E-RTMP v2 §"Conventions" [array-or-object]).  None if the payload says
-    something else.  Raises RemoteError for broken AMF.
+    (Field §"@setDataFrame", E-RTMP v2 §"Conventions").  None if the payload says something else.
+    Raises RemoteError for broken AMF.
     """
     values = amf0.decode(payload)
     if values[:1] == [SET_DATA_FRAME]:
         del values[0]
     match values:
         case [str(name), dict(members), *_] if name == ON_METADATA:
-            return members
+            return members  # E-RTMP v2 §"Conventions" [array-or-object]
         case [str(name), *_] if name == ON_METADATA:
             raise RemoteError("onMetaData without properties")
         case _:
@@ -105,6 +113,5 @@ def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value
     return {
         int(number): dict(described)
         for number, described in maps.items()
-        if number.isascii() and number.isdecimal() and len(number) <= 3 and int(number) <= 255
-        if isinstance(described, dict)
+        if number in _TRACK_IDS and isinstance(described, dict)
     }

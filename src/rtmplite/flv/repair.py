@@ -22,9 +22,10 @@ from rtmplite.flv.describe import Facts, describe
 from rtmplite.flv.file import Source, framed, start
 from rtmplite.flv.index import MAX_METADATA, Indexer
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
-from rtmplite.flv.walk import Step, Walk, load
+from rtmplite.flv.walk import Step, Walk, load, load_script
 
 _LINK: Final = 4  # FLV 10.1 §E.3
+_NAME: Final = metadata.ON_METADATA.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def repair(source: Source, write: Callable[[bytes], object]) -> Report:
             members |= found
             continue
         indexer.note(step.tag_type, step.timestamp, at, step.peek)
-        facts.first.setdefault(step.tag_type, step.peek)
+        facts.note(step.tag_type, step.peek)
         tags, at = tags + 1, at + HEADER_SIZE + step.size + _LINK
     facts.kinds, facts.duration = indexer.kinds, indexer.duration
     head = start(TagType.AUDIO in facts.kinds, TagType.VIDEO in facts.kinds)
@@ -79,11 +80,12 @@ def _described(members: dict[str, Value], facts: Facts) -> bytes:
 
 def _metadata(source: Source, step: Step) -> dict[str, Value] | None:
     """The members of an onMetaData; an empty one where it cannot be read, None for other tags."""
-    if step.tag_type != TagType.SCRIPT or metadata.ON_METADATA.encode() not in step.peek:
+    if step.tag_type in (TagType.AUDIO, TagType.VIDEO) or _NAME not in step.peek:
         return None
     if step.size > MAX_METADATA:
         return {}
     try:
-        return dict(metadata.read(load(source, step).data) or {})
+        tag = load_script(source, step)
+        return None if tag is None else dict(metadata.read(tag.data) or {})
     except RemoteError:
         return {}

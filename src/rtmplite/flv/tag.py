@@ -4,7 +4,7 @@ Implements FLV 10.1 §E.4.1.  In RTMP the same bodies travel as message payloads
 fields as those of the message (RTMP 1.0 §7.1.6 shows both in one).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import Struct
 from typing import Final, Self
@@ -24,6 +24,7 @@ class TagType(IntEnum):
 
     AUDIO = 8  # §E.4.1 [tag-types]
     VIDEO = 9  # §E.4.1 [tag-types]
+    SCRIPT_AMF3 = 15  # E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]
     SCRIPT = 18  # §E.4.1 [tag-types]
 
 
@@ -80,6 +81,17 @@ class Tag:
             self.stream_id & 0xFFFF,
         )
         return header + self.data
+
+
+def as_script(tag: Tag) -> Tag:
+    """Make a tag of type 15 one of type 18; any other stays as it is.
+
+    E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: as in a message of that type, a zero comes
+    first, and AMF3 stands behind a marker (RTMP Errata §7.2).  No other format has a meaning yet.
+    """
+    if tag.tag_type != TagType.SCRIPT_AMF3 or tag.data[:1] != b"\x00":
+        return tag
+    return replace(tag, tag_type=TagType.SCRIPT, data=tag.data[1:])
 
 
 def data_size(raw: bytes | bytearray | memoryview, at: int = 0) -> int:

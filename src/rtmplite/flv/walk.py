@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtmplite.flv.file import Source, first_tag
-from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, data_size
+from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, as_script, data_size
 
 PEEK: Final = 16  # bytes of a body that tell all we ask of it: FLV 10.1 §E.4.2.1 and §E.4.3.1
 _LINK: Final = 4  # bytes of a tag's size, after it: §E.3
@@ -93,6 +93,14 @@ class Walk:
 def load(source: Source, step: Step) -> Tag:
     """Read all of a tag: §E.4.1."""
     return Tag.parse(source.read(step.position, HEADER_SIZE + step.size))
+
+
+def load_script(source: Source, step: Step) -> Tag | None:
+    """Read all of a script tag, AMF0 or AMF3, None if it is another: §E.4.1."""
+    if step.tag_type not in (TagType.SCRIPT, TagType.SCRIPT_AMF3):
+        return None
+    tag = as_script(load(source, step))
+    return tag if tag.tag_type == TagType.SCRIPT else None
 
 
 def _step(source: Source, at: int, size: int) -> Step | None:

@@ -6,21 +6,38 @@ import ipaddress
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gevent.event import AsyncResult
 
-from rtmplite.access import Event, Guard, GuardedApplication, Guards, Question, Verdict
-from rtmplite.credentials import KeysGuard, SignedGuard, Users, UsersGuard, sign, user_line
+from rtmplite.access import (
+    Event,
+    Guard,
+    GuardedApplication,
+    Guards,
+    Question,
+    Verdict,
+    Watched,
+)
+from rtmplite.credentials import (
+    KeysGuard,
+    SignedGuard,
+    Users,
+    UsersGuard,
+    in_words,
+    is_challenge,
+    sign,
+    user_lines,
+)
 from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import CONNECTIONS, CONNECTIONS_OF_ONE, Crowd
 from rtmplite.net.hooks import REQUESTS, TIMEOUT, HttpGuard
-from rtmplite.net.rtmp_server import CONNECTIONS, CONNECTIONS_OF_ONE
 from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.connection import Limits
+from rtmplite.rtmp.carrier import Limits
 
 _HOOKS = {
     Event.CONNECT: "who connects",
@@ -30,10 +47,43 @@ _HOOKS = {
 }
 
 
-def add_options(serve: argparse.ArgumentParser) -> None:
-    """Add what `Access` and `limits` read to the parser of `serve`."""
-    add = serve.add_argument
-    add("--users", type=Path, metavar="FILE", help="who may publish; `user` makes its lines")
+def _at_least(low: float) -> Callable[[str], float]:
+    def seconds(text: str) -> float:
+        value = float(text)
+        if not low <= value < 1e7:
+            raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and 10000000")
+        return value
+
+    return seconds
+
+
+def _count(low: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if not low <= value < 1 << 31:
+            raise argparse.ArgumentTypeError(f"{text} is not at least {low}")
+        return value
+
+    return number
+
+
+# How the options that are numbers are read, and what they are without being given.
+NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
+    "hook_timeout": (_at_least(0.01), TIMEOUT),
+    "hook_requests": (_count(1), REQUESTS),
+    "idle": (_at_least(0), Limits().idle),
+    "max_connections": (_count(1), CONNECTIONS),
+    "max_per_address": (_count(1), CONNECTIONS_OF_ONE),
+    "max_message": (_count(4096), Limits().message),
+    "drain": (_at_least(0), 0.0),
+}
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Add what `Access`, `limits` and `crowd` read; `add` is the `add_argument` of a parser.
+
+    But for `users` and `allow_anonymous`, which mean more to some than to others.
+    """
     add("--users-only", action="store_true", help="let only --users connect, to play as well")
     for what in ("publish", "play"):
         add(
@@ -44,18 +94,20 @@ def add_options(serve: argparse.ArgumentParser) -> None:
             help=f"{what} NAME as NAME?key=KEY only; * is any other name",
         )
     add("--sign-key", type=Path, metavar="FILE", help="let nobody publish without a signed link")
-    add("--sign-play", action="store_true", help="nor play; `sign` makes links")
+    add("--sign-play", action="store_true", help="nor play; `rtmplite sign` makes links")
     for event, what in _HOOKS.items():
         add(f"--on-{event}", metavar="URL", help=f"ask, or tell, this web service {what}")
-    add("--hook-timeout", type=float, default=TIMEOUT, metavar="S", help="and wait so long")
-    add("--hook-requests", type=int, default=REQUESTS, metavar="N", help="and ask so many at once")
-    add("--allow-anonymous", action="store_true", help="let all publish, also on open addresses")
-    limits = Limits()
-    add("--idle", type=float, default=limits.idle, metavar="S", help="hang up on who does nothing")
-    add("--max-connections", type=int, default=CONNECTIONS, metavar="N", help="in all")
-    per_address = CONNECTIONS_OF_ONE
-    add("--max-per-address", type=int, default=per_address, metavar="N", help="from one address")
-    add("--max-message", type=int, default=limits.message, metavar="BYTES", help="of one message")
+    for option, unit, what in (
+        ("hook-timeout", "S", "and wait so long"),
+        ("hook-requests", "N", "and ask so many at once"),
+        ("idle", "S", "hang up on who does nothing"),
+        ("max-connections", "N", "in all"),
+        ("max-per-address", "N", "from one address"),
+        ("max-message", "BYTES", "of one message"),
+    ):
+        read, usual = NUMBERS[option.replace("-", "_")]
+        shown = f"{what} ({usual:g})" if usual < 1e6 else f"{what} ({usual})"
+        add(f"--{option}", type=read, default=usual, metavar=unit, help=shown)
 
 
 def limits(options: argparse.Namespace) -> Limits:
@@ -63,17 +115,35 @@ def limits(options: argparse.Namespace) -> Limits:
     return Limits(idle=options.idle, message=options.max_message)
 
 
-class Access:
-    """Everything that the options ask for, as one guard; LocalError if they are wrong."""
+def crowd(options: argparse.Namespace) -> Crowd:
+    """How many clients there may be."""
+    return Crowd(options.max_connections, options.max_per_address)
 
-    def __init__(self, options: argparse.Namespace) -> None:
+
+class Access:
+    """Everything that the options ask for, as one guard; LocalError if they are wrong.
+
+    `on_refused` is told of who may not do what he wanted, and why.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        on_refused: Callable[[Question, str], None] = lambda question, reason: None,
+    ) -> None:
+        def refused(question: Question, verdict: Verdict) -> None:
+            if not is_challenge(verdict):
+                on_refused(question, in_words(verdict))
+
         guards: list[Guard] = []
-        if options.users is not None:
+        is_for_users = options.users is not None and not options.allow_anonymous
+        if is_for_users:
             users = Users.parse(_read(options.users).decode(errors="replace"))
             guards.append(UsersGuard(users, os.urandom, for_all=options.users_only))
         elif options.users_only:
-            raise LocalError("--users-only needs --users")
-        publish, play = _keys(options.publish_key), _keys(options.play_key)
+            raise LocalError("--users-only needs --users, and no --allow-anonymous")
+        publish = _keys("publish", options.publish_key)
+        play = _keys("play", options.play_key)
         if publish or play:
             guards.append(KeysGuard(publish, play))
         if options.sign_key is not None:
@@ -85,18 +155,24 @@ class Access:
         self._http = HttpGuard(asked, timeout=options.hook_timeout, requests=options.hook_requests)
         if asked:
             guards.append(self._http)
-        self._guard = Guards(guards) if guards else None
-        self._is_safe = bool(
+        self._guard = Watched(Guards(guards), refused) if guards else None
+        self._service = Watched(self._http, refused) if asked else None
+        self.guards_publishing = bool(
             publish
-            or options.users is not None
+            or is_for_users
             or options.sign_key is not None
             or not {Event.PUBLISH, Event.CONNECT}.isdisjoint(asked)
-            or options.allow_anonymous
         )
+        self._is_safe = self.guards_publishing or options.allow_anonymous
 
     def guard(self, application: Application) -> Application:
         """Put an application behind it."""
         return application if self._guard is None else GuardedApplication(application, self._guard)
+
+    def ask_service(self, application: Application) -> Application:
+        """Put an application behind the web service alone: it has users and names of its own."""
+        service = self._service
+        return application if service is None else GuardedApplication(application, service)
 
     def check(self, addresses: Iterable[tuple[str, int] | None]) -> None:
         """LocalError if anybody could publish from anywhere, and nobody said that he may."""
@@ -114,13 +190,11 @@ class Access:
         asked = Question(
             Event.CONNECT, host, 0, "", app, "", "", "", "", query, (), name, name, query
         )
-        return all(
-            verdict.is_allowed and not verdict.url and not verdict.name
-            for verdict in (
-                _wait(self._guard, asked),
-                _wait(self._guard, replace(asked, event=Event.PLAY)),
-            )
-        )
+        for event in (Event.CONNECT, Event.PLAY):
+            verdict = _wait(self._guard, replace(asked, event=event))
+            if not verdict.is_allowed or verdict.url or verdict.name:
+                return False
+        return True
 
     def stop(self) -> None:
         """Ask nobody any more."""
@@ -128,10 +202,11 @@ class Access:
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands `user` and `sign`, which make what `serve` checks."""
-    user = commands.add_parser("user", help="make a line for serve --users; asks for the password")
-    user.add_argument("name", help="as in rtmp://NAME:PASSWORD@host/app")
-    user.set_defaults(run=_user)
+    """Add the commands `users` and `sign`, which make what `serve` checks."""
+    user = commands.add_parser("users", help="make lines for --users; asks for the password")
+    user.add_argument("user", help="as in rtmp://USER:PASSWORD@host/app")
+    user.add_argument("realm", help="a domain; for RTMP alone, any word")
+    user.set_defaults(run=_users)
     link = commands.add_parser("sign", help="make what a signed link ends with")
     link.add_argument("event", choices=[Event.PUBLISH, Event.PLAY], type=Event)
     link.add_argument("name", help="the stream")
@@ -150,14 +225,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _user(options: argparse.Namespace) -> int:
+def _users(options: argparse.Namespace) -> int:
     stdin = sys.stdin
     password = getpass.getpass() if stdin.isatty() else stdin.readline().rstrip("\n")
-    print(user_line(options.name, password, os.urandom(8).hex()))
+    print("\n".join(user_lines(options.user, options.realm, password)))
     return 0
 
 
 def _sign(options: argparse.Namespace) -> int:
+    if "://" in options.name or "?" in options.name:
+        raise LocalError(
+            f"{options.name}: sign takes the name of a stream, such as demo for"
+            " rtmp://HOST/live/demo, and prints what to write in its place"
+        )
     expires = str(int(time.time()) + options.seconds)
     token = sign(_secret(options.key), options.event, options.name, expires)
     print(f"{options.name}?expires={expires}&token={token}")
@@ -172,12 +252,12 @@ def _wait(guard: Guard, question: Question) -> Verdict:
     return verdict
 
 
-def _keys(given: Iterable[str]) -> Mapping[str, str]:
+def _keys(what: str, given: Iterable[str]) -> Mapping[str, str]:
     keys = {}
     for pair in given:
         name, _, key = pair.partition("=")
         if not name or not key:
-            raise LocalError(f"{pair} is not NAME=KEY")
+            raise LocalError(f"--{what}-key is not NAME=KEY")
         keys[name] = key
     return keys
 

@@ -1,4 +1,4 @@
-"""Publishing and playing that move to another server when theirs asks for it.
+"""Publishing and playing that go where their server sends them, and move when it asks for that.
 
 E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest": the new connection
 is made beside the old one, which goes on until a key frame; then the old one is left.
@@ -14,8 +14,10 @@ import gevent
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import SET_DATA_FRAME
+from rtmplite.net.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_client import TIMEOUT, ClientStream, RtmpClient
+from rtmplite.net.refusal import ElsewhereError
+from rtmplite.relay_session import elsewhere
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.tracks import Tracks, Weight
@@ -25,10 +27,38 @@ log = logging.getLogger(__name__)
 AGAIN: Final = 2.0  # s until another attempt to reach a server that was not there
 TURN: Final = 0.1  # s to wait for the old server before looking at the new one
 
-Connect: TypeAlias = Callable[[Target], RtmpClient]
+Connect: TypeAlias = Callable[[Target], Client]
 
 _SET: Final = amf0.encode(SET_DATA_FRAME)
 _FAILURES: Final = (OSError, RemoteError, LocalError, TimeoutError)
+
+
+def begin(
+    target: Target,
+    connect: Connect,
+    start: Callable[[ClientStream, str], None],
+    timeout: float = TIMEOUT,
+) -> tuple[Client, ClientStream, Target]:
+    """Publish or play by `start`, at `target` or wherever its server sends us: Field §"Redirects".
+
+    Gives what was reached.  Raises what `connect` and `start` do, for the last server.
+    """
+    for hops_left in reversed(range(REDIRECTS + 1)):
+        client = connect(target)
+        try:
+            stream = client.create_stream(timeout=timeout)
+            start(stream, target.stream)
+            return client, stream, target
+        except ElsewhereError as error:
+            client.close()
+            found = elsewhere(target, error.url)
+            if found is None or not hops_left:
+                raise
+            target = found
+        except BaseException:
+            client.close()
+            raise
+    raise AssertionError("not reached")
 
 
 class _Following:
@@ -36,7 +66,7 @@ class _Following:
 
     def __init__(
         self,
-        client: RtmpClient,
+        client: Client,
         stream: ClientStream,
         name: str,
         connect: Connect,
@@ -44,7 +74,7 @@ class _Following:
     ) -> None:
         self.client, self.stream, self.name, self.timeout = client, stream, name, timeout
         self._connect = connect
-        self._seeking: gevent.Greenlet[[str], tuple[RtmpClient, ClientStream] | None] | None = None
+        self._seeking: gevent.Greenlet[[str], tuple[Client, ClientStream] | None] | None = None
         self._not_before = 0.0
 
     def close(self) -> None:
@@ -65,14 +95,14 @@ class _Following:
         if url is not None and self._seeking is None and now() >= self._not_before:
             self._seeking = gevent.spawn(self._seek, url)
 
-    def _found(self) -> tuple[RtmpClient, ClientStream] | None:
+    def _found(self) -> tuple[Client, ClientStream] | None:
         """The new connection, once, when it stands."""
         if self._seeking is None or not self._seeking.ready():
             return None
         found, self._seeking = self._seeking.value, None
         return found if isinstance(found, tuple) else None
 
-    def _seek(self, url: str) -> tuple[RtmpClient, ClientStream] | None:
+    def _seek(self, url: str) -> tuple[Client, ClientStream] | None:
         client = None
         try:
             client = self._connect(Target.parse(url, stream=False))
@@ -81,14 +111,14 @@ class _Following:
             self._failed(client, error)
             return None
 
-    def _failed(self, client: RtmpClient | None, error: Exception) -> None:
+    def _failed(self, client: Client | None, error: Exception) -> None:
         """Stay where we are, and try again later."""
         log.warning("cannot move to %s: %s", self.client.reconnect_to, error)
         self._not_before = now() + AGAIN
         if client is not None:
             client.close()
 
-    def _leave(self, client: RtmpClient, stream: ClientStream) -> None:
+    def _leave(self, client: Client, stream: ClientStream) -> None:
         try:
             stream.delete()
         except _FAILURES:
@@ -101,7 +131,7 @@ class Publishing(_Following):
 
     def __init__(
         self,
-        client: RtmpClient,
+        client: Client,
         stream: ClientStream,
         name: str,
         connect: Connect,
@@ -124,15 +154,16 @@ class Publishing(_Following):
             self._move(*found, timestamp)
         self.stream.write(type_id, timestamp, payload)
 
-    def _move(self, client: RtmpClient, stream: ClientStream, timestamp: int) -> None:
+    def _move(self, client: Client, stream: ClientStream, timestamp: int) -> None:
         try:
             stream.publish(self.name, timeout=self.timeout)
         except _FAILURES as error:
             self._failed(client, error)
             return
         for type_id, payload in self._tracks.opening():
-            wrapper = _SET if type_id == MessageType.DATA else b""
-            stream.write(type_id, timestamp, wrapper + payload)
+            is_data = type_id == MessageType.DATA
+            at = 0 if is_data else timestamp  # metadata is of no time: ffmpeg shows other as text
+            stream.write(type_id, at, (_SET if is_data else b"") + payload)
         old = self.client, self.stream
         self.client, self.stream = client, stream
         self._leave(*old)
@@ -143,7 +174,7 @@ class Playing(_Following):
 
     def __init__(
         self,
-        client: RtmpClient,
+        client: Client,
         stream: ClientStream,
         name: str,
         connect: Connect,
@@ -214,7 +245,7 @@ class Playing(_Following):
 class _Ahead:
     """What the next server has played so far, and has not been read."""
 
-    def __init__(self, client: RtmpClient, stream: ClientStream) -> None:
+    def __init__(self, client: Client, stream: ClientStream) -> None:
         self.client, self.stream = client, stream
         self.messages: list[Message] = []
         self._tracks = Tracks()

@@ -20,6 +20,7 @@ from gevent import ssl as gevent_ssl
 from rtmplite.access import ALLOWED, Answer, Event, Question, Verdict
 from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
+from rtmplite.net.redaction import public
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ class HttpGuard:
         if url is None:
             answer(ALLOWED, now)
         elif len(self._under_way) >= self._requests:
-            log.warning("%s is busy: %s is denied", url, question.host)
+            log.warning("%s is busy: %s is denied", public(url), question.host)
             answer(Verdict(False, "Too busy to ask."), now)
         else:
             self._spawn(url, question, answer)
@@ -75,7 +76,7 @@ class HttpGuard:
         if url is not None and len(self._under_way) < self._requests:
             self._spawn(url, question, lambda verdict, now: None)
         elif url is not None:
-            log.warning("%s is busy: the end of %s is not told", url, question.path)
+            log.warning("%s is busy: the end of %s is not told", public(url), question.path)
 
     def stop(self) -> None:
         """Wait for nothing more."""
@@ -91,7 +92,8 @@ class HttpGuard:
             with gevent.Timeout(self._timeout):
                 verdict = self._post(url, form(question))
         except (gevent.Timeout, OSError, http.client.HTTPException, ValueError) as error:
-            log.warning("%s: %s: %s is denied", url, error or type(error).__name__, question.host)
+            why = error or type(error).__name__
+            log.warning("%s: %s: %s is denied", public(url), why, question.host)
             verdict = Verdict(False, "Nobody could be asked.")
         try:
             answer(verdict, now())

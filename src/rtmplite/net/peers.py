@@ -43,6 +43,7 @@ class Peers(Generic[M]):
 
     def __init__(self, merge_ms: float = 0.0) -> None:
         self._merge = merge_ms / 1000
+        self.merges = self._merge > 0
         self._loop = gevent.get_hub().loop
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
         self.dirty: list[Peer[M]] = []  # who has something to send; always this list object
@@ -83,8 +84,8 @@ class Peers(Generic[M]):
             peer.shut()
 
     def schedule(self) -> None:
-        """Flush what is in `dirty` when the merge window ends; without one every turn does it."""
-        if self._merger is not None:
+        """Flush what is in `dirty` when the merge window ends."""
+        if self._merger is not None:  # or there is no window, and every turn flushes
             self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
 
     def forget(self, peer: "Peer[M]") -> None:
@@ -136,7 +137,7 @@ class Peer(Generic[M]):
         # It has unsent bytes, or an end to bring about, or all its bytes have to be sealed.
         self.is_special = tls is not None
         self._peers, self._socket, self._tls = peers, connected, tls
-        self._dirty = peers.dirty
+        self._dirty, self._merges = peers.dirty, peers.merges
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
         self._open = True
@@ -223,7 +224,7 @@ class Peer(Generic[M]):
             log.exception("a connection fails to close")
 
     def _on_output(self, machine: Connection) -> None:
-        if not self._dirty:
+        if not self._dirty and self._merges:
             self._peers.schedule()
         self._dirty.append(self)
         if machine.closed:
@@ -250,7 +251,10 @@ class Peer(Generic[M]):
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
         elif not self.machine.closed:  # else it has not read our last words yet
-            self._feed(data)
+            try:
+                self.machine.receive(data, now())
+            except Exception:
+                self._failed()
 
     def _open_sealed(self, tls: Tls, data: bytes) -> None:
         try:

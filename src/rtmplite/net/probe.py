@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net.client import Client, ClientStream
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_client import ClientStream, RtmpClient
+from rtmplite.net.following import begin
+from rtmplite.net.rtmfp_client import connect
 from rtmplite.net.transports import add_trust, trust
 from rtmplite.probe import Probe
 from rtmplite.rtmp.client import Target
@@ -20,11 +22,11 @@ PROGRESS: Final = 0.5  # s
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
     probe = commands.add_parser("probe", help="say what a stream is made of")
-    probe.add_argument("url", help="rtmp[s]://host[:port]/app/stream")
+    probe.add_argument("url", help="rtmp[s] or rtmfp://host[:port]/app/stream")
     probe.add_argument("--seconds", type=float, default=SECONDS, help="watch it for so long (5)")
     probe.add_argument("--json", action="store_true", help="for programs")
     probe.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
-    add_trust(probe)
+    add_trust(probe.add_argument)
     probe.set_defaults(run=run)
 
 
@@ -34,13 +36,21 @@ def run(options: argparse.Namespace) -> int:
     if not target.stream:
         raise LocalError(f"{options.url} names no stream")
     began = now()
-    client = RtmpClient.connect(target, timeout=options.timeout, tls=trust(options))
+    times: list[float] = []
+
+    def reach(where: Target) -> Client:
+        client = connect(where, timeout=options.timeout, tls=trust(options))
+        times[:] = [now()]
+        return client
+
+    def play(stream: ClientStream, name: str) -> None:
+        times.append(now())
+        stream.play(name, timeout=options.timeout)
+
+    client, stream, _ = begin(target, reach, play, options.timeout)
     try:
-        connected = now()
-        stream = client.create_stream(timeout=options.timeout)
-        answered = now()
+        connected, answered = times
         probe = Probe(answered)
-        stream.play(target.stream, timeout=options.timeout)
         _watch(stream, probe, options.seconds)
         if not probe.tracks:
             late = f"nothing is played within {options.seconds:g} s"

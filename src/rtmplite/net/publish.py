@@ -5,20 +5,26 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import gevent
 
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError
 from rtmplite.flv import file, metadata
-from rtmplite.flv.tag import Tag, TagType
+from rtmplite.flv.tag import Tag, TagType, as_script
 from rtmplite.net.clock import now
-from rtmplite.net.following import Publishing
 
 PROGRESS: Final = 0.5  # s
 STEP: Final = 40  # ms from the end of a file to its next beginning, if the file does not tell
 FOREVER: Final = 0
+
+
+class Writer(Protocol):
+    """What is published is written there."""
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Send one message, `timestamp` in ms."""
 
 
 def add_to(commands: Any) -> argparse.ArgumentParser:
@@ -28,6 +34,12 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
     )
     publish.add_argument("file", type=Path, help="what to send")
     publish.add_argument("--fast", action="store_true", help="as fast as the server takes it")
+    publish.add_argument(
+        "--direct",
+        action="store_true",
+        help="let clients play from us and not from the server, which introduces them; print the"
+        " peer id to ask for, and begin when somebody plays",
+    )
     publish.add_argument(
         "--loop",
         type=int,
@@ -40,7 +52,7 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
     return publish
 
 
-def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Publishing) -> None:
+def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Writer) -> None:
     """Write it all, each message when it is due, and tell how far it is."""
     began, sent, size, told, time = now(), 0, 0, 0.0, 0
     try:
@@ -60,11 +72,14 @@ def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Publishing) -
 
 
 def load(path: Path) -> list[Tag]:
-    """The tags of a file.  Raises OSError, RemoteError, and LocalError if there are none."""
-    tags = list(file.tags(path.read_bytes()))
+    """The tags of a file.  Raises OSError, RemoteError, and LocalError if there are none.
+
+    Script data in AMF3 becomes what a connection for AMF0 can carry: RTMP Errata §8.1.1.
+    """
+    tags = [as_script(tag) for tag in file.tags(path.read_bytes())]
     if not tags:
         raise LocalError(f"{path} is empty")
-    return tags
+    return [tag for tag in tags if tag.tag_type != TagType.SCRIPT_AMF3]
 
 
 def _rounds(tags: Sequence[Tag], rounds: int) -> Iterator[tuple[int, Tag]]:

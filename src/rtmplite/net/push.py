@@ -10,8 +10,10 @@ from gevent.event import Event
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.dialer import Dialer
-from rtmplite.net.transports import add_trust, tell, trust
-from rtmplite.relay import Backoff, Link, Pull, Push, State
+from rtmplite.net.transports import add_trust, place, tell, trust
+from rtmplite.relay import Backoff, Link, State
+from rtmplite.relay_pull import Pull
+from rtmplite.relay_push import Push
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import LiveStream, Registry
@@ -27,7 +29,7 @@ def add_to(commands: Any) -> None:
     push.add_argument("targets", metavar="URL_TO", nargs="+", help="the same")
     push.add_argument("--attempts", type=int, default=ATTEMPTS, help="in a row, for each end (5)")
     push.add_argument("--forever", action="store_true", help="wait when the source is unpublished")
-    add_trust(push)
+    add_trust(push.add_argument)
     push.set_defaults(run=run)
 
 
@@ -120,7 +122,7 @@ class _Job:
     def _changed(self, link: Link, moment: float) -> None:
         tell(link, moment)
         if link is self._pull and link.state is State.GIVEN_UP:
-            self._fail(f"{link.target.tc_url}: {link.reason}")
+            self._fail(f"{place(link.target)}: {link.reason}")
         elif all(push.state is State.GIVEN_UP for push in self._pushes):
             self._fail(f"no target is left: {link.reason}")
 
@@ -133,4 +135,6 @@ def _named(url: str) -> Target:
     target = Target.parse(url)
     if not target.stream:
         raise LocalError(f"{url} names no stream")
+    if target.by_datagrams:
+        raise LocalError(f"{url}: relays speak RTMP, not RTMFP")
     return target

@@ -170,6 +170,9 @@ class _File:
             self._fail(str(error))
         if last:
             self._recordings.forget(self)
+            if self._recorder is not None and not self._failed:
+                seconds, size = self._recorder.duration / 1000, self._recorder.size
+                log.info("recorded %s, %.1f s, %d bytes", self.path, seconds, size)
         elif self._ended or self._failed:
             self.flush()
 

@@ -4,17 +4,16 @@ Applications are called in the hub: they must not block.
 """
 
 import errno
-import ipaddress
 import logging
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 import gevent
 
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.net.peers import WATCH_READ, Peer, Peers, Socket
 from rtmplite.net.tls import Tls
 from rtmplite.rtmp.server import ServerConnection
@@ -22,8 +21,6 @@ from rtmplite.rtmp.server import ServerConnection
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
-CONNECTIONS: Final = 10_000
-CONNECTIONS_OF_ONE: Final = 2_000  # address; many people may share one
 LOOK: Final = 0.05  # s between looks whether all have left who were asked to
 ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
 CLOSED: Final = "NetConnection.Connect.Closed"
@@ -34,8 +31,8 @@ _OUT_OF_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.E
 class RtmpServer(Peers[ServerConnection]):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    `merge_ms` holds output back for that long; `max_connections` are kept, `max_per_address` from
-    one address, more are hung up on.  With `tls` it is RTMPS that is spoken: TLS, and RTMP within.
+    `merge_ms` holds output back for that long.  Whom `crowd` does not admit is hung up on, and
+    listeners may share it.  With `tls` it is RTMPS that is spoken: TLS, and RTMP within.
     """
 
     def __init__(
@@ -45,17 +42,13 @@ class RtmpServer(Peers[ServerConnection]):
         make_connection: Callable[[tuple[str, int]], ServerConnection],
         *,
         merge_ms: float = 0.0,
-        max_connections: int = CONNECTIONS,
-        max_per_address: int = CONNECTIONS_OF_ONE,
+        crowd: Crowd | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(merge_ms)
         self._host, self._port = host, port
-        self._make_connection, self._max_connections = make_connection, max_connections
-        self._max_per_address = max_per_address
-        self._sources: dict[ServerConnection, str] = {}
-        self._from = Counter[str]()
-        self._tls = tls
+        self._make_connection, self._tls = make_connection, tls
+        self._crowd = Crowd() if crowd is None else crowd
         self._listener: socket.socket | None = None
         self._accepting = True
 
@@ -118,13 +111,10 @@ class RtmpServer(Peers[ServerConnection]):
         super().stop()
 
     def forget(self, peer: Peer[ServerConnection]) -> None:
-        """Drop a peer whose socket is closed, and make room for another from its address."""
+        """Drop a peer whose socket is closed, and make room for another one."""
+        if peer in self._peers:
+            self._crowd.leaves(peer.machine.peer_address[0])
         super().forget(peer)
-        source = self._sources.pop(peer.machine, None)
-        if source is not None:
-            self._from[source] -= 1
-            if not self._from[source]:
-                del self._from[source]
 
     def cut_off(self, machine: ServerConnection) -> None:
         """Tell the operator why; the peer hears nothing but the end."""
@@ -143,20 +133,12 @@ class RtmpServer(Peers[ServerConnection]):
                     self._accepting = False  # until the next tick
                     self._acceptor.stop()
                 return
-            if len(self._peers) >= self._max_connections:
-                log.warning("refusing %s: %d connections", address[0], len(self._peers))
-                connected.close()
-                continue
-            source = _source(address[0])
-            if self._from[source] >= self._max_per_address:
-                log.warning("refusing %s: %d connections of its own", source, self._from[source])
+            if not self._crowd.admits(address[0]):
                 connected.close()
                 continue
             connected.setblocking(False)
             machine = self._make_connection((address[0], address[1]))
             machine.peer_address = (address[0], address[1])
-            self._sources[machine] = source
-            self._from[source] += 1
             self.adopt(connected, machine, Tls(self._tls) if self._tls else None)
 
     def _tick(self) -> None:
@@ -164,11 +146,3 @@ class RtmpServer(Peers[ServerConnection]):
         if not self._accepting:
             self._accepting = True
             self._acceptor.start(self._accept)
-
-
-def _source(host: str) -> str:
-    """What counts as one address: of IPv6 it is the /64, which is what one customer has."""
-    address = ipaddress.ip_address(host.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return host

@@ -16,6 +16,7 @@ from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
 
@@ -37,7 +38,10 @@ STATUS: Final = {
 
 
 class TunnelServer:
-    """One listening address for RTMPT, or RTMPTS with `tls`."""
+    """One listening address for RTMPT, or RTMPTS with `tls`.
+
+    Whom `crowd` does not admit is told that there is no room; listeners may share it.
+    """
 
     def __init__(
         self,
@@ -45,9 +49,18 @@ class TunnelServer:
         port: int,
         make_connection: Callable[[tuple[str, int]], ServerConnection],
         *,
+        crowd: Crowd | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._tunnels = Tunnels(make_connection, os.urandom, cut_off=_cut_off)
+        crowd = Crowd() if crowd is None else crowd
+
+        def connection(address: tuple[str, int]) -> ServerConnection | None:
+            return make_connection(address) if crowd.admits(address[0]) else None
+
+        def over(machine: ServerConnection) -> None:
+            crowd.leaves(machine.peer_address[0])
+
+        self._tunnels = Tunnels(connection, os.urandom, cut_off=_cut_off, over=over)
         self._answered = Event()  # one request has been, or a second has passed
         make: Any = WSGIServer  # its stub knows no optional context
         options = {} if tls is None else {"ssl_context": tls}

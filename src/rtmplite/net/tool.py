@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -12,11 +13,14 @@ from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net import access, mend, probe, push, serve, transports
+from rtmplite.net import access, direct, mend, probe, push, serve, transports
 from rtmplite.net import publish as sending
-from rtmplite.net.following import Connect, Playing, Publishing
-from rtmplite.net.rtmp_client import ClientStream, RtmpClient
+from rtmplite.net.client import Client, ClientStream
+from rtmplite.net.following import Connect, Playing, Publishing, begin
+from rtmplite.net.rtmfp_client import RtmfpClient, connect
+from rtmplite.rtmfp.lanes import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.message import TIMESTAMP_MASK
 
 BAD_USAGE: Final = 2  # exit codes
 FAILED: Final = 1
@@ -64,23 +68,29 @@ def _parser() -> argparse.ArgumentParser:
     dump.set_defaults(run=_dump)
 
     for command in (play, dump):
+        command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
         command.add_argument("--seconds", type=float, help="stop after so much of it")
     for command in (publish, play, dump):
-        command.add_argument("url", help="rtmp[s]://host[:port]/app/stream")
+        command.add_argument("url", help="rtmp[s] or rtmfp://host[:port]/app/stream")
         command.add_argument("--digest", action="store_true", help="sign the handshake")
         command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
-        transports.add_trust(command)
+        transports.add_trust(command.add_argument)
     return parser
 
 
 def _publish(options: argparse.Namespace) -> int:
     tags = sending.load(options.file)
-    client, stream = _open(options)
-    publishing = Publishing(client, stream, _name(options), _connector(options), options.timeout)
+    if options.direct:
+        return direct.publish(_to_peers(options), _named(options), options, tags)
+
+    def publish(stream: ClientStream, name: str) -> None:
+        stream.publish(name, timeout=options.timeout)
+
+    client, stream, target = _begin(options, publish)
+    publishing = Publishing(client, stream, target.stream, _connector(options), options.timeout)
     try:
-        stream.publish(_name(options), timeout=options.timeout)
         sending.send(options, tags, publishing)
-        publishing.client.send("FCUnpublish", _name(options))
+        publishing.client.send("FCUnpublish", target.stream)
         publishing.stream.delete()
     finally:
         publishing.close()
@@ -88,17 +98,17 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
-    client, stream = _open(options)
+    playing = _playing(options)
     with _output(options.output) as output:
-        _store(output, _messages(client, stream, options))
+        _store(output, _from_zero(_messages(playing, options)))
     return 0
 
 
 def _dump(options: argparse.Namespace) -> int:
-    client, stream = _open(options)
+    playing = _playing(options)
 
     def told() -> Iterator[Tag]:
-        for tag in _messages(client, stream, options):
+        for tag in _messages(playing, options):
             kind = _KINDS[TagType(tag.tag_type)]
             print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
             yield tag
@@ -112,35 +122,58 @@ def _dump(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open(options: argparse.Namespace) -> tuple[RtmpClient, ClientStream]:
+def _begin(
+    options: argparse.Namespace, start: Callable[[ClientStream, str], None]
+) -> tuple[Client, ClientStream, Target]:
     target = Target.parse(options.url)
-    if not target.stream:
+    _named(options)
+    return begin(target, _connector(options), start, options.timeout)
+
+
+def _named(options: argparse.Namespace) -> str:
+    name = Target.parse(options.url).stream
+    if not name:
         raise LocalError(f"{options.url} names no stream")
-    client = _connector(options)(target)
-    return client, client.create_stream(timeout=options.timeout)
+    return name
+
+
+def _to_peers(options: argparse.Namespace) -> RtmfpClient:
+    """Connect to the server that introduces us."""
+    client = _connector(options)(Target.parse(options.url))
+    if not isinstance(client, RtmfpClient):
+        client.close()
+        raise LocalError(f"{options.url}: peers speak rtmfp")
+    return client
+
+
+def _playing(options: argparse.Namespace) -> Playing | direct.DirectPlaying:
+    if options.peer is not None:
+        name = _named(options)
+        return direct.play(_to_peers(options), options.peer, name, options.timeout)
+
+    def play(stream: ClientStream, name: str) -> None:
+        stream.play(name, timeout=options.timeout)
+
+    client, stream, target = _begin(options, play)
+    return Playing(client, stream, target.stream, _connector(options), options.timeout)
 
 
 def _connector(options: argparse.Namespace) -> Connect:
     """How to reach a server, the one that was asked for or one that it sends us to."""
     return partial(
-        RtmpClient.connect,
+        connect,
         timeout=options.timeout,
-        handshake="digest" if options.digest else "simple",
+        digest=options.digest,
         tls=transports.trust(options),
+        lifetimes=RELIABLE if getattr(options, "fast", False) else LIVE,
     )
 
 
-def _name(options: argparse.Namespace) -> str:
-    return Target.parse(options.url).stream
-
-
 def _messages(
-    client: RtmpClient, stream: ClientStream, options: argparse.Namespace
+    playing: Playing | direct.DirectPlaying, options: argparse.Namespace
 ) -> Iterator[Tag]:
     """What a stream has, from its first message to its end or for so many seconds."""
-    stream.play(_name(options), timeout=options.timeout)
     first: int | None = None
-    playing = Playing(client, stream, _name(options), _connector(options), options.timeout)
     try:
         while not playing.ended or not playing.is_drained:
             message = playing.read(timeout=1.0)
@@ -148,12 +181,28 @@ def _messages(
                 continue
             if message.payload.startswith(_ABOUT_PLAYING):
                 continue  # about the connection, no part of the stream
-            first = message.timestamp if first is None else first
-            if options.seconds is not None and message.timestamp - first > options.seconds * 1000:
+            if first is None and message.type_id != TagType.SCRIPT:
+                first = message.timestamp
+            late = first is not None and message.timestamp - first > (options.seconds or 0) * 1000
+            if options.seconds is not None and late:
                 return
             yield Tag(message.type_id, message.timestamp, message.payload)
     finally:
         playing.close()
+
+
+def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
+    """The same tags, their times from the first sound or picture on.
+
+    A live stream's time is that of its publisher; players show a file from 0 on and are confused
+    by one that has nothing there for hours: FLV 10.1 §E.4.1 wants the first to be 0.
+    """
+    first: int | None = None
+    for tag in tags:
+        if first is None and tag.tag_type != TagType.SCRIPT:
+            first = tag.timestamp
+        since = 0 if first is None else (tag.timestamp - first) & TIMESTAMP_MASK
+        yield replace(tag, timestamp=since if since < 1 << 31 else 0)  # some data has no time
 
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:

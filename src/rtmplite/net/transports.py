@@ -1,4 +1,4 @@
-"""What `serve` has beside plain RTMP: RTMPS, RTMPT, and relays to and from other servers."""
+"""Every way into a server, and out of it: RTMP, RTMPS, RTMPT, RTMFP, and relays to others."""
 
 import argparse
 import os
@@ -6,37 +6,55 @@ import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import gevent
 
 from rtmplite.errors import LocalError
-from rtmplite.net import addresses
+from rtmplite.net import meetings
+from rtmplite.net.access import NUMBERS
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.net.dialer import Dialer
+from rtmplite.net.redaction import public
+from rtmplite.net.rtmfp_server import RtmfpServer
 from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.net.rtmpt import TunnelServer
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay import Link, State
 from rtmplite.relays import Relays, Rule
+from rtmplite.rtmfp.flash_server import RtmfpServerConnection
+from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.carrier import Limits
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry
 
+Address: TypeAlias = tuple[str, int]
 
-def add_options(serve: argparse.ArgumentParser) -> None:
-    """Add what `Transports` reads to the parser of `serve`."""
-    add = serve.add_argument
-    add("--rtmps", metavar="HOST:PORT", help="listen here for RTMP over TLS")
+LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Add what `Transports` reads, but for listeners; `add` is the `add_argument` of a parser."""
     add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
     add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
-    add("--rtmpt", metavar="HOST:PORT", help="listen here for RTMP through HTTP")
     rule = "APP/NAME=URL"
     add("--push", action="append", default=[], metavar=rule, help="publish there, too; * matches")
     add("--pull", action="append", default=[], metavar=rule, help="play from there on demand")
-    add_trust(serve)
+    add_trust(add)
+    read, usual = NUMBERS["drain"]
+    when = "when stopped, ask clients to reconnect and give them so many seconds"
+    meetings.add_options(add)
+    add("--drain", type=read, default=usual, metavar="S", help=when)
+    add("--reconnect-to", metavar="URL", help="ask them to go there")
 
 
-def add_trust(parser: argparse.ArgumentParser) -> None:
+def add_trust(add: Callable[..., Any]) -> None:
     """Add what `trust` reads, for everything that connects to servers."""
-    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust these for rtmps, PEM")
-    parser.add_argument("--insecure", action="store_true", help="check no certificates")
+    add("--ca", type=Path, metavar="FILE", help="trust these for rtmps, PEM")
+    add("--insecure", action="store_true", help="check no certificates")
 
 
 def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
@@ -49,59 +67,123 @@ def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
     return client_context(options.ca, insecure=options.insecure)
 
 
-class Transports:
-    """All of it, as `options` say; LocalError if they are wrong, before anything listens."""
-
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        make_connection: Callable[[tuple[str, int]], ServerConnection],
-        registry: Registry,
-    ) -> None:
-        self._rtmps: RtmpServer | None = None
-        self._rtmpt: TunnelServer | None = None
-        if options.rtmps is not None:
-            if options.tls_cert is None:
-                raise LocalError("--rtmps needs --tls-cert")
-            context = server_context(options.tls_cert, options.tls_key)
-            address = addresses.parse(options.rtmps)
-            merge = options.merge_ms
-            self._rtmps = RtmpServer(*address, make_connection, merge_ms=merge, tls=context)
-        if options.rtmpt is not None:
-            self._rtmpt = TunnelServer(*addresses.parse(options.rtmpt), make_connection)
-        push, pull = (list(map(Rule.parse, rules)) for rules in (options.push, options.pull))
-        self._dialer = Dialer(merge_ms=options.merge_ms, tls=trust(options))
-        self._relays = Relays(
-            registry, self._dialer.dial, os.urandom, push=push, pull=pull, on_change=tell
-        )
-        self._dialer.tick = self._relays.tick
-
-    def start(self) -> str:
-        """Listen; what the ready line says of it.  Raises OSError for an address."""
-        ready = ""
-        if self._rtmps is not None:
-            self._rtmps.start()
-            ready += " rtmps={}:{}".format(*self._rtmps.address)
-        if self._rtmpt is not None:
-            self._rtmpt.start()
-            ready += " rtmpt={}:{}".format(*self._rtmpt.address)
-        self._dialer.start()
-        return ready
-
-    def stop(self) -> None:
-        """End all connections, ours to others as well."""
-        self._relays.stop(now())
-        for server in (self._rtmps, self._rtmpt):
-            if server is not None:
-                server.stop()
-        self._dialer.stop()
+def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
+    """What is to be pushed and pulled; LocalError for a rule that is none."""
+    return [Rule.parse(each) for each in options.push], [Rule.parse(each) for each in options.pull]
 
 
 def tell(link: Link, moment: float) -> None:
     """A line for every change of a relay."""
-    words = f"{link.target.tc_url}/{link.target.stream}: {link.state}"
+    words = f"{place(link.where)}: {link.state}"
     if link.state is State.WAITING and link.deadline is not None:
-        words += f" {link.deadline - moment:.1f} s: {link.reason}"
+        words += f" {link.deadline - moment:.1f} s: {public(link.reason)}"
     elif link.state is State.GIVEN_UP:
-        words += f": {link.reason}"
+        words += f": {public(link.reason)}"
     print(words, file=sys.stderr, flush=True)
+
+
+def place(target: Target) -> str:
+    """Where a relay goes, without keys and tokens."""
+    return "/".join(word.partition("?")[0] for word in (target.tc_url, target.stream) if word)
+
+
+class Transports:
+    """All of it, as `options` say; LocalError if they are wrong, before anything listens.
+
+    `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None.  All listeners together admit one
+    `crowd`, each of whom is served by what `application_for` gives, within `limits`.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        application_for: Callable[[str], Application | None],
+        registry: Registry,
+        limits: Limits,
+        crowd: Crowd,
+        on_change: Callable[[Link, float], None] = tell,
+    ) -> None:
+        def connection(peer: Address) -> ServerConnection:
+            return ServerConnection(application_for, registry, os.urandom, now(), limits=limits)
+
+        def by_flows(peer: Address) -> RtmfpServerConnection:
+            return RtmfpServerConnection(
+                application_for, registry, os.urandom, now(), limits=limits
+            )
+
+        merge = options.merge_ms
+        self._servers: dict[str, RtmpServer | TunnelServer | RtmfpServer] = {}
+        self._options = options
+        at: dict[str, Address | None] = {name: getattr(options, name) for name in LISTENERS}
+        if (address := at["rtmp"]) is not None:
+            self._servers["rtmp"] = RtmpServer(*address, connection, merge_ms=merge, crowd=crowd)
+        if (address := at["rtmps"]) is not None:
+            if options.tls_cert is None:
+                raise LocalError("--rtmps needs --tls-cert")
+            self._servers["rtmps"] = RtmpServer(
+                *address, connection, merge_ms=merge, crowd=crowd, tls=_context(options)
+            )
+        if (address := at["rtmpt"]) is not None:
+            self._servers["rtmpt"] = TunnelServer(*address, connection, crowd=crowd)
+        if (address := at["rtmfp"]) is not None:
+            self._servers["rtmfp"] = RtmfpServer(
+                *address,
+                by_flows,
+                crowd=crowd,
+                meetings=meetings.meetings(options),
+                elsewhere=meetings.elsewhere(options),
+            )
+        push, pull = rules(options)
+        self._dialer = Dialer(merge_ms=merge, tls=trust(options))
+        self.relays = Relays(
+            registry, self._dialer.dial, os.urandom, push=push, pull=pull, on_change=on_change
+        )
+        self._dialer.tick = self.relays.tick
+
+    def start(self) -> None:
+        """Listen.  Raises LocalError for an address that cannot be had."""
+        for name, server in self._servers.items():
+            try:
+                server.start()
+            except OSError as error:
+                host, port = getattr(self._options, name)
+                reason = error.strerror or str(error)
+                raise LocalError(f"--{name} {host}:{port}: {reason}") from None
+        self._dialer.start()
+
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Where it listens, by the names of the options."""
+        return {name: server.address for name, server in self._servers.items()}
+
+    @property
+    def connections(self) -> list[NetConnection]:
+        """All that are connected, in order of arrival at each listener."""
+        return [each for server in self._servers.values() for each in server.connections]
+
+    def stop(self) -> None:
+        """End all connections, those that clients are asked to leave by themselves after a while.
+
+        Ours to others come last: until then they have something to carry.
+        """
+        drain, elsewhere = self._options.drain, self._options.reconnect_to
+        gevent.joinall(
+            [
+                gevent.spawn(server.stop, drain, elsewhere)
+                for server in self._servers.values()
+                if not isinstance(server, TunnelServer)
+            ]
+        )
+        for server in self._servers.values():
+            if isinstance(server, TunnelServer):
+                server.stop()
+        self.relays.stop(now())
+        self._dialer.farewell()
+        self._dialer.stop()
+
+
+def _context(options: argparse.Namespace) -> ssl.SSLContext:
+    try:
+        return server_context(options.tls_cert, options.tls_key)
+    except LocalError as error:
+        raise LocalError(f"--tls-cert {error}") from None

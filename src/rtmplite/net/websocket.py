@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 try:
+    import h11
     from wsproto import ConnectionType, WSConnection
     from wsproto.events import AcceptConnection, CloseConnection, Ping, Request
     from wsproto.frame_protocol import FrameProtocol
@@ -45,7 +46,7 @@ class WebSocket:
             if not isinstance(next(iter(connection.events()), None), Request):
                 return None
             return cls(connection, connection.send(AcceptConnection()))
-        except (RemoteProtocolError, LocalProtocolError):
+        except (RemoteProtocolError, LocalProtocolError, h11.ProtocolError):  # no Host, say
             return None
 
     @classmethod

@@ -5,16 +5,16 @@ between the part of it that knows the protocol and the part that decides.  Nothi
 an application that needs time answers later, by the same methods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from rtmplite.amf.values import Value
 from rtmplite.rtmp.command import Command
 
 if TYPE_CHECKING:
+    from rtmplite.rtmp.netconnection import NetConnection
     from rtmplite.rtmp.netstream import ServerStream
-    from rtmplite.rtmp.server import ServerConnection
 
 
 class Sink(Protocol):
@@ -83,33 +83,47 @@ class Playback(Protocol):
 class Application(Protocol):
     """Own design: the deciding half of a server; one may serve any number of connections."""
 
-    def on_connect(self, connection: "ServerConnection", now: float) -> None:
+    def on_connect(self, connection: "NetConnection", now: float) -> None:
         """Lead to `accept` or `reject`, now or later: RTMP 1.0 §7.2.1.1.
 
         Until then nothing else of that client is looked at.
         """
 
-    def on_command(self, connection: "ServerConnection", command: Command, now: float) -> None:
+    def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
         """Take a call that RTMP 1.0 §7.2.1 does not define (RTMP 1.0 §7.2.1.2).
 
         Answer with `connection.result` or `connection.error`.
         """
 
     def on_publish(
-        self, connection: "ServerConnection", stream: "ServerStream", name: str, now: float
+        self, connection: "NetConnection", stream: "ServerStream", name: str, now: float
     ) -> None:
         """Lead to `stream.accept_publish` or `stream.reject_publish`: RTMP 1.0 §7.2.2.6."""
 
     def on_play(
-        self, connection: "ServerConnection", stream: "ServerStream", name: str, now: float
+        self, connection: "NetConnection", stream: "ServerStream", name: str, now: float
     ) -> None:
         """Lead to `stream.accept_play` or `stream.reject_play`: RTMP 1.0 §7.2.2.1."""
 
-    def on_disconnect(self, connection: "ServerConnection", now: float) -> None:
+    def on_disconnect(self, connection: "NetConnection", now: float) -> None:
         """The connection is gone, whoever ended it; its streams have ended before.
 
         Own design: it follows every `on_connect`, once.
         """
+
+
+@runtime_checkable
+class HasLengths(Protocol):
+    """Own design: an application whose streams may be recorded, and have a length then."""
+
+    def on_length(
+        self,
+        connection: "NetConnection",
+        path: str,
+        answer: Callable[[float, float], None],
+        now: float,
+    ) -> None:
+        """Call `answer` with seconds, 0 if there is no such recording, and the time, once."""
 
 
 def _number(value: Value, default: float) -> float:

@@ -56,10 +56,11 @@ class Throttle:
         """Obey another limit: §5.4.5."""
         match message.limit_type:
             case LimitType.HARD:
-                self.window, self._is_hard = message.size, True  # §5.4.5 [hard-limit]
+                # §5.4.5 [hard-limit] [dynamic-limit]
+                self.window, self._is_hard = message.size, True
             case LimitType.SOFT:
                 self.window = min(self.window, message.size)  # §5.4.5 [soft-limit]
-                self._is_hard = False
+                self._is_hard = False  # §5.4.5 [dynamic-limit]
             case LimitType.DYNAMIC if self._is_hard:
                 self.window = message.size  # §5.4.5 [dynamic-limit]
 

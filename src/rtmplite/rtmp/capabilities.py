@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import Final, Self, TypeVar
 
-from rtmplite.amf.values import Value
+from rtmplite.amf.values import Value, is_number
 
 ANY: Final = "*"  # in place of a FourCC: §"Enhancing NetConnection connect Command"
 
@@ -101,6 +101,7 @@ class Capabilities:
         """
         return {
             _LIST: list(self.codecs),
+            # §"Enhancing NetConnection connect Command" [maps-preferred] [info-maps]
             _VIDEO: {codec: float(ability) for codec, ability in self.video.items()},
             _AUDIO: {codec: float(ability) for codec, ability in self.audio.items()},
             _EXTRAS: float(self.extras),
@@ -142,14 +143,15 @@ def _abilities(value: Value) -> dict[str, Ability]:
 
 def _flags(kind: type[_Flags], value: Value) -> _Flags:
     """The bits that are known, of a number that may be anything."""
-    if not isinstance(value, float) or not 0 <= value < 1 << 32:  # no NaN is
+    if not is_number(value) or not 0 <= value < 1 << 32:  # no NaN is
         return kind(0)
     known = sum(kind)
     return kind(int(value) & known)
 
 
 # Whatever it is called, it is passed on as it came: E-RTMP v2 §"Enhanced Video"
-# [codecs-signaled], E-RTMP v2 §"Enhanced Audio" [codecs-signaled].
+# [codecs-signaled], E-RTMP v2 §"Enhanced Audio" [codecs-signaled], E-RTMP v2 §"Conventions"
+# [plays-multitrack].
 RELAY: Final = Capabilities(
     (ANY,),
     {ANY: Ability.CAN_FORWARD},

@@ -24,7 +24,7 @@ def basic_header(fmt: int, chunk_stream_id: int) -> bytes:
     Raises LocalError unless 2 <= `chunk_stream_id` <= 65599.
     """
     if not 2 <= chunk_stream_id <= MAX_CHUNK_STREAM:  # §5.3.1.1 [id-range]
-        raise LocalError(f"no chunk stream has the number {chunk_stream_id}")
+        raise LocalError(f"no chunk stream has the number {chunk_stream_id}")  # §5.3.1.1 [id-range]
     if chunk_stream_id < 64:
         return bytes((fmt << 6 | chunk_stream_id,))
     rest = chunk_stream_id - 64

@@ -37,6 +37,8 @@ BLOCK: Final = 16 * 1024  # bytes that are paid for at once
 
 _LAST_OBEYED: Final = int(MessageType.ABORT)  # the highest type that is about chunks themselves
 
+_WHOLE_HEADERS: Final = (12, 8, 4, 1)  # by type, with a basic header of one byte: §5.3.1
+
 _TWO_WORDS: Final = Struct(">II").unpack_from  # basic header's last byte, time; length, type
 _WORD: Final = Struct(">I").unpack_from
 _STREAM_ID: Final = Struct("<I").unpack_from
@@ -95,6 +97,12 @@ class ChunkReader:
         at, end = 0, len(data)
         while at < end:
             if self._left == 0:
+                if (whole := self._whole(data, at)) is not None:
+                    messages.append(whole[0])
+                    at = whole[1]
+                    if len(messages) > most:
+                        raise RemoteError("a flood of tiny messages")
+                    continue
                 body = self._header(data, at)
                 if body < 0:
                     self._kept = data[at:]
@@ -117,6 +125,44 @@ class ChunkReader:
             if len(messages) > most:
                 raise RemoteError("a flood of tiny messages")
         return messages
+
+    def _whole(self, data: bytes, at: int) -> tuple[Message, int] | None:
+        """Read a message that is all there, in one chunk; give it and where the next one begins.
+
+        Own design: media mostly come so, and this is `_header` and the rest in one piece, for
+        their sake.  None leaves the usual way to go: for what is longer, cut, new, or special.
+        """
+        first = data[at]
+        stream = self._streams.get(first & 0x3F)
+        after = at + _WHOLE_HEADERS[first >> 6]
+        if stream is None or stream.partial or stream.extended or after > len(data):
+            return None
+        length, type_id, stream_id = stream.length, stream.type_id, stream.stream_id
+        if first < 0x80:  # type 0 or 1: §5.3.1.2.5 [length-is-of-message]
+            time, rest = _TWO_WORDS(data, at)
+            time &= 0xFFFFFF
+            length, type_id = rest >> 8, rest & 0xFF
+        elif first < 0xC0:  # type 2: §5.3.1.2.3 [type-2-same-length]
+            time = _WORD(data, at)[0] & 0xFFFFFF
+        else:  # §5.3.1.2.4 [type-3-takes-all] [type-3-after-type-0]
+            time = stream.delta
+        end = after + length
+        if (
+            time == EXTENDED
+            or type_id <= _LAST_OBEYED
+            or length > self.chunk_size
+            or length > self.max_message
+            or end > len(data)
+        ):
+            return None
+        stream.delta, stream.length, stream.type_id = time, length, type_id
+        if first < 0x40:  # §5.3.1.2.1 [type-0-is-absolute]
+            # §5.3.1.2.5 [stream-id-is-little], RTMP Errata §4.2 [stream-id-is-little]
+            stream.stream_id = stream_id = _STREAM_ID(data, at + 8)[0]
+        else:  # §5.3.1.2.5 [delta-is-difference], §5.3.1.2.2 [type-1-same-stream]
+            time = (stream.timestamp + time) & TIMESTAMP_MASK
+        stream.timestamp = time
+        return Message(type_id, time, stream_id, data[after:end]), end
 
     def _header(self, data: bytes, at: int) -> int:
         """Read a chunk header, give where its data begins, or -1 if the header is not all there."""

@@ -13,16 +13,17 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
 from rtmplite.rtmp import control
 from rtmplite.rtmp.capabilities import RELAY, VideoFunction
+from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits
+from rtmplite.rtmp.connection import CHUNK_SIZE, Connection
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.shared_object import SharedObject
 
 DEFAULT_LIMITS: Final = Limits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
-# ffmpeg and librtmp have it.
-DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443}
+# ffmpeg and librtmp have it; over UDP RFC 7425 §6.1 [default-port].
+DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443, "rtmfp": 1935}
 REDIRECT: Final = 302.0  # HTTP's word for it: Field §"Redirects"
 ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
@@ -49,13 +50,20 @@ class Target:
     tc_url: str
     secure: bool = False
 
+    @property
+    def by_datagrams(self) -> bool:
+        """Whether it is RTMFP that is spoken there: RFC 7425 §6.1 [uri-syntax]."""
+        return self.tc_url.startswith("rtmfp:")
+
     @classmethod
     def parse(cls, url: str, stream: bool = True) -> "Target":
-        """Read `rtmp://host[:port]/app[/instance][/stream]`, or the same with `rtmps`.
+        """Read `rtmp://host[:port]/app[/instance][/stream]`, or with `rtmps` or `rtmfp`.
 
         LocalError for anything else.  With `stream` false the whole path is the application's.
-        With a fragment, the stream is that, whatever the path.  RTMP Errata §8.1.2
-        [tc-url-required] [stripped], RTMP Errata §8.1.3 [app-required] [app-is-the-path].
+        With a fragment, the stream is that, whatever the path.  A query goes with the application,
+        and with the stream if it stands behind that: servers look for keys in either.
+        RTMP Errata §8.1.2 [tc-url-required] [stripped], RTMP Errata §8.1.3 [app-required]
+        [app-is-the-path].
 
         Departs from RTMP Errata §8.1.2 [no-guessing] [path-preserved]: URLs in use end with the
         stream, and servers in use look for it in publish and play.
@@ -70,9 +78,12 @@ class Target:
         except ValueError as error:
             raise LocalError(f"{url} has no usable port") from error
         path, name = parts.path.strip("/"), parts.fragment
+        query = f"?{parts.query}" if parts.query else ""
         if stream and not name and "/" in path:
             path, _, name = path.rpartition("/")
-        query = f"?{parts.query}" if parts.query else ""
+            name += query if name else ""
+        elif stream and not name:  # app?key=word/stream, as ffmpeg and OBS have it
+            query, _, name = query.rpartition("/") if "/" in query else (query, "", "")
         host = parts.netloc.rpartition("@")[2]  # RTMP Errata §10 [stripped]
         tc_url = f"{parts.scheme}://{host}/{path}{query}"
         return cls(parts.hostname, port, path + query, name, tc_url, parts.scheme == "rtmps")
@@ -118,31 +129,20 @@ def redirection(information: Value) -> str | None:
 Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
-class ClientConnection(Connection):
-    """One connection to a server; `events` gives what happened, `Message` being media.
+class NetClient(Carrier):
+    """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
 
-    Own design: events are pulled, not pushed.  `connect` is sent as soon as the handshake allows,
-    with transaction id 1.
+    Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
     """
 
     def __init__(
-        self,
-        target: Target,
-        random: Callable[[int], bytes],
-        now: float,
-        *,
-        args: Sequence[Value] = (),
-        properties: dict[str, Value] | None = None,
-        digest: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        self, target: Target, args: Sequence[Value], properties: dict[str, Value] | None
     ) -> None:
-        handshake = ClientHandshake(random, now, digest=digest)
-        super().__init__(handshake, now, limits)
+        # Whoever carries the messages is initialised by the class that joins the two.
         self.target = target
         self._args, self._properties = tuple(args), properties or {}
         self._events: list[Event] = []
         self._next_call = 2.0
-        self.put(handshake.start(now))
 
     def events(self) -> list[Event]:
         """Own design: what happened since the last time, in order."""
@@ -163,11 +163,8 @@ class ClientConnection(Connection):
         """Say how much is buffered, which players do before they play: RTMP 1.0 §7.1.7."""
         self.send_control(control.SetBufferLength(stream_id, milliseconds))
 
-    def _handshaken(self, now: float) -> None:
+    def _connect(self) -> None:
         """Connect, as RTMP 1.0 §7.2.1.1 has it, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
-        self._settled = True
-        self.send_chunk_size(CHUNK_SIZE)
-        self.send_window(self.limits.window)
         properties: dict[str, Value] = {
             "app": self.target.app,
             "flashVer": "LNX 9,0,124,2",
@@ -200,3 +197,32 @@ class ClientConnection(Connection):
             self._events.append(Reply(command.transaction_id, succeeded, values))
         else:
             self._events.append(Called(stream_id, command))
+
+
+class ClientConnection(NetClient, Connection):
+    """One connection to a server over the chunk stream: RTMP 1.0 §7.2.
+
+    Own design: `connect` is sent as soon as the handshake allows.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
+        digest: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        handshake = ClientHandshake(random, now, digest=digest)
+        Connection.__init__(self, handshake, now, limits)
+        NetClient.__init__(self, target, args, properties)
+        self.put(handshake.start(now))
+
+    def _handshaken(self, now: float) -> None:
+        self._settled = True
+        self.send_chunk_size(CHUNK_SIZE)
+        self.send_window(self.limits.window)
+        self._connect()

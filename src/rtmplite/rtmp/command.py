@@ -35,7 +35,7 @@ class Command:
 
     @classmethod
     def parse(cls, message: Message) -> Self:
-        """Read a message of type 20, or of type 17: §7.1.1 [types], RTMP Errata §7.2 [format-zero].
+        """Read a message of type 20, or of type 17: §7.1.1, RTMP Errata §7.2.
 
         A missing number reads as 0 and a missing object as null, since some clients send only a
         name.  Raises RemoteError if there is no name, the AMF is broken, the type is another, or
@@ -44,17 +44,22 @@ class Command:
         if len(message.payload) > MAX_COMMAND:
             raise RemoteError(f"a command of {len(message.payload)} bytes")
         payload: bytes | memoryview = message.payload
-        if message.type_id == MessageType.COMMAND_AMF3:
+        # E-RTMP v1 §"Action Message Format (AMF0 vs AMF3)" [amf3-too], E-RTMP v2 §"Enabling AMF3 in
+        # RTMP" [amf3-steps].
+        if message.type_id == MessageType.COMMAND_AMF3:  # §7.1.1 [types]
+            # RTMP Errata §7.2 [format-zero], E-RTMP v2 §"Important AMF3-encoded Historical
+            # Specification Clarification" [format-0].
             if payload[:1] != b"\x00":
                 raise RemoteError("a type 17 command in an unknown format")
             payload = memoryview(payload)[1:]
-        elif message.type_id != MessageType.COMMAND:
+        elif message.type_id != MessageType.COMMAND:  # §7.1.1 [types]
             raise RemoteError(f"message type {message.type_id} is no command")
         values = amf0.decode(payload)
-        name = values[0] if values else None
-        number = values[1] if len(values) > 1 else 0.0
+        name = values[0] if values else None  # §7.1.1 [parts]
+        number = values[1] if len(values) > 1 else 0.0  # §7.1.1 [parts]
         if not isinstance(name, str) or not isinstance(number, float):
             raise RemoteError("a command begins with its name and its number")
+        # §7.1.1 [parts]
         return cls(name, number, values[2] if len(values) > 2 else None, tuple(values[3:]))
 
     def __bytes__(self) -> bytes:
@@ -66,17 +71,20 @@ class Command:
         timestamp: int = 0,
         type_id: int = MessageType.COMMAND,
     ) -> Message:
-        """Wrap the command: §7.1.1 [types], RTMP Errata §7.2 [format-zero] [switch-by-marker].
+        """Wrap the command: §7.1.1, RTMP Errata §7.2.
 
         In type 17, for which both ends agreed on AMF3, objects and integers are written in it.
         Raises LocalError for any other type.
         """
         match type_id:
             case MessageType.COMMAND:
+                # §7.1.1 [types]
                 return Message(MessageType.COMMAND, timestamp, stream_id, bytes(self))
             case MessageType.COMMAND_AMF3:
                 values = self.name, float(self.transaction_id), self.object, *self.args
+                # RTMP Errata §7.2 [format-zero] [switch-by-marker]
                 payload = b"\x00" + amf0.encode(*values, avmplus=True)
+                # §7.1.1 [types]
                 return Message(type_id, timestamp, stream_id, payload)
             case _:
                 raise LocalError(f"message type {type_id} is no command")

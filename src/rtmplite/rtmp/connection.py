@@ -8,19 +8,19 @@ runs backwards.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp import control
-from rtmplite.rtmp.aggregate import aggregated
 from rtmplite.rtmp.bandwidth import Throttle
 from rtmplite.rtmp.budget import Account, Budget
+from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
-from rtmplite.rtmp.shared_object import SharedObject
+
+if TYPE_CHECKING:
+    from rtmplite.streams import LiveStream, Player, Viewer
 
 # Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope; RTMP 1.0 §6.2
 # [fits-a-chunk].
@@ -35,33 +35,6 @@ CHUNK_STREAMS: Final[Mapping[int, int]] = {
     MessageType.DATA: 5,
     MessageType.VIDEO: 6,
 }
-
-_SHARED_TYPES: Final = (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3)
-_COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of our patience and memory one peer may use.
-
-    Own design: no text sets any.  Sizes are in bytes, times in seconds.  `message` is the longest
-    one we take, `stranger` the longest from a client whose connect we have not accepted; twice as
-    much may lie unfinished.  `held` may wait while we do not listen, `unread` while the peer does
-    not.  Connecting may take `setup`, and a peer silent for `ping_after` has `ping_timeout` more
-    to answer a ping.  Who then asks and sends nothing for `idle`, and plays nothing, is closed; 0
-    is never.
-    """
-
-    window: int = 2_500_000
-    message: int = 4 * 1024 * 1024
-    stranger: int = 64 * 1024
-    held: int = 256 * 1024
-    unread: int = 8 * 1024 * 1024
-    setup: float = 10.0
-    ping_after: float = 60.0
-    ping_timeout: float = 30.0
-    idle: float = 0.0
-    streams: int = 32
 
 
 class Handshake(Protocol):
@@ -79,7 +52,7 @@ class Handshake(Protocol):
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
 
 
-class Connection:
+class Connection(Carrier):
     """The half of a connection that servers and clients share.
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
@@ -90,21 +63,17 @@ class Connection:
     def __init__(
         self, handshake: Handshake, now: float, limits: Limits, account: Account | None = None
     ) -> None:
-        self.limits = limits
-        self.output: list[bytes] = []
-        self.output_size = 0  # bytes that the socket has not taken; kept by its owner and `put`
+        super().__init__(now, limits)
+        self.output: list[bytes] = []  # `output_size` is kept by the socket's owner and `put`
         self.on_output: Callable[[Connection], None] | None = None
         self.on_reading: Callable[[Connection], None] | None = None
-        self.reading, self.deciding = True, False
-        self.closed, self.aborted, self.reason = False, False, ""
         self._handshake: Handshake | None = handshake
         self._account = account or Account(Budget())
         self._reader = ChunkReader(limits.message, account=self._account)
         self._writer = ChunkWriter()
         self._held, self._backlog = b"", deque[Message]()
         self._busy = False
-        self._opened = self._heard = now
-        self._settled = False  # set up is over, silence is all there is to watch
+        self._heard = now
         self._pinged: float | None = None
         self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
         self._their_acknowledgement = 0
@@ -202,17 +171,18 @@ class Connection:
         chunks = CHUNK_STREAMS[type_id]
         self.put(encode_absolute(type_id, timestamp, stream_id, payload, chunks, size))
 
-    def pause_reading(self) -> None:
-        """Ask for no more input.  Own design: so TCP slows the peer down."""
-        self.reading = False
-        if self.on_reading is not None:
-            self.on_reading(self)
+    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+        """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
+        return live.join(self, stream_id, viewer, now)
 
-    def resume_reading(self) -> None:
-        """Undo `pause_reading`.  Own design: what was kept is used at the next `receive`."""
-        self.reading = True
-        if self.on_reading is not None:
-            self.on_reading(self)
+    @property
+    def queued(self) -> int:
+        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        return self.output_size + sum(map(len, self.output))
+
+    def proceed(self, now: float) -> None:
+        """Use what was kept while nothing was read.  Own design: see `receive`."""
+        self.receive(b"", now)
 
     @property
     def deadline(self) -> float | None:
@@ -248,30 +218,21 @@ class Connection:
         else:
             self.abort("silent", now)
 
-    def close(self, now: float, reason: str = "closed by us") -> None:
-        """End it after what is queued has been sent.  Own design; a second time does nothing."""
-        if self.closed:
-            return
+    def _shut(self, now: float) -> None:
+        """Let the socket's owner send what is queued, or nobody: RTMP 1.0 §5.3."""
         if self._throttle is not None:
             self._obey_no_longer(self._throttle)
-        self.closed, self.reason = True, reason
         if self.on_output is not None:
             self.on_output(self)
+        if self.aborted:
+            self.output.clear()
         self._backlog.clear()
         self._held = b""
         self._account.close()
-        self._ended(now)
 
-    def abort(self, reason: str, now: float) -> None:
-        """End it at once.  Own design: what is queued is not sent, nobody would read it."""
-        if not self.closed:
-            self.aborted = True
-            self.close(now, reason)
-            self.output.clear()
-
-    def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
-        """Own design: hear from the socket's owner that it is gone."""
-        self.abort(reason, now)
+    def _reading_changed(self) -> None:
+        if self.on_reading is not None:
+            self.on_reading(self)
 
     def _hold(self, data: bytes) -> None:
         self._account.take(len(data))
@@ -287,11 +248,17 @@ class Connection:
         try:
             if self._handshake is not None:
                 data = self._shake(self._handshake, data, now)
+            backlog, reader = self._backlog, self._reader
             if data:
-                self._backlog.extend(self._reader.feed(data))
-            while self._backlog and self.reading and not self.deciding:
-                self._on_message(self._backlog.popleft(), now)
-            self._acknowledge()
+                backlog.extend(reader.feed(data))
+            while backlog and self.reading and not self.deciding:
+                message = backlog.popleft()
+                if message.type_id in CHUNK_STREAMS:
+                    self._on_media(message, now)
+                else:
+                    self._on_message(message, now)
+            if self._ack_every and reader.bytes_received - self._acknowledged >= self._ack_every:
+                self._acknowledge()
         finally:
             self._busy = False
 
@@ -307,23 +274,8 @@ class Connection:
     def _acknowledge(self) -> None:
         """Report what has arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
         received = self._reader.bytes_received
-        unreported = received - self._acknowledged  # RTMP 1.0 §5.4.4 [ack-since-last]
-        if self._ack_every and unreported >= self._ack_every:
-            self._acknowledged = received
-            self.send_control(control.Acknowledgement(received))
-
-    def _on_message(self, message: Message, now: float) -> None:
-        if message.type_id in CHUNK_STREAMS or message.type_id == MessageType.DATA_AMF3:
-            self._on_media(message, now)
-        elif message.type_id in _COMMAND_TYPES:
-            self._on_command(Command.parse(message), message.stream_id, now)
-        elif message.type_id == MessageType.AGGREGATE:
-            for part in aggregated(message):
-                self._on_message(part, now)
-        elif message.type_id in _SHARED_TYPES:
-            self._on_shared(SharedObject.parse(message), now)
-        elif parsed := control.parse_control(message):
-            self._on_control(parsed, now)
+        self._acknowledged = received  # RTMP 1.0 §5.4.4 [ack-since-last]
+        self.send_control(control.Acknowledgement(received))
 
     def _release(self, ready: list[bytes]) -> None:
         """Send what a limit of the peer's keeps back no longer."""
@@ -349,7 +301,7 @@ class Connection:
         self._release(list(throttle.drain()))
 
     def _on_control(self, message: control.Control, now: float) -> None:
-        """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5 and the ping of RTMP 1.0 §7.1.7 [ping-response].
+        """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5.
 
         At once, whatever their time says: RTMP 1.0 §6.2 [at-once].
 
@@ -366,30 +318,8 @@ class Connection:
                     self._release(self._throttle.ready())
             case control.SetPeerBandwidth():
                 self._limit(message)
-            case control.PingRequest(timestamp):
-                self.send_control(control.PingResponse(timestamp))
-            case control.SetBufferLength():
-                self._on_buffer_length(message, now)
+            case _:
+                super()._on_control(message, now)
 
     def _handshaken(self, now: float) -> None:
         """Hook: the handshake is over."""
-
-    def _on_media(self, message: Message, now: float) -> None:
-        """Hook: a message of type 8, 9, 15 or 18."""
-
-    def _on_shared(self, message: SharedObject, now: float) -> None:
-        """Hook: a message of type 16 or 19."""
-
-    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        """Hook: a player says how much it wants in hand."""
-
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Hook: a command."""
-
-    def _ended(self, now: float) -> None:
-        """Hook: just closed, by whichever side."""
-
-
-def text(value: Value) -> str:
-    """A string argument, whatever the peer sent in its place: RTMP 1.0 §7.2."""
-    return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmp.chunk_header import MAX_CHUNK_SIZE
 from rtmplite.rtmp.message import Message, MessageType
 
-_U32: Final = Struct(">I")
+_U32: Final = Struct(">I")  # RTMP 1.0 §4 [big-endian]
 _U32_U8: Final = Struct(">IB")
 _EVENT: Final = Struct(">H")
 _EVENT_U32: Final = Struct(">HI")

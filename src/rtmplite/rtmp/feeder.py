@@ -10,13 +10,14 @@ from typing import Final
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.file import Reader
 from rtmplite.flv.index import Place
-from rtmplite.flv.tag import Tag, TagType
+from rtmplite.flv.tag import Tag, TagType, as_script
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmp.playlist import Recording
 
 BLOCK: Final = 128 * 1024  # bytes read at once
 
 _KINDS: Final = frozenset(TagType)
+_SENT: Final = frozenset((TagType.AUDIO, TagType.VIDEO, TagType.SCRIPT))
 
 
 class Feeder:
@@ -50,19 +51,21 @@ class Feeder:
         if self._stopped:
             return
         self._at += len(data)
-        for tag in self._reader.feed(data):
-            if tag.tag_type not in _KINDS:  # bytes that are no tag: who mends the file gets more
-                data = b""
-                break
-            self.tags.append(tag)
-        if not data:
+        tags = self._reader.feed(data)
+        broken = next((at for at, tag in enumerate(tags) if tag.tag_type not in _KINDS), None)
+        self._take(tags[:broken])  # bytes that are no tag: who mends the file gets more
+        if not data or broken is not None:
             self._end()
         self._on_tags(now)
 
     def _end(self) -> None:
         """Let go the last tag even where the size after it was cut off."""
         self.ended = True
-        self.tags.extend(tag for tag in self._reader.feed(bytes(4)) if tag.tag_type in _KINDS)
+        self._take(self._reader.feed(bytes(4)))
+
+    def _take(self, tags: list[Tag]) -> None:
+        """All get type 18, as not all have AMF3: RTMP Errata §8.1.1 [no-extended-without]."""
+        self.tags.extend(tag for tag in map(as_script, tags) if tag.tag_type in _SENT)
 
 
 def is_header(tag: Tag) -> bool:

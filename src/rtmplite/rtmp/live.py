@@ -8,8 +8,8 @@ from typing import Final
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.server import ServerConnection
 
 APP: Final = "live"
 
@@ -21,17 +21,17 @@ class LiveApplication:
     stream however a client splits it.
     """
 
-    def on_connect(self, connection: ServerConnection, now: float) -> None:
+    def on_connect(self, connection: NetConnection, now: float) -> None:
         """Let everybody in: RTMP 1.0 §7.2.1.1."""
         connection.accept(now)
 
-    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
         """There are no other calls: RTMP 1.0 §7.2.1.2."""
         reason = RemoteError(f"No such call: {command.name}")
         connection.error(command.transaction_id, reason)
 
     def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """First come, first served: RTMP 1.0 §7.2.2.6.
 
@@ -49,7 +49,7 @@ class LiveApplication:
             _say_recorded(stream, live.recorded)
 
     def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Play what is there, or wait for it: RTMP 1.0 §7.2.2.1 with its start of -2."""
         if not stream.path:
@@ -57,7 +57,7 @@ class LiveApplication:
             return
         stream.accept_play(connection.registry.open(APP, stream.path), now)
 
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Own design: nothing was kept."""
 
 

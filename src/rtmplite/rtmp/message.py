@@ -4,9 +4,8 @@ Implements RTMP 1.0 §6.1, read with RTMP Errata §7: the header shown there is 
 as drawn; the chunk stream and RTMFP each map its fields in their own way.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_PAYLOAD: Final = 0xFFFFFF  # bytes, what 24 bits of length can say: RTMP Errata §7
 TIMESTAMP_MASK: Final = 0xFFFFFFFF  # milliseconds wrap here: RTMP 1.0 §4
@@ -35,8 +34,7 @@ class MessageType(IntEnum):
     AGGREGATE = 22
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message: §6.1.1 and §6.1.2, which holds what RTMP 1.0 §5.1 needs.
 
     Its header is nowhere drawn as there: RTMP Errata §7 [virtual-header].

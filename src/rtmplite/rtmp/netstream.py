@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.rtmp import control
-from rtmplite.rtmp.application import Playback, PlayRequest, Sink
+from rtmplite.rtmp.application import TO_THE_END, Playback, PlayRequest, Sink
+from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.command import Command, on_status
-from rtmplite.rtmp.connection import text
+from rtmplite.rtmp.excerpt import Excerpt
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.streams import LiveStream, Player
 
 if TYPE_CHECKING:
-    from rtmplite.rtmp.server import ServerConnection
+    from rtmplite.rtmp.netconnection import NetConnection
 
 
 class State(StrEnum):
@@ -35,14 +36,14 @@ class ServerStream:
     """One message stream of a client, from createStream to deleteStream: §7.2.2.
 
     `name` is what the client called it, `path` the same seen from the application's name on:
-    both ways to split a URL give the same `path` (see `ServerConnection.instance`); `query` is
+    both ways to split a URL give the same `path` (see `NetConnection.instance`); `query` is
     what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  `request` is what
     else the client said about playing, `buffer` how many ms it wants in hand.  An application that
     answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer;
     `on_done` is called once when publishing or playing, once begun, is over.
     """
 
-    def __init__(self, connection: "ServerConnection", stream_id: int) -> None:
+    def __init__(self, connection: "NetConnection", stream_id: int) -> None:
         self.connection, self.id = connection, stream_id
         self.state = State.IDLE
         self.name, self.path, self.query, self.kind = "", "", "", "live"
@@ -50,6 +51,7 @@ class ServerStream:
         self.playback: Playback | None = None
         self._sink: Sink | None = None
         self._player: Player | None = None
+        self._excerpt: Excerpt | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
         self.on_done: Callable[[float], None] | None = None
 
@@ -57,10 +59,10 @@ class ServerStream:
         """Pass on what is published here; drop it in any other state: §7.2.2.6."""
         if self._sink is None:
             return
-        type_id, payload = message.type_id, message.payload
+        type_id, timestamp, _, payload = message
         if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
             type_id, payload = MessageType.DATA, payload[1:]
-        self._sink.write(type_id, message.timestamp, payload, now)
+        self._sink.write(type_id, timestamp, payload, now)
 
     def on_command(self, command: Command, now: float) -> bool:
         """Obey a NetStream command; false if §7.2.2 has no such command."""
@@ -121,7 +123,35 @@ class ServerStream:
         self.state = State.PLAYING
         self.connection.send_control(control.StreamBegin(self.id))
         self._say_start()
-        self._player = live.join(self.connection, self.id, self, now)
+        self._player = player = self.connection.join(live, self.id, self, now)
+        if self.request.duration != TO_THE_END:
+            self._excerpt = player.stream_id = Excerpt(player, self.request.duration)
+            live.rearrange()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the client has had as much of a live stream as it wanted: §7.2.2.1."""
+        return self._excerpt is not None and self._excerpt.is_over
+
+    def finish(self, now: float) -> None:
+        """End an excerpt as a recording ends: §7.2.2.1, RTMP 1.0 §7.1.7.  Own design."""
+        self.stop(now)
+        self.complete()
+
+    def complete(self, **more: Value) -> None:
+        """Say that this was all: RTMP 1.0 §7.1.7.
+
+        rtmpdump and ffmpeg end at the status, scripts wait for the data message.
+        """
+        self.connection.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
+        self.play_status("NetStream.Play.Complete", self.name, **more)
+        self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
+        self.connection.send_control(control.StreamEof(self.id))
+
+    def play_status(self, code: str, details: str, **more: Value) -> None:
+        """What ActionScript's NetStream.onPlayStatus is called with.  Own design: RTMP has none."""
+        information: dict[str, Value] = {"level": "status", "code": code, "details": details}
+        self.data("onPlayStatus", information | more)
 
     def accept_recorded(self, now: float) -> None:
         """Start what `playback` plays: §7.2.2.1, in the order of its message flow."""
@@ -148,6 +178,7 @@ class ServerStream:
 
         ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
         """
+        self.connection.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
         self.connection.send_control(control.StreamEof(self.id))
 
@@ -157,6 +188,7 @@ class ServerStream:
         withdrawn = self.state is State.WANTS_TO_PUBLISH
         begun = self.state in (State.PUBLISHING, State.PLAYING)
         self.state, self._sink, self._player, self.playback = State.IDLE, None, None, None
+        self._excerpt = None
         if playback is not None:
             playback.stop(now)
         if player is not None:
@@ -191,9 +223,12 @@ class ServerStream:
         if self.playback is not None:
             self.playback.buffer(milliseconds, now)
 
-    def status(self, code: str, description: str, level: str = "status") -> None:
-        """Send an onStatus for this stream: §7.2.2."""
-        status = on_status(level, code, description, details=self.name, clientid=self.connection.id)
+    def status(
+        self, code: str, description: str, level: str = "status", details: Value = None
+    ) -> None:
+        """Send an onStatus for this stream: §7.2.2; the name is what it details, if nothing is."""
+        details = self.name if details is None else details
+        status = on_status(level, code, description, details=details, clientid=self.connection.id)
         self.connection.send_command(status, self.id)
 
     def data(self, *values: Value) -> None:
@@ -203,7 +238,7 @@ class ServerStream:
     def _on_play(self, command: Command, now: float) -> None:
         """Play at once, or, without `reset`, after what is recorded and plays already: §7.2.2.1.
 
-        `start` and `duration` mean nothing to a live stream.
+        `start` means nothing to a live stream.
         """
         self.request = PlayRequest.parse(command.args[1:])
         if self.request.reset or self.playback is None:

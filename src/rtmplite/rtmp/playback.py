@@ -14,7 +14,6 @@ from rtmplite.amf.values import Value
 from rtmplite.flv.index import Place
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
-from rtmplite.rtmp import control
 from rtmplite.rtmp.application import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
 from rtmplite.rtmp.feeder import Feeder, is_header
 from rtmplite.rtmp.message import TIMESTAMP_MASK
@@ -47,9 +46,8 @@ class FilePlayback:
         self._started = self._pumping = self._paused = False
         self._item: Item | None = None  # what `_feeder` plays
         self._feeder: Feeder | None = None
-        self._zero: float | None = (
-            None  # when the client's time 0 would be sent, were it no earlier
-        )
+        # When the client's time 0 would be sent, were it no earlier.
+        self._zero: float | None = None
         self._paused_at = 0.0
         self._skip = -FOREVER  # nothing up to here is sent again, in the client's time
         self._until = FOREVER  # the last file time to be sent
@@ -88,10 +86,16 @@ class FilePlayback:
 
     def seek(self, milliseconds: float, now: float) -> None:
         """Go on from the key frame before that time: RTMP 1.0 §7.2.2.7."""
-        item = self.playlist.at(milliseconds)
-        if item is None or item.shift is None:
+        ends = self.playlist.ends
+        if ends is None:
             self.stream.status("NetStream.Seek.Failed", "Nothing is played yet.", "error")
             return
+        if milliseconds > ends:
+            description = f"It ends at {ends / 1000:g} s."
+            self.stream.status("NetStream.Seek.InvalidTime", description, "error", ends / 1000)
+            return
+        item = self.playlist.at(milliseconds)
+        assert item is not None and item.shift is not None  # since one has an end
         self.stream.status("NetStream.Seek.Notify", f"Seeking {milliseconds:.0f} ms.")
         self.stream.status("NetStream.Play.Start", f"Started playing {item.name}.")
         self._drop_successor()
@@ -182,7 +186,7 @@ class FilePlayback:
     def _hindrance(self, tag: Tag, now: float) -> float | None:
         """When to try again, None if the tag can be sent now."""
         connection = self.stream.connection
-        if connection.output_size or (self._burst >= BURST and connection.output):
+        if connection.output_size or (self._burst >= BURST and connection.queued):
             return now + RETRY
         if self._burst >= BURST:
             self._burst = 0
@@ -277,6 +281,7 @@ class FilePlayback:
             item.shift = round(item.base) - (0 if from_start or not item.base else place.timestamp)
         if self._one_frame:
             self._until = FOREVER
+        item.ends = item.shift + min(index.duration, self._until)
         self._zero, self._skip, self._needs_key = None, -FOREVER, False
         self.position = place.timestamp + item.shift
         self._play_from(recording, item, place, with_head=not from_start)
@@ -303,13 +308,8 @@ class FilePlayback:
             self._open(following)
 
     def _complete(self) -> None:
-        """Say that this was all: RTMP 1.0 §7.1.7.
-
-        rtmpdump and ffmpeg end at the status, scripts wait for the data message.
-        """
-        self._play_status("NetStream.Play.Complete", self.stream.name)
-        self.stream.status("NetStream.Play.Stop", f"Stopped playing {self.stream.name}.")
-        self.stream.connection.send_control(control.StreamEof(self.stream.id))
+        """Say that this was all, and how much: RTMP 1.0 §7.1.7."""
+        self.stream.complete(duration=self.position / 1000, bytes=float(self._sent_bytes))
 
     def _missing(self, item: Item, now: float) -> None:
         """Play what comes next in place of what is not there: RTMP 1.0 §7.2.2.1."""
@@ -380,15 +380,9 @@ class FilePlayback:
     # -- small things -------------------------------------------------------------------
 
     def _play_status(self, code: str, details: str) -> None:
-        """What ActionScript's NetStream.onPlayStatus is called with; RTMP 1.0 knows no such."""
-        information: dict[str, Value] = {
-            "level": "status",
-            "code": code,
-            "details": details,
-            "duration": self.position / 1000,
-            "bytes": float(self._sent_bytes),
-        }
-        self.stream.data("onPlayStatus", information)
+        """With how much has been played.  Own design: as Flash Media Server has it."""
+        duration, size = self.position / 1000, float(self._sent_bytes)
+        self.stream.play_status(code, details, duration=duration, bytes=size)
 
     def _fail(self, description: str) -> None:
         self.stream.status("NetStream.Play.Failed", description, "error")

@@ -44,13 +44,14 @@ class Item:
     """One entry of a playlist: §7.2.2.1.
 
     `shift` is what to add to the file's times to get the client's, in ms; it is None until the
-    item has been begun.  `base` is the client's time at that moment.
+    item has been begun.  `base` is the client's time at that moment, `ends` that of its end.
     """
 
     name: str
     request: PlayRequest
     shift: int | None = None
     base: float = 0.0
+    ends: float | None = None
 
 
 class Playlist:
@@ -67,6 +68,14 @@ class Playlist:
     def current(self) -> Item | None:
         """Own design: None before the first and after the last."""
         return self._items[self._number] if self._number < len(self._items) else None
+
+    @property
+    def ends(self) -> float | None:
+        """The latest time of the client's that can be sought, in ms: RTMP 1.0 §7.2.2.7.
+
+        None while nothing has been begun.
+        """
+        return max((item.ends for item in self._items if item.ends is not None), default=None)
 
     def append(self, name: str, request: PlayRequest) -> None:
         """Play this after all others: §7.2.2.1, a play command without reset."""

@@ -34,16 +34,17 @@ def request(
 def requested(command: Command, tc_url: str) -> str | None:
     """Where to go, if this is such a request, from a connection with `tc_url`; else None.
 
-    E-RTMP v2 §"NetConnection Commands" [relative-tc-url], and E-RTMP v2 §"Message Flow When
-    Handling NetConnection.Connect.ReconnectRequest" [without-tc-url].  RemoteError for what is
-    no URL.
+    E-RTMP v2 §"NetConnection Commands".  RemoteError for what is no URL.
     """
     information = command.args[0] if command.args else None
     if command.name != "onStatus" or not isinstance(information, dict):
         return None
+    # E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level]
     if information.get("code") != CODE or information.get("level") != "status":
         return None
     where = information.get("tcUrl")
+    # E-RTMP v2 §"NetConnection Commands" [relative-tc-url], E-RTMP v2 §"Message Flow When Handling
+    # NetConnection.Connect.ReconnectRequest" [without-tc-url].
     return resolve(where if isinstance(where, str) else "", tc_url)
 
 

@@ -1,364 +1,52 @@
-"""The server's side of a NetConnection: connect, createStream, calls both ways.
+"""The server's side of a NetConnection over the chunk stream.
 
-Implements RTMP 1.0 §7.2.1, read with RTMP Errata §8.  Clients send more than the texts list;
-what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that is answered here.
+Implements RTMP 1.0 §7.2.1; what commands mean is in `netconnection`, for every carrier.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from enum import StrEnum
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from rtmplite.amf.values import Value
-from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import control, reconnect
-from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
+from rtmplite.rtmp import control
 from rtmplite.rtmp.budget import Account
-from rtmplite.rtmp.capabilities import RELAY, Capabilities, Extra
+from rtmplite.rtmp.carrier import Limits
 from rtmplite.rtmp.chunk_reader import MAX_STREAMS
-from rtmplite.rtmp.command import Command, error, on_status, result
-from rtmplite.rtmp.connection import CHUNK_SIZE, Connection, Limits, text
+from rtmplite.rtmp.connection import CHUNK_SIZE, Connection
 from rtmplite.rtmp.handshake import ServerHandshake
-from rtmplite.rtmp.message import Message
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
-from rtmplite.rtmp.shared_object import SharedObject
-from rtmplite.streams import Registry
+from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection
 
-DEFAULT_LIMITS: Final = Limits()
+if TYPE_CHECKING:
+    from rtmplite.rtmp.application import Application
+    from rtmplite.streams import Registry
+
 CHUNK_STREAMS_OF_STRANGERS: Final = 64  # before connect is accepted; one is enough
-HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
-
-# What Flash Media Server 3.5 said.  Flash Player enables some features by version only, and
-# ffmpeg and rtmpdump print it.
-_PROPERTIES: Final[Mapping[str, Value]] = {"fmsVer": "FMS/3,5,7,7009", "capabilities": 31.0}
 
 
-class State(StrEnum):
-    """How far a client has come: RTMP 1.0 §7.2.1.1.  Own design: no figure names these."""
-
-    NEW = "new"  # no connect command yet
-    ASKING = "asking"  # the application has not decided
-    CONNECTED = "connected"
-    CLOSED = "closed"
-
-
-class ServerConnection(Connection):
-    """One client, from its first byte to its last: RTMP 1.0 §7.2.1.
-
-    `app` is what it said, without a query; the first part of that chooses the application, and
-    `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (what
-    followed it) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs to the
-    application, `peer_address` to the edge.
-    """
+class ServerConnection(NetConnection, Connection):
+    """One client, from its first byte to its last: RTMP 1.0 §7.2.1."""
 
     def __init__(
         self,
-        application_for: Callable[[str], Application | None],
-        registry: Registry,
+        application_for: "Callable[[str], Application | None]",
+        registry: "Registry",
         random: Callable[[int], bytes],
         now: float,
         *,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         account = Account(registry.budget, is_trusted=False)
-        super().__init__(ServerHandshake(random, now), now, limits, account)
+        Connection.__init__(self, ServerHandshake(random, now), now, limits, account)
+        NetConnection.__init__(self, application_for, registry, random, now)
         self._reader.max_message = min(limits.stranger, limits.message)
         self._reader.max_streams = CHUNK_STREAMS_OF_STRANGERS
-        self._active = now  # when it last asked or sent something
-        self.id = random(4).hex()
-        self.registry = registry
-        self.state = State.NEW
-        self.app = self.instance = self.tc_url = ""
-        self.properties: dict[str, Value] = {}
-        self.connect_args: tuple[Value, ...] = ()
-        self.capabilities = Capabilities()
-        self.object_encoding = 0
-        self.peer_address: tuple[str, int] = ("", 0)
-        self.data: object = None
-        self.streams: dict[int, ServerStream] = {}
-        self._application_for = application_for
-        self._application: Application | None = None
-        self._connect_id = 1.0
-        self._next_call = 2.0
-        self._check: BandwidthCheck | None = None
-        self._patience: Limits | None = None  # the limits to go back to after `hold_on`
 
-    @property
-    def application(self) -> Application:
-        """Own design: who decides.  LocalError before the connect command."""
-        if self._application is None:
-            raise LocalError("no application before connect")
-        return self._application
+    def _welcome(self) -> None:
+        """Say what goes before the result of connect, to who is no stranger any more.
 
-    def accept(
-        self, now: float, description: str = "Connection succeeded.", **extra: Value
-    ) -> None:
-        """Answer connect with success; `extra` says more.
-
-        RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin] [then-result].
-
-        To who speaks enhanced RTMP we say that we relay whatever it is, in both objects, as the
-        text does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
-        [server-states-support].
-        Own design: a verdict on a connection that asks no longer does nothing.
+        RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin].
         """
-        if self.state is not State.ASKING:
-            return
-        self.state, self.deciding, self._settled = State.CONNECTED, False, True
         self._account.trust()
-        self._active = now
         self._reader.max_message, self._reader.max_streams = self.limits.message, MAX_STREAMS
         self.send_window(self.limits.window)
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
         self.send_chunk_size(CHUNK_SIZE)
         self.send_control(control.StreamBegin(0))
-        information: dict[str, Value] = {
-            "level": "status",
-            "code": "NetConnection.Connect.Success",
-            "description": description,
-            "objectEncoding": float(self.object_encoding),  # RTMP Errata §8.1.1 [server-says]
-        }
-        ours = RELAY.properties() if self.capabilities.is_enhanced else {}
-        reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
-        self.send_command(reply)
-        self.receive(b"", now)  # what came while the application was thinking
-
-    def reject(
-        self, description: str, now: float, code: str = "NetConnection.Connect.Rejected"
-    ) -> None:
-        """Answer connect with an error, then close: RTMP 1.0 §7.2.1.1."""
-        if self.state is State.ASKING:
-            self.send_command(error(self._connect_id, RemoteError(description, code)))
-            self.close(now, reason=f"rejected: {description}")
-
-    def redirect(self, url: str, now: float, description: str = "") -> None:
-        """Answer connect by another place to ask, then close: Field §"Redirects"."""
-        if self.state is State.ASKING:
-            information: dict[str, Value] = {
-                "level": "error",
-                "code": "NetConnection.Connect.Rejected",
-                "description": description or f"Ask {url}.",
-                "ex": {"code": 302.0, "redirect": url},
-            }
-            self.send_command(Command("_error", self._connect_id, None, (information,)))
-            self.close(now, reason=f"sent to {url}")
-
-    def call(self, name: str, *args: Value) -> None:
-        """Call the client: RTMP 1.0 §7.2.1.2, on stream 0, the ids counting from 2."""
-        self.send_command(Command(name, self._next_call, None, args))
-        self._next_call += 1
-
-    def result(self, transaction_id: float, *values: Value) -> None:
-        """Answer a call, but for number 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
-        if transaction_id:
-            self.send_command(result(transaction_id, None, *(values or (None,))))
-
-    def error(self, transaction_id: float, reason: RemoteError) -> None:
-        """Answer a call of the client that failed: RTMP 1.0 §7.2.1.2."""
-        if transaction_id:  # RTMP 1.0 §7.2.1.2 [zero-wants-none]
-            self.send_command(error(transaction_id, reason))
-
-    def request_reconnect(self, tc_url: str | None = None) -> bool:
-        """Ask the client to come back, to `tc_url` if that is given; whether it knows how.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [old-server-goes-on]: it is served as before until it leaves.
-        """
-        if self.state is not State.CONNECTED or Extra.RECONNECT not in self.capabilities.extras:
-            return False
-        self.send_command(reconnect.request(tc_url))
-        return True
-
-    def hold_on(self, now: float) -> None:
-        """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
-
-        Own design: librtmp and GStreamer give up a server that says nothing for some seconds.
-        """
-        self._patience = self._patience or self.limits
-        self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
-
-    def held_on(self, now: float) -> None:
-        """Own design: undo `hold_on`."""
-        self.limits, self._patience = self._patience or self.limits, None
-
-    def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.
-
-        NetConnection.Connect.Closed is such a code; a second time does nothing.
-        """
-        if code is not None:
-            self.send_command(on_status("status", code, reason))
-        super().close(now, reason)
-
-    @property
-    def deadline(self) -> float | None:
-        """Own design: when to call `tick`, None once closed."""
-        at = super().deadline
-        if at is None or not self.limits.idle or self.state is not State.CONNECTED:
-            return at
-        return min(at, self._active + self.limits.idle)
-
-    def tick(self, now: float) -> None:
-        """Close who does nothing for too long, then as every connection.  Own design: `Limits`.
-
-        Players do nothing but listen, and who is not listened to can do nothing.
-        """
-        if not self.reading or any(
-            each.state is StreamState.PLAYING for each in self.streams.values()
-        ):
-            self._active = now
-        idle = self.limits.idle
-        if idle and self.state is State.CONNECTED and now >= self._active + idle:
-            self.close(now, f"idle for {idle:g} s", "NetConnection.Connect.IdleTimeout")
-        super().tick(now)
-
-    def _on_media(self, message: Message, now: float) -> None:
-        self._active = now
-        stream = self.streams.get(message.stream_id)
-        if stream is not None:
-            stream.on_media(message, now)
-
-    @property
-    def amf3(self) -> bool:
-        """Whether both ends have AMF3: RTMP Errata §8.1.1."""
-        return self.object_encoding == 3
-
-    @property
-    def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
-        return self.output_size + sum(map(len, self.output))
-
-    def _on_shared(self, message: SharedObject, now: float) -> None:
-        if self.state is not State.CONNECTED:
-            raise RemoteError("a shared object before connect")
-        self._active = now
-        self.registry.shared.receive(self, self.app, message, now)
-
-    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        stream = self.streams.get(event.stream_id)
-        if stream is not None:
-            stream.on_buffer(event.milliseconds, now)
-
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
-        self._active = now
-        if self.state is State.NEW:
-            if command.name != "connect":
-                raise RemoteError(f"{command.name} before connect")
-            self._on_connect(command, now)
-            return
-        stream = self.streams.get(stream_id)
-        if stream is not None and stream.on_command(command, now):
-            return
-        if handler := _COMMANDS.get(command.name):
-            handler(self, command, now)
-        elif command.name not in ("_result", "_error"):  # the answers to `call` are not awaited
-            self.application.on_command(self, command, now)
-        elif self._check and (again := self._check.answered(command.transaction_id, now)):
-            self.send_command(again)
-
-    def _on_connect(self, command: Command, now: float) -> None:
-        self.properties = command.object if isinstance(command.object, dict) else {}
-        self.connect_args, self._connect_id = command.args, command.transaction_id or 1.0
-        self.capabilities = Capabilities.parse(self.properties)
-        self.tc_url = text(self.properties.get("tcUrl"))
-        self.app = text(self.properties.get("app")).partition("?")[0].strip("/")
-        name, _, self.instance = self.app.partition("/")
-        if (
-            self.properties.get("objectEncoding") == 3.0
-        ):  # RTMP Errata §8.1.1 [never-more-than-asked]
-            self.object_encoding = 3
-        self.state, self.deciding = State.ASKING, True
-        application = self._application_for(name)
-        if application is None:
-            self.reject(f"No such application: {name}", now, "NetConnection.Connect.InvalidApp")
-            return
-        self._application = application
-        application.on_connect(self, now)
-
-    def _on_create_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
-        free = (number for number in range(1, self.limits.streams + 1))
-        stream_id = next((number for number in free if number not in self.streams), None)
-        if stream_id is None:
-            self.error(command.transaction_id, RemoteError("Too many streams"))
-            return
-        self.streams[stream_id] = ServerStream(self, stream_id)
-        self.result(command.transaction_id, float(stream_id))
-
-    def _on_delete_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.2.3 [no-answer], a NetConnection command by RTMP Errata §8.3."""
-        stream_id = command.args[0] if command.args else None
-        if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
-            self.streams.pop(int(stream_id)).stop(now)
-
-    def _on_check(self, command: Command, now: float) -> None:
-        """Measure how fast the client is: Field §"Bandwidth check"."""
-        self.result(command.transaction_id)
-        self._check = BandwidthCheck(*NAMES[command.name], self._next_call)
-        self._next_call += 1
-        self.send_command(self._check.begin(now))
-
-    def _on_courtesy(self, command: Command, now: float) -> None:
-        """Answer with null what asks for no more.
-
-        ffmpeg, librtmp and OBS send releaseStream and FCPublish before createStream, librtmp
-        FCSubscribe with --subscribe.
-        """
-        self.result(command.transaction_id)
-
-    def _on_fc_publish(self, command: Command, now: float) -> None:
-        """Flash Media Live Encoder does not go on without this call."""
-        self.result(command.transaction_id)
-        name = text(command.args[0]) if command.args else ""
-        self._notify("onFCPublish", "NetStream.Publish.Start", name)
-
-    def _on_fc_unpublish(self, command: Command, now: float) -> None:
-        """The name says which; librtmp and ffmpeg send it just before deleteStream."""
-        name = text(command.args[0]) if command.args else ""
-        self._notify("onFCUnpublish", "NetStream.Unpublish.Success", name)
-        for stream in self.streams.values():
-            if stream.state is StreamState.PUBLISHING and stream.name == name.partition("?")[0]:
-                stream.unpublish(now)
-        self.result(command.transaction_id)
-
-    def _on_fc_subscribe(self, command: Command, now: float) -> None:
-        self.result(command.transaction_id)
-        name = text(command.args[0]) if command.args else ""
-        self._notify("onFCSubscribe", "NetStream.Play.Start", name)
-
-    def _on_get_stream_length(self, command: Command, now: float) -> None:
-        """ffmpeg asks before it plays; 0 s is what is live."""
-        self.result(command.transaction_id, 0.0)
-
-    def _notify(self, name: str, code: str, description: str) -> None:
-        information: dict[str, Value] = {
-            "level": "status",
-            "code": code,
-            "description": description,
-        }
-        self.send_command(Command(name, 0.0, None, (information,)))
-
-    def _ended(self, now: float) -> None:
-        self.state = State.CLOSED
-        for stream in list(self.streams.values()):
-            stream.stop(now)
-        self.streams.clear()
-        self.registry.shared.leave(self, now)
-        if self._application is not None:
-            self._application.on_disconnect(self, now)
-
-
-_COMMANDS: Final[Mapping[str, Callable[[ServerConnection, Command, float], None]]] = {
-    "createStream": ServerConnection._on_create_stream,
-    "deleteStream": ServerConnection._on_delete_stream,
-    "releaseStream": ServerConnection._on_courtesy,
-    "_checkbw": ServerConnection._on_check,
-    "checkBandwidth": ServerConnection._on_check,
-    "FCPublish": ServerConnection._on_fc_publish,
-    "FCUnpublish": ServerConnection._on_fc_unpublish,
-    "FCSubscribe": ServerConnection._on_fc_subscribe,
-    "FCUnsubscribe": ServerConnection._on_courtesy,
-    "getStreamLength": ServerConnection._on_get_stream_length,
-}

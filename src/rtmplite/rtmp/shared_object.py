@@ -268,7 +268,9 @@ class SharedObject:
         payload = message.payload
         if len(payload) > MAX_MESSAGE:
             raise RemoteError(f"a shared object message of {len(payload)} bytes")
+        # E-RTMP v2 §"Enabling AMF3 in RTMP" [amf3-steps]
         if message.type_id == MessageType.SHARED_OBJECT_AMF3:
+            # E-RTMP v2 §"Important AMF3-encoded Historical Specification Clarification" [format-0]
             if payload[:1] != b"\x00":
                 raise RemoteError("a type 16 message in an unknown format")
             payload = payload[1:]

@@ -44,20 +44,22 @@ _NO_SUCH: Final = Answer(404)
 class Tunnels:
     """All tunnels of a server: Field §"HTTP tunnel".
 
-    `make_connection` gives the machine for a caller from `(host, port)`; `random` makes numbers
-    that nobody can guess, for whoever knows the number of a tunnel is in it.  `cut_off` is told of
-    connections that we end without a word.
+    `make_connection` gives the machine for a caller from `(host, port)`, or None if there is no
+    room for one; `random` makes numbers that nobody can guess, for whoever knows the number of a
+    tunnel is in it. `cut_off` is told of connections that we end without a word, `over` of all that
+    have ended.
     """
 
     def __init__(
         self,
-        make_connection: Callable[[Address], ServerConnection],
+        make_connection: Callable[[Address], ServerConnection | None],
         random: Callable[[int], bytes],
         *,
         max_sessions: int = MAX_SESSIONS,
         cut_off: Callable[[ServerConnection], None] = lambda machine: None,
+        over: Callable[[ServerConnection], None] = lambda machine: None,
     ) -> None:
-        self._make_connection, self._random = make_connection, random
+        self._make_connection, self._random, self._over = make_connection, random, over
         self._max_sessions, self._cut_off = max_sessions, cut_off
         self._tunnels: dict[str, _Tunnel] = {}
 
@@ -90,6 +92,7 @@ class Tunnels:
         tunnel = self._tunnels.pop(number[0], None) if number else None
         if tunnel is not None:
             tunnel.machine.abort(reason, now)
+            self._over(tunnel.machine)
 
     @property
     def deadline(self) -> float | None:
@@ -110,11 +113,12 @@ class Tunnels:
         tunnels, self._tunnels = self._tunnels, {}
         for tunnel in tunnels.values():
             tunnel.machine.connection_lost(now, "server stopped")
+            self._over(tunnel.machine)
 
     def _judge(self, number: str, tunnel: "_Tunnel") -> None:
         """Forget a tunnel that is over; one that we cut off will hear so when it asks again."""
-        if tunnel.is_over:
-            self._tunnels.pop(number, None)
+        if tunnel.is_over and self._tunnels.pop(number, None) is not None:
+            self._over(tunnel.machine)
             if tunnel.machine.aborted and not tunnel.was_left:
                 self._cut_off(tunnel.machine)
 
@@ -122,6 +126,8 @@ class Tunnels:
         if len(self._tunnels) >= self._max_sessions:
             return Answer(503)
         machine = self._make_connection(address)
+        if machine is None:
+            return Answer(503)
         machine.peer_address = address
         number = self._random(16).hex()
         self._tunnels[number] = _Tunnel(machine, now)

@@ -9,10 +9,10 @@ from typing import Final
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.playback import FilePlayback
-from rtmplite.rtmp.playlist import Library
-from rtmplite.rtmp.server import ServerConnection
+from rtmplite.rtmp.playlist import Library, Recording
 
 APP: Final = "vod"
 
@@ -23,23 +23,39 @@ class VodApplication:
     def __init__(self, library: Library, wake: Callable[[FilePlayback], None]) -> None:
         self._library, self._wake = library, wake
 
-    def on_connect(self, connection: ServerConnection, now: float) -> None:
+    def on_connect(self, connection: NetConnection, now: float) -> None:
         """Let everybody in: RTMP 1.0 §7.2.1.1."""
         connection.accept(now)
 
-    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
         """There are no other calls: RTMP 1.0 §7.2.1.2."""
         reason = RemoteError(f"No such call: {command.name}")
         connection.error(command.transaction_id, reason)
 
+    def on_length(
+        self,
+        connection: NetConnection,
+        path: str,
+        answer: Callable[[float, float], None],
+        now: float,
+    ) -> None:
+        """Look it up.  Own design: what getStreamLength asks, which RTMP 1.0 does not know."""
+
+        def found(recording: Recording | None, now: float) -> None:
+            if recording is not None:
+                recording.close()
+            answer(0.0 if recording is None else recording.index.duration / 1000, now)
+
+        self._library.open(path, found)
+
     def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Refuse.  Own design: files come from elsewhere."""
         stream.reject_publish("NetStream.Publish.BadName", "Nobody publishes here.", now)
 
     def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Play a file, or put it after what plays already: RTMP 1.0 §7.2.2.1."""
         if not stream.path:
@@ -50,7 +66,7 @@ class VodApplication:
             playback = stream.playback = FilePlayback(stream, self._library, self._wake)
         playback.append(stream.path, stream.request)
 
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Own design: every stream has stopped its playback before."""
 
 

@@ -37,6 +37,17 @@ def test_what_is_written_reads_back(value):
     assert amf.alike(back, value)
 
 
+@given(amf.graphs())
+def test_who_holds_whom_survives(value):
+    """Covers AMF0 §2.9 [repeat-by-reference] [reference-from-0], AMF0 §2.5 [same-by-reference].
+
+    Containers in circles, and the same one in several places.
+    """
+    raw = amf0.encode(value)
+    (back,) = amf0.decode(raw)
+    assert amf.alike(back, value) and amf0.encode(back) == raw
+
+
 @pytest.mark.parametrize(
     ("value", "encoded"),
     [
@@ -55,12 +66,17 @@ def test_what_is_written_reads_back(value):
         (UNSUPPORTED, "0d"),
         (XmlDocument("<a/>"), "0f 00000004 3c612f3e"),
         (TypedObject("P", {"a": None}), "10 0001 50 0001 61 05 0000 09"),
+        (b"raw", "11 0c 07 726177"),
     ],
     ids=lambda value: str(value)[:12],
 )
 def test_every_type_looks_like_this(value, encoded):
-    """Covers AMF0 §2.1 [markers], AMF0 §1.3.1 [utf8], AMF0 §2.3 [boolean-nonzero].
+    """Covers AMF0 §2.1 [markers] [marker-values], AMF0 §1.3 [big-endian], §1.3.1 [utf8].
 
+    Covers FLV 10.1 §E.4.4.2 [types], §E.4.4.3 [date], §E.4.4.4 [array-with-names],
+    §E.4.4.5 [long-string], §E.4.4.6 [end-follows], §E.4.4.7 [end-bytes],
+    §E.4.4.8 [name-then-value], §E.4.4.9 [count-is-exact] [gaps-are-undefined], §E.4.4.10 [string].
+    And AMF0 §2.12 [gaps-are-undefined], §2.3 [boolean-nonzero].
     And AMF0 §2.4 [string-u16] [long-when-over-64k], §2.7 [null-is-a-marker],
     §2.8 [undefined-is-a-marker], §2.13 [date-layout], §2.14 [long-string-u32],
     §2.15 [unsupported-is-a-marker], §2.17 [xml-is-long-string], and of the containers
@@ -82,7 +98,7 @@ def test_every_type_looks_like_this(value, encoded):
 def test_another_way_to_say_it_means_the_same(pair):
     """Covers AMF0 §2.14 [long-string-u32], AMF0 §2.3 [boolean-nonzero], AMF0 §2.9 [reference-u16].
 
-    And AMF0 §2.10 [ecma-array-layout], whose count is a hint (FLV 10.1 §E.4.4.4).
+    And AMF0 §2.10 [ecma-array-layout], FLV 10.1 §E.4.4.4 [count-is-approximate].
     """
     raw, value = pair
     (back,) = amf0.decode(raw)
@@ -90,7 +106,10 @@ def test_another_way_to_say_it_means_the_same(pair):
 
 
 def test_the_same_thing_is_written_once():
-    """Covers AMF0 §2.9 [repeat-by-reference] [reference-u16] [reference-from-0]."""
+    """Covers AMF0 §2.9 [repeat-by-reference] [reference-u16] [reference-from-0].
+
+    Covers AMF0 §2.5 [same-by-reference].
+    """
     inner = {"a": 1.0}
     raw = amf0.encode([inner, inner])
     assert raw.endswith(bytes.fromhex("07 0001"))
@@ -105,6 +124,25 @@ def test_a_thing_may_contain_itself():
     loop["self"] = loop
     (back,) = amf0.decode(amf0.encode(loop))
     assert back["self"] is back and back["a"] == 1.0
+
+
+def test_numbers_for_indices_are_text_too():
+    """Covers AMF0 §2.10 [keys-are-text], FLV 10.1 §E.4.4.8 [name-then-value]."""
+    raw = bytes.fromhex("08 00000002 0001 30 05 0001 37 01 01 0000 09")
+    assert amf0.decode(raw) == [EcmaArray({"0": None, "7": True})]
+
+
+def test_an_instance_of_any_class_is_an_object():
+    """Covers AMF0 §2.5 [unregistered-is-anonymous]: its name is there for who knows the class."""
+    (found,) = amf0.decode(bytes.fromhex("10 0001 50 0001 61 05 0000 09"))
+    assert isinstance(found, dict) and dict(found) == {"a": None} and found.class_name == "P"
+
+
+def test_what_utf8_lacks_is_replaced():
+    """Covers AMF0 §1.3.1 [utf8]: half a character of ActionScript's is none."""
+    assert amf0.encode("a\ud800") == b"\x02\0\2a?"
+    assert amf0.encode(XmlDocument("a\ud800")) == b"\x0f\0\0\0\2a?"
+    assert amf0.encode({"a\ud800": None}) == b"\x03\0\2a?\x05\0\0\x09"
 
 
 @pytest.mark.parametrize("text", [b"caf\xe9", b"\xed\xa0\x80", b"\xff"])
@@ -143,7 +181,7 @@ def test_bad_utf8_is_replaced(text):
 def test_what_no_writer_may_send_is_refused(raw, complaint):
     """Covers AMF0 §2.6 [movieclip-reserved], AMF0 §2.16 [recordset-reserved].
 
-    And AMF0 §2.11 [object-end-only-there], §2.9 [reference-u16].
+    And AMF0 §2.11 [object-end-only-there], §2.1 [object-end-only-closes], §2.9 [reference-u16].
     """
     with pytest.raises(RemoteError, match=complaint):
         amf0.decode(bytes.fromhex(raw))

@@ -84,9 +84,10 @@ def test_what_is_written_reads_back(value):
     ids=lambda value: str(value)[:16],
 )
 def test_every_type_looks_like_this(value, encoded):
-    """Covers AMF3 §3.1 [markers], §1.3.2 [utf8] [string-header] [empty-is-no-reference].
+    """Covers AMF3 §3.1 [markers] [marker-values], §1.3.2 [utf8] [string-header].
 
-    And §3.2 [undefined-is-a-marker], §3.3 [null-is-a-marker], §3.4 [false-is-a-marker],
+    And §1.3.2 [empty-is-no-reference], §3.12 [anonymous-has-no-name],
+    §3.2 [undefined-is-a-marker], §3.3 [null-is-a-marker], §3.4 [false-is-a-marker],
     §3.5 [true-is-a-marker], §3.6 [integer-is-signed], §3.7 [double-is-double], §3.8 [one-string],
     §3.9 [xml-document-layout], §3.10 [date-layout] [date-has-no-zone], §3.11 [array-layout],
     §3.12 [traits-header] [sealed-then-dynamic] [dynamic-until-empty] [externalizable-is-agreed],
@@ -117,18 +118,41 @@ def test_a_large_integer_becomes_a_double(value):
 
 
 def test_the_same_string_is_written_once():
-    """Covers AMF3 §3.8 [string-by-reference], §2.2 [tables-are-kept] [from-zero]."""
+    """Covers AMF3 §3.8 [string-by-reference] [empty-never-referred], §2.2 [from-zero].
+
+    Covers AMF3 §2.2 [tables-are-kept], AMF3 §1.3.2 [empty-is-no-reference].
+    """
     raw = amf3.encode(["ab", "", "ab", {"ab": ""}])
     assert raw == bytes.fromhex("09 09 01 06 05 6162 06 01 06 00 0a 0b 01 00 06 01 01")
     assert amf3.decode(raw) == [["ab", "", "ab", {"ab": ""}]]
 
 
+def test_strings_are_numbered_in_order():
+    """Covers AMF3 §3.8 [string-by-reference], §1.3.2 [string-header], §2.2 [tables-are-kept]."""
+    names = [f"{number:02}" for number in range(70)]
+    raw = amf3.encode([*names, *names])
+    assert raw.startswith(bytes.fromhex("09 8219 01 06 05 3030 06 05 3031"))
+    assert raw.endswith(bytes.fromhex("06 7e 06 8100 06 8102 06 8104 06 8106 06 8108 06 810a"))
+    assert amf3.decode(raw) == [[*names, *names]]
+
+
+def test_what_utf8_lacks_is_replaced():
+    """Covers AMF3 §1.3.2 [utf8], AMF3 §3.9 [xml-document-layout], §3.13 [xml-layout]."""
+    assert amf3.encode("a\ud800") == b"\x06\5a?"
+    assert amf3.encode(XmlDocument("a\ud800")) == b"\x07\5a?"
+    assert amf3.encode(Xml("a\ud800")) == b"\x0b\5a?"
+
+
 def test_the_same_traits_are_written_once():
-    """Covers AMF3 §3.12 [traits-by-reference], AMF3 §2.2 [three-tables]."""
+    """Covers AMF3 §3.12 [traits-by-reference] [traits-header], AMF3 §2.2 [three-tables]."""
     traits = Traits("P", ("x",), False)
     raw = amf3.encode([TypedObject(traits, {"x": 1}), {}, TypedObject(traits, {"x": 2})])
     assert raw == bytes.fromhex("09 07 01 0a 13 03 50 03 78 04 01 0a 0b 01 01 0a 01 04 02")
     assert amf3.encode(*amf3.decode(raw)) == raw
+    other = TypedObject(Traits("Q", (), False))
+    raw = amf3.encode([TypedObject(traits, {"x": 1}), other, TypedObject(Traits("Q", (), False))])
+    assert raw[-6:] == bytes.fromhex("0a 03 03 51 0a 05")
+    assert amf3.decode(raw)[0][1:] == [other, other]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,11 @@ def test_every_value_survives_behind_the_switch(values):
 
 @given(amf.values(), amf3.scalars())
 def test_both_versions_mix(one, other):
-    """Covers AMF0 §3.1 [avmplus-switches]."""
+    """Covers AMF0 §3.1 [avmplus-switches].
+
+    Covers E-RTMP v2 §"Important AMF3-encoded Historical Specification Clarification" [back-to-amf0]
+    [each-has-a-marker].
+    """
     values = [[one, other], one, other]
     (kept, *_), *_ = back = amf0.decode(amf0.encode(*values, avmplus=True))
     assert amf.alike(back[2], other)

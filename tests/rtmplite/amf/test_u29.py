@@ -2,7 +2,7 @@
 
 import pytest
 from flash_values import manifest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtmplite.amf import u29
@@ -10,6 +10,13 @@ from rtmplite.errors import LocalError
 
 
 @given(st.integers(0, u29.MAX))
+@example(0x7F)
+@example(0x80)
+@example(0x3FFF)
+@example(0x4000)
+@example(0x1FFFFF)
+@example(0x200000)
+@example(u29.MAX)
 def test_what_is_written_reads_back(value):
     """Covers AMF3 §1.3.1 [u29-layout]."""
     raw = u29.pack(value)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mutations import mutations
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.audio import (
@@ -88,7 +89,7 @@ def test_the_quick_look_knows_fourcc():
     assert is_sequence_header(b"\x90Opus") and not is_sequence_header(b"\x91Opus")
 
 
-@given(st.binary(max_size=8))
+@given(mutations(flv.audio_tags().map(bytes)) | st.binary(max_size=8))
 def test_any_bytes_are_read_or_refused(raw):
     """Covers FLV 10.1 §E.4.2.1."""
     header = is_sequence_header(raw)
@@ -98,3 +99,10 @@ def test_any_bytes_are_read_or_refused(raw):
         return
     assert bytes(tag) == raw
     assert header == (tag.aac_packet_type == 0)
+
+
+def test_rates_sizes_and_packets_have_their_numbers():
+    """Covers FLV 10.1 §E.4.2.1 [sound-rates] [sound-sizes] [sound-types] [aac-packet-type]."""
+    assert [each.name for each in sorted(SoundRate)] == ["KHZ_5_5", "KHZ_11", "KHZ_22", "KHZ_44"]
+    assert [*map(int, SoundRate)] == [0, 1, 2, 3]
+    assert [*map(int, (*SoundSize, *SoundType, *AacPacketType))] == [0, 1] * 3

@@ -9,7 +9,7 @@ from rtmplite.amf.values import UNDEFINED
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.color_info import ColorInfo
-from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
 from rtmplite.strategies.enhanced import color_infos
 
 
@@ -33,11 +33,14 @@ def test_nothing_resets():
 
 
 def test_what_else_there_may_be_is_left_out():
-    """Names that come later, and members that are no numbers."""
+    """Covers E-RTMP v2 §"Metadata Frame" [name-and-value], E-RTMP v1 §"Metadata Frame"
+    [name-and-value]: names that come later, and members that are no numbers.
+    """
     told = {"colorConfig": {"bitDepth": 10.0, "depth": 1.0, "colorPrimaries": "9"}, "hdrCll": 1.0}
     info = ColorInfo.parse(amf0.encode("other", 1.0, "colorInfo", told))
     assert info == ColorInfo({"bitDepth": 10.0})
     assert ColorInfo.parse(amf0.encode("other", {})) is None and ColorInfo.parse(b"") is None
+    assert ColorInfo.parse(amf0.encode("other", 1.0, "colorInfo")) is None
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_what_else_there_may_be_is_left_out():
     ],
 )
 def test_numbers_out_of_bounds(info):
-    """Covers E-RTMP v2 §"Metadata Frame" [bit-depth] [chromaticity-range]."""
+    """Covers E-RTMP v2 §"Metadata Frame" [bit-depth] [chromaticity-range] [color-info-members]."""
     with pytest.raises(LocalError):
         bytes(info)
 
@@ -94,3 +97,28 @@ def test_memory_is_bounded():
     """An object of many members."""
     raw = amf0.encode("colorInfo", {f"{number}": 1.0 for number in range(20_000)})
     assert peak(lambda: ColorInfo.parse(raw)) <= 32 * len(raw) + 64 * 1024
+
+
+def test_colors_of_a_master_are_told_by_a_video_message():
+    """Covers E-RTMP v2 §"Metadata Frame" [by-video-message] [indices-told] [mastering-told]."""
+    screen = {"redX": 0.68, "redY": 0.32, "maxLuminance": 1000.0, "minLuminance": 0.005}
+    info = ColorInfo.mastered(10, (9, 16, 10), screen, {"maxCLL": 400.0})
+    assert info.config == {
+        "bitDepth": 10.0,
+        "colorPrimaries": 9.0,
+        "transferCharacteristics": 16.0,
+        "matrixCoefficients": 10.0,
+    }
+    assert (info.mastering, info.light) == (screen, {"maxCLL": 400.0})
+    assert ColorInfo.mastered(8, (1, 1, 1), {}).light == {}
+    tag = ExVideoTag.parse(info.payload(VideoFourCc.HEVC))
+    assert (tag.packet_type, tag.command) == (VideoPacketType.METADATA, None)
+    assert [track.four_cc for track in tag.tracks] == [VideoFourCc.HEVC]
+    assert ColorInfo.parse(tag.tracks[0].data) == info
+
+
+def test_colors_in_amf3_have_integers():
+    """Covers E-RTMP v2 §"Metadata Frame" [name-and-value]: where both ends agreed on AMF3."""
+    told = amf0.encode("colorInfo", {"colorConfig": {"bitDepth": 10, "x": True}}, avmplus=True)
+    read = ColorInfo.parse(told)
+    assert read == ColorInfo({"bitDepth": 10.0}) and type(read.config["bitDepth"]) is float

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from rtmplite.errors import LocalError
 from rtmplite.flv import metadata
 from rtmplite.flv.describe import Facts, describe, fit
+from rtmplite.flv.enhanced import ModEx, MultitrackType
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoTrack
+from rtmplite.flv.video import FrameType
 
 
 def test_what_is_known_replaces_what_was_said():
@@ -33,16 +36,25 @@ def test_what_is_known_replaces_what_was_said():
         (b"\xaf\x00\x12\x10", {"audiocodecid": 10.0}),
         (b"\x2f", {"audiocodecid": 2.0, "audiosamplerate": 44100.0, "stereo": True}),
         (b"\x72", {"audiocodecid": 7.0, "audiosamplerate": 8000.0, "stereo": False}),
+        (b"\x82", {"audiocodecid": 8.0, "audiosamplerate": 8000.0, "stereo": False}),
+        (b"\xb2", {"audiocodecid": 11.0, "audiosamplerate": 16000.0, "stereo": False}),
+        (b"\x42", {"audiocodecid": 4.0, "audiosamplerate": 16000.0, "stereo": False}),
+        (b"\x52", {"audiocodecid": 5.0, "audiosamplerate": 8000.0, "stereo": False}),
+        (b"\x66", {"audiocodecid": 6.0, "audiosamplerate": 11025.0, "stereo": False}),
+        (b"\xee", {"audiocodecid": 14.0, "audiosamplerate": 8000.0, "stereo": False}),
         (b"\x90Opus", {}),
         (b"", {}),
     ],
 )
 def test_what_a_codec_byte_tells(first, known):
-    """Covers FLV 10.1 §E.4.2.1; a FourCC says nothing here (E-RTMP v2 §"Enhanced Audio")."""
+    """Covers FLV 10.1 §E.4.2.1 [own-rates]; a FourCC is no codec byte."""
     members = Facts({8}, {8: first}).members()
     names = ("audiocodecid", "audiosamplerate", "stereo")
     assert {name: members[name] for name in names if name in members} == known
     assert "videocodecid" not in Facts({9}, {9: b"\x90av01"}).members()
+    facts = Facts()
+    facts.note(8, first)
+    assert facts.first == {8: first} and "audiosamplerate" not in Facts({8}).members()
 
 
 @given(st.integers(0, 500), st.integers(0, 500))
@@ -71,3 +83,41 @@ def test_what_is_not_known_yet_is_not_said():
     body = fit({"width": 1.0, "filler": "of somebody else's"}, None, 500)
     assert len(body) == 500
     assert {name for name in metadata.read(body) if not name.startswith("filler")} == {"width"}
+
+
+def test_codecs_by_four_characters_and_tracks():
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids] [default-track-on-top].
+
+    Covers E-RTMP v2 §"Enhancing onMetaData" [track-maps], and E-RTMP v2 §"Multitrack Media Message
+    Guidelines" [every-track-described]: what was said of a track stays.
+    """
+    facts = Facts({8, 9})
+    facts.note(8, b"\x90Opus")
+    facts.note(8, b"\x95\x00mp4a\x07...")
+    facts.note(9, b"\x90hvc1...")
+    facts.note(9, b"\x91vp09... no other codec without a header of its own")
+    tracks = VideoTrack(VideoFourCc.AV1, b"one", 1), VideoTrack(VideoFourCc.VP9, b"two", 12)
+    layout = MultitrackType.MANY_TRACKS_MANY_CODECS
+    modifiers = (ModEx.offset(400),)
+    facts.note(9, bytes(ExVideoTag(FrameType.KEY, 0, tracks, layout, None, modifiers)))
+    said = {"width": 640.0, "videoTrackIdInfoMap": {"1": {"width": 320.0}, "5": {"width": 1.0}}}
+    members = metadata.read(describe(said, facts))
+    assert (members["audiocodecid"], members["videocodecid"]) == (0x4F707573, 0x68766331)
+    assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {7: {"audiocodecid": 0x6D703461}}
+    assert metadata.tracks(members, metadata.VIDEO_TRACKS) == {
+        1: {"width": 320.0, "videocodecid": 0x61763031},
+        5: {"width": 1.0},
+        12: {"videocodecid": 0x76703039},
+    }
+
+
+def test_a_codec_of_old_beside_tracks_with_new_ones():
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [default-track-on-top]."""
+    facts = Facts({9})
+    facts.note(9, b"\x17\x00\0\0\0avcC")
+    facts.note(9, b"\x96\x00av01\x01...")
+    facts.note(18, b"\x90Opus")
+    facts.note(8, b"")
+    members = metadata.read(describe({"videoTrackIdInfoMap": "nonsense"}, facts))
+    assert members["videocodecid"] == 7.0 and "audiocodecid" not in members
+    assert members["videoTrackIdInfoMap"] == {"1": {"videocodecid": 0x61763031}}

@@ -63,6 +63,8 @@ def test_the_last_offset_counts():
     """Covers E-RTMP v2 §"Enhanced Video" [nano-offset]: less than a millisecond, in three bytes."""
     assert bytes(ModEx.offset(999_999).data).hex() == "0f423f"
     assert nanosecond_offset([]) == nanosecond_offset([ModEx(1, b"abc")]) == 0
+    assert nanosecond_offset([ModEx(0, b"\0\0\1\xff"), ModEx(2, b"x")]) == 1
+    assert ModEx.offset(0).nanoseconds == 0
     assert nanosecond_offset([ModEx.offset(7), ModEx(2, b"x"), ModEx.offset(500_000)]) == 500_000
     for wrong in (-1, 1_000_000):
         with pytest.raises(LocalError):
@@ -84,7 +86,10 @@ def test_the_last_offset_counts():
     ],
 )
 def test_broken_modifiers(raw):
-    """What is cut short, too small for an offset, or endless."""
+    """Covers E-RTMP v2 §"Enhanced Video" [nano-offset] [mod-ex-size] [mod-ex-chain].
+
+    What is too small for an offset, cut short, or endless.
+    """
     with pytest.raises(RemoteError):
         read_mod_ex(bytes.fromhex(raw), 7)
 
@@ -109,7 +114,7 @@ def test_the_layouts_of_tracks(layout, pieces, raw):
     """Covers E-RTMP v2 §"Enhanced Video" [multitrack-types] [track-id] [track-size].
 
     Covers E-RTMP v2 §"Multitrack Media Message Guidelines" [video-track-id] [audio-track-id]
-    [all-tracks].
+    [all-tracks] [distinct-ids].
     """
     raw, at = bytes.fromhex(raw), 0
     assert write_tracks(1, pieces, layout) == raw
@@ -122,7 +127,10 @@ def test_the_layouts_of_tracks(layout, pieces, raw):
 
 @pytest.mark.parametrize("layout", [0, 1, 2, None])
 def test_every_cut_is_noticed(layout):
-    """A track that ends too early spoils the message; how much is there tells nothing else."""
+    """Covers E-RTMP v2 §"Enhanced Video" [track-size].
+
+    A track that ends too early spoils the message; how much is there tells nothing else.
+    """
     pieces = [(number, OPUS, b"four") for number in range(2 if layout in (1, 2) else 1)]
     raw = write_tracks(1, pieces, layout)
     start = 0 if layout is None else 1
@@ -138,13 +146,23 @@ def test_every_cut_is_noticed(layout):
 
 @pytest.mark.parametrize("raw", ["31", "f1", "16", "17"])
 def test_layouts_and_packets_that_cannot_be(raw):
-    """Covers E-RTMP v2 §"Enhanced Video" [multitrack-not-nested]."""
+    """Covers E-RTMP v2 §"Enhanced Video" [multitrack-not-nested] [multitrack-types]."""
     with pytest.raises(RemoteError):
         read_multitrack(bytes.fromhex(raw), 0, 6)
 
 
+def test_other_layouts_and_packets_can():
+    """Covers E-RTMP v2 §"Enhanced Video" [multitrack-not-nested] [multitrack-types]."""
+    for layout in MultitrackType:
+        for kind in (0, 1, 2, 3, 4, 5, 8, 15):
+            assert read_multitrack(bytes((layout << 4 | kind,)), 0, 6) == (layout, kind)
+
+
 def test_no_more_tracks_than_ids():
-    """Bounded: a message of more tracks than there are numbers is refused, both ways."""
+    """Covers E-RTMP v2 §"Enhanced Video" [process-completely]: unless there are too many.
+
+    Bounded: a message of more tracks than there are numbers is refused, both ways.
+    """
     many = [(number & 255, OPUS, b"") for number in range(257)]
     raw = b"\x11Opus" + b"".join(bytes((number, 0, 0, 0)) for number, _, _ in many)
     assert len(read_tracks(raw[:-4], 1, 1)) == 256
@@ -162,9 +180,22 @@ def test_no_more_tracks_than_ids():
         ([(0, 1, b""), (1, 1, b"")], None),
         ([(0, 1, b""), (1, 2, b"")], 1),
         ([(0, 1, bytes(1 << 24))], 1),
+        ([(3, 1, b"a"), (3, 1, b"b")], 1),
+        ([(3, 1, b"a"), (3, 2, b"b")], 2),
     ],
 )
 def test_tracks_that_no_layout_holds(pieces, layout):
-    """One track where one fits, one codec where one is named, sizes of three bytes."""
+    """Covers E-RTMP v2 §"Enhanced Video" [multitrack-types] [track-size].
+
+    Covers E-RTMP v2 §"Multitrack Media Message Guidelines" [distinct-ids].
+    One track where one fits, one codec where one is named, sizes of three bytes, an id of its own
+    for each.
+    """
     with pytest.raises(LocalError):
         write_tracks(1, pieces, layout)
+
+
+def test_the_longest_track():
+    """Covers E-RTMP v2 §"Enhanced Video" [track-size]."""
+    raw = write_tracks(1, [(0, OPUS, bytes((1 << 24) - 1))], 1)
+    assert raw[:9] == b"\x11Opus\0\xff\xff\xff" and len(raw) == 9 + (1 << 24) - 1

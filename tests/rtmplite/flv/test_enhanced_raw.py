@@ -11,6 +11,7 @@ from rtmplite.flv.enhanced_raw import (
     AUDIO_MULTITRACK,
     VIDEO_MULTITRACK,
     audio_packet_type,
+    codecs,
     track_ids,
     video_packet_type,
 )
@@ -21,11 +22,18 @@ from rtmplite.strategies.enhanced import audio_tags, video_tags
 
 @given(video_tags())
 def test_video_as_the_codec_sees_it(tag):
-    """Covers E-RTMP v2 §"Enhanced Video" [track-id]: packet type, tracks, header, key frame."""
+    """Covers E-RTMP v2 §"Enhanced Video" [track-id] [video-fourccs].
+
+    And packet type, tracks, header, key frame.
+    """
     raw, picture = bytes(tag), tag.command is None
     assert video_packet_type(raw) == (tag.packet_type if picture else None)
     if picture:
-        assert track_ids(raw, VIDEO_MULTITRACK) == {track.track_id for track in tag.tracks}
+        found = {track.track_id: track.four_cc for track in tag.tracks}
+        assert track_ids(raw, VIDEO_MULTITRACK) == set(found)
+        assert codecs(raw, VIDEO_MULTITRACK) == found
+    elif tag.packet_type != VIDEO_MULTITRACK:
+        assert track_ids(raw, VIDEO_MULTITRACK) == {0}
     assert video.is_sequence_header(raw) == (picture and tag.packet_type in (0, 5))
     is_key = tag.frame_type == FrameType.KEY and tag.packet_type in (1, 3)
     assert video.is_key_frame(raw) == is_key
@@ -33,10 +41,12 @@ def test_video_as_the_codec_sees_it(tag):
 
 @given(audio_tags())
 def test_audio_as_the_codec_sees_it(tag):
-    """Packet type, track ids and whether it is a header."""
+    """Covers E-RTMP v2 §"Enhanced Audio" [audio-fourccs]: packet type, tracks, header."""
     raw = bytes(tag)
     assert audio_packet_type(raw) == tag.packet_type
-    assert track_ids(raw, AUDIO_MULTITRACK) == {track.track_id for track in tag.tracks}
+    found = {track.track_id: track.four_cc for track in tag.tracks}
+    assert track_ids(raw, AUDIO_MULTITRACK) == set(found)
+    assert codecs(raw, AUDIO_MULTITRACK) == found
     assert audio.is_sequence_header(raw) == (tag.packet_type == 0)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutations import mutations
 
+from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file, video
 from rtmplite.flv.describe import Facts, describe
@@ -130,3 +131,22 @@ def test_any_file_has_an_index_or_is_none(raw):
     except RemoteError:
         return
     assert all(0 < at < len(raw) for at in index.positions) and index.end <= len(raw)
+
+
+def test_a_description_in_amf3_is_one():
+    """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: with integers among its numbers."""
+    every_second = [place for place in scan(file.Memory(file.write(film(200)))).positions][::2]
+
+    def described_by(shift):
+        columns = {
+            "times": list(range(100)),
+            "filepositions": [float(place + shift) for place in every_second],
+        }
+        return Tag(15, 0, b"\0" + amf0.encode("onMetaData", {"keyframes": columns}, avmplus=True))
+
+    first = described_by(len(file.framed(described_by(0))))
+    source = Counted(file.write([first, *film(200)]))
+    index = load_index(source)
+    assert source.reads < 40 and index.times.tolist() == list(range(0, 100_000, 1000))
+    assert index.head[0] == Tag(18, 0, first.data[1:]) and "keyframes" in index.members
+    assert scan(source).duration == index.duration == 99_540

@@ -82,12 +82,12 @@ def test_tracks_beyond_the_first():
     assert list(members["videoTrackIdInfoMap"]) == ["1", "2"]
     assert metadata.tracks(members, metadata.VIDEO_TRACKS) == ladder
     assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {1: {"channels": 2.0}}
-    members["audioTrackIdInfoMap"] = EcmaArray({"3": EcmaArray({"x": 1.0})})
-    assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {3: {"x": 1.0}}
+    members["audioTrackIdInfoMap"] = EcmaArray({"255": EcmaArray({"x": 1.0}), "4": None})
+    assert metadata.tracks(members, metadata.AUDIO_TRACKS) == {255: {"x": 1.0}}
 
 
 @pytest.mark.parametrize("maps", [None, 1.0, [], {"x": {}}, {"256": {}}, {"1": 2.0}, {"٣": {}}])
 def test_tracks_that_are_none(maps):
-    """Whatever else there may be."""
+    """Covers E-RTMP v2 §"Enhancing onMetaData" [track-maps]: whatever else there may be."""
     assert metadata.tracks({"videoTrackIdInfoMap": maps}, metadata.VIDEO_TRACKS) == {}
     assert "videoTrackIdInfoMap" not in metadata.read(metadata.build(width=1.0))

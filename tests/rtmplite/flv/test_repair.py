@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutations import mutations, peak
 
+from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.index import load_index, scan
 from rtmplite.flv.repair import repair
-from rtmplite.flv.tag import TagType
+from rtmplite.flv.tag import Tag, TagType
 from rtmplite.strategies import flv
 
 
@@ -90,3 +91,12 @@ def test_anything_is_mended_or_refused(raw):
     for made in out:
         check(made)
     assert out or refused
+
+
+def test_a_description_in_amf3_is_replaced_too():
+    """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]; what else is in AMF3 stays."""
+    said = b"\0" + amf0.encode("onMetaData", {"width": 320}, avmplus=True)
+    cue, odd = b"\0" + amf0.encode("onCuePoint", 1, avmplus=True), b"\1onMetaData"
+    tags = [Tag(15, 0, said), Tag(15, 0, cue), Tag(15, 0, odd), Tag(8, 0, b"\xb2sound")]
+    _, (first, *rest) = file.read(mended(file.write(tags))[1])
+    assert first.tag_type == 18 and metadata.read(first.data)["width"] == 320 and rest == tags[1:]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mutations import mutations
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.flv.tag import Tag, TagType, data_size
+from rtmplite.flv.tag import Tag, TagType, as_script, data_size
 from rtmplite.strategies import flv
 
 
@@ -61,3 +61,15 @@ def test_a_tag_too_long_is_our_bug():
     assert len(bytes(Tag(TagType.AUDIO, 0, bytes((1 << 24) - 1)))) == 11 + (1 << 24) - 1
     with pytest.raises(LocalError):
         bytes(Tag(TagType.AUDIO, 0, bytes(1 << 24)))
+
+
+def test_script_data_in_amf3_is_script_data():
+    """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: less the byte for its format."""
+    assert as_script(Tag(15, 40, b"\x00values")) == Tag(TagType.SCRIPT, 40, b"values")
+    for other in (
+        Tag(15, 0, b"\x01values"),
+        Tag(15, 0, b""),
+        Tag(18, 0, b"\x00"),
+        Tag(8, 0, b"\x00"),
+    ):
+        assert as_script(other) is other

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mutations import mutations
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.video import (
@@ -96,7 +97,7 @@ def test_the_quick_look_knows_fourcc(raw, key, header):
     assert (is_key_frame(raw), is_sequence_header(raw)) == (key, header)
 
 
-@given(st.binary(max_size=8))
+@given(mutations(flv.video_tags().map(bytes)) | st.binary(max_size=8))
 def test_any_bytes_are_read_or_refused(raw):
     """Covers FLV 10.1 §E.4.3.1."""
     assert not (is_key_frame(raw) and is_sequence_header(raw))
@@ -105,3 +106,10 @@ def test_any_bytes_are_read_or_refused(raw):
     except RemoteError:
         return
     assert bytes(tag) == raw
+
+
+def test_packets_of_avc_have_their_numbers():
+    """Covers FLV 10.1 §E.4.3.1 [avc-packet-type]."""
+    names = ["SEQUENCE_HEADER", "NALU", "END_OF_SEQUENCE"]
+    assert [each.name for each in AvcPacketType] == names
+    assert [*map(int, AvcPacketType)] == [0, 1, 2]

@@ -10,7 +10,7 @@ from mutations import mutations, peak
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.flv.walk import PEEK, Walk, load
+from rtmplite.flv.walk import PEEK, Walk, load, load_script
 from rtmplite.strategies import flv
 
 FILES = [line[0] for line in readme_lines("FLV")]
@@ -71,3 +71,12 @@ def test_no_file_is_too_broken(raw):
     seen = []
     assert peak(walk) <= 32 * len(raw) + 65536
     event(f"found a tag or more: {bool(seen)}")
+
+
+def test_script_data_of_both_types_is_known():
+    """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]."""
+    tags = [Tag(15, 0, b"\0one"), Tag(15, 0, b"\1two"), Tag(18, 0, b"three"), Tag(8, 0, b"\0four")]
+    source = file.Memory(file.write(tags))
+    walk = Walk(source)
+    found = [load_script(source, step) for step in walk]
+    assert found == [Tag(18, 0, b"one"), None, Tag(18, 0, b"three"), None] and walk.lost == 0

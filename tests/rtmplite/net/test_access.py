@@ -3,13 +3,14 @@
 import argparse
 import io
 import sys
+from pathlib import Path
 
 import gevent
 import pytest
 from gevent.pywsgi import WSGIServer
 
-from rtmplite.access import Event, Question
-from rtmplite.credentials import user_line
+from rtmplite.access import Event, GuardedApplication, Question
+from rtmplite.credentials import user_lines
 from rtmplite.errors import LocalError
 from rtmplite.net import access
 from rtmplite.net.tool import main
@@ -19,7 +20,9 @@ from rtmplite.rtmp.live import LiveApplication
 def options(*words):
     """What these words on the command line say."""
     parser = argparse.ArgumentParser()
-    access.add_options(parser)
+    parser.add_argument("--users", type=Path)
+    parser.add_argument("--allow-anonymous", action="store_true")
+    access.add_options(parser.add_argument)
     return parser.parse_args(words)
 
 
@@ -37,7 +40,7 @@ def test_without_options_there_is_no_guard():
 @pytest.fixture
 def files(tmp_path):
     """A file of users and one with a secret."""
-    (tmp_path / "users").write_text(user_line("ann", "secret", "aa"))
+    (tmp_path / "users").write_text("\n".join(user_lines("ann", "home", "secret")))
     (tmp_path / "key").write_bytes(b"0123456789abcdef\n")
     return tmp_path
 
@@ -112,12 +115,73 @@ def test_a_service_is_asked_of_viewers(files):
 
 
 def test_a_line_for_a_user(monkeypatch, capsys, files):
-    """From a pipe; what it makes, `--users` reads."""
+    """Two, from a pipe; what it makes, `--users` reads."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("secret\n"))
-    assert main(["user", "ann"]) == 0
-    (files / "users").write_text(capsys.readouterr().out)
+    assert main(["users", "ann", "home"]) == 0
+    lines = capsys.readouterr().out
+    assert lines.count("\n") == 2 and lines.count("ann:home:") == 2
+    (files / "users").write_text(lines)
     doors = access.Access(options("--users", str(files / "users"), "--users-only"))
     assert admits(doors, query="user=ann&pass=secret")
+
+
+def test_everybody_means_everybody(files):
+    """Users of telephones are no reason to turn publishers away, if all may publish."""
+    words = ("--users", str(files / "users"), "--allow-anonymous")
+    doors, live = access.Access(options(*words)), LiveApplication()
+    assert doors.guard(live) is live and not doors.guards_publishing
+    doors.check([("0.0.0.0", 1)])
+    with pytest.raises(LocalError, match="no --allow-anonymous"):
+        access.Access(options(*words, "--users-only"))
+
+
+def test_applications_with_rules_of_their_own_ask_the_service_alone(files):
+    """If there is one."""
+    live = LiveApplication()
+    doors = access.Access(options("--users", str(files / "users")))
+    assert doors.ask_service(live) is live and doors.guard(live) is not live
+    doors = access.Access(options("--on-publish", "http://x"))
+    assert isinstance(doors.ask_service(live), GuardedApplication)
+
+
+@pytest.mark.parametrize("name", ["rtmp://127.0.0.1/live/demo", "demo?key=x"])
+def test_a_link_is_for_a_name(files, name, capsys):
+    """An URL would make a link that fits nothing."""
+    assert main(["sign", "publish", name, "--key", str(files / "key")]) == 2
+    said = capsys.readouterr()
+    assert not said.out and "the name of a stream, such as demo" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "bad"),
+    [
+        *(("hook-timeout", text) for text in ("0", "nan", "inf", "x")),
+        *(("hook-requests", text) for text in ("0", "1.5", "9999999999")),
+        ("idle", "-1"),
+        ("max-connections", "0"),
+        ("max-per-address", "0"),
+        ("max-message", "1"),
+    ],
+)
+def test_numbers_have_limits(option, bad):
+    """Own design: none of them would do what was meant."""
+    with pytest.raises(SystemExit):
+        options(f"--{option}", bad)
+
+
+def test_who_may_not_is_told_of(files):
+    """But not who is merely asked for a password."""
+    told = []
+    words = ("--users", str(files / "users"), "--users-only", "--play-key", "demo=k")
+    doors = access.Access(options(*words), lambda *what: told.append(what))
+    assert not admits(doors, query="key=k") and told == []
+    assert not admits(doors, query="user=ann&pass=guess&key=k")
+    assert not admits(doors, query="user=ann&pass=secret&key=guess")
+    assert [(question.event, reason) for question, reason in told] == [
+        ("connect", "Wrong user or password."),
+        ("play", "No such stream, or not by this key."),
+    ]
 
 
 def test_events_have_an_option_each():

@@ -5,10 +5,13 @@ import os
 import gevent
 import pytest
 
+from rtmplite.errors import RemoteError
+from rtmplite.net.client import REDIRECTS, ClientStream
 from rtmplite.net.clock import now
-from rtmplite.net.following import Playing, Publishing
+from rtmplite.net.following import Playing, Publishing, begin
 from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.reconnect import request
 from rtmplite.rtmp.server import ServerConnection
@@ -21,11 +24,11 @@ class Place:
     """A server and what is live there."""
 
     def __init__(self):
-        self.registry, live = Registry(), LiveApplication()
+        self.registry, self.live = Registry(), {"live": LiveApplication()}
         self.server = RtmpServer(
             "127.0.0.1",
             0,
-            lambda peer: ServerConnection({"live": live}.get, self.registry, os.urandom, now()),
+            lambda peer: ServerConnection(self.live.get, self.registry, os.urandom, now()),
         )
         self.server.start()
         self.url = "rtmp://{}:{}/live".format(*self.server.address)
@@ -190,3 +193,41 @@ def test_a_server_does_not_wait_for_those_who_cannot(places):
     places[1].server.stop(0.3)
     assert 0.3 <= now() - began < 2.0
     until(lambda: stays.closed and old.closed)
+
+
+class Sending(LiveApplication):
+    """Sends who plays or publishes elsewhere."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def on_publish(self, connection, stream, name, now):
+        stream.redirect(self.url, "", now)
+
+    on_play = on_publish
+
+
+def test_who_begins_goes_where_he_is_sent(places):
+    """Covers Field §"Redirects": by the status of a stream, some times and no more."""
+    here, there = places
+    here.live["live"] = Sending(there.url)
+    target = Target.parse(f"{here.url}/demo")
+    client, stream, found = begin(target, RtmpClient.connect, ClientStream.publish)
+    assert found.tc_url == there.url and found.stream == "demo"
+    stream.write(9, 0, KEY)
+    until(lambda: there.registry.get("live", "demo").has_begun)
+    client.close()
+    there.live["live"] = Sending(here.url)
+    reached = []
+
+    def connect(where):
+        reached.append(where)
+        return RtmpClient.connect(where)
+
+    with pytest.raises(RemoteError, match="Ask "):
+        begin(target, connect, ClientStream.play)
+    assert len(reached) == REDIRECTS + 1
+    there.live["live"] = Sending("http://nowhere")
+    with pytest.raises(RemoteError, match="Ask http://nowhere"):
+        begin(target, connect, ClientStream.play)
+    until(lambda: not here.server.connections and not there.server.connections)

@@ -27,3 +27,10 @@ def test_files_that_are_none(tmp_path):
     path.write_bytes(b"no")
     with pytest.raises(RemoteError):
         publish.load(path)
+
+
+def test_script_data_in_amf3_is_sent_as_every_server_takes_it(tmp_path):
+    """Covers RTMP Errata §8.1.1: as type 18, and not at all in a format that nobody knows."""
+    path = tmp_path / "x.flv"
+    path.write_bytes(file.write([Tag(15, 0, b"\0said"), Tag(15, 0, b"\1said"), Tag(8, 0, b"\xb2")]))
+    assert publish.load(path) == [Tag(18, 0, b"said"), Tag(8, 0, b"\xb2")]

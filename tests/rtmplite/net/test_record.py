@@ -52,6 +52,17 @@ def test_what_is_published_is_stored(studio, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) & 0o133 == 0
 
 
+def test_the_log_has_its_beginning_and_its_end(studio, tmp_path, caplog):
+    """With what came of it."""
+    with caplog.at_level(logging.INFO):
+        take(studio)
+    path = tmp_path / "live" / "demo.flv"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"recording {path}",
+        f"recorded {path}, 0.1 s, {path.stat().st_size} bytes",
+    ]
+
+
 def test_it_is_there_while_it_lasts(studio, tmp_path):
     """Within a moment; that is what a killed server leaves."""
     registry, _ = studio

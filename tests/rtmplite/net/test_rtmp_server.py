@@ -11,8 +11,9 @@ from gevent import socket
 from rtmplite.errors import RemoteError
 from rtmplite.net import peers
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.net.rtmp_server import RtmpServer, _source
+from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.rtmp.connection import Limits
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
@@ -261,7 +262,7 @@ def test_idle_sockets_go(serve, monkeypatch):
 
 def test_too_many_are_hung_up_on(serve):
     """The limit protects those who are in."""
-    server = serve(max_connections=1)
+    server = serve(crowd=Crowd(most=1))
     first = RtmpClient.connect(server.url)
     second = raw(server)
     assert second.recv(10) == b""
@@ -270,26 +271,12 @@ def test_too_many_are_hung_up_on(serve):
 
 def test_one_address_has_its_share(serve):
     """And gets another place when it gives one back."""
-    server = serve(max_per_address=2)
+    server = serve(crowd=Crowd(most_of_one=2))
     first, _second, third = RtmpClient.connect(server.url), raw(server), raw(server)
     assert third.recv(10) == b""
     first.close()
     until(lambda: len(server.connections) == 1)
     assert RtmpClient.connect(server.url).call("in") == "in"
-
-
-@pytest.mark.parametrize(
-    ("host", "source"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("::ffff:192.0.2.7", "::ffff:192.0.2.7"),
-    ],
-)
-def test_an_address_is_what_one_customer_has(host, source):
-    """Own design: a /64 of IPv6 is one."""
-    assert _source(host) == source
 
 
 def test_out_of_descriptors_is_not_the_end(serve, monkeypatch):

@@ -10,7 +10,8 @@ import pytest
 from interop.process import Process
 
 from rtmplite.flv import file
-from rtmplite.net.tool import main
+from rtmplite.flv.tag import Tag
+from rtmplite.net.tool import _from_zero, main
 
 
 class Tool(Process):
@@ -28,6 +29,10 @@ class Serve(Tool):
 
     def is_ready(self):
         return "ready rtmp=" in self.output
+
+    def joined(self, count):
+        """Wait until so many play."""
+        self.wait_until(lambda: self.output.count(" playing ") >= count, what=f"{count} players")
 
     def url(self, name):
         """Where `name` is published and played."""
@@ -53,7 +58,7 @@ def test_what_goes_in_comes_out(server, tmp_path, corpus):
     played, dumped = tmp_path / "played.flv", tmp_path / "dumped.flv"
     play = Tool(tmp_path / "play", "play", url, "-o", played).start()
     dump = Tool(tmp_path / "dump", "dump", url, "-o", dumped, "--digest").start()
-    time.sleep(0.7)  # both have joined; a late one would start later, which is another test
+    server.joined(2)  # a late one would start later, which is another test
     began = time.monotonic()
     publish = Tool(tmp_path / "publish", "publish", source, url).start()
     assert [each.finish(20) for each in (publish, play, dump)] == [0, 0, 0]
@@ -64,12 +69,31 @@ def test_what_goes_in_comes_out(server, tmp_path, corpus):
     assert f"{len(media(source))} messages" in publish.output
 
 
+def test_what_goes_in_by_rtmfp_comes_out(tmp_path, corpus):
+    """Published, played and looked at by rtmfp URLs, and by an rtmp one beside them."""
+    source = corpus / "flv" / "ruffle_aac_mono_44100hz.flv"
+    with Serve(tmp_path / "serve", "--rtmfp", "127.0.0.1:0") as server:
+        address = server.output.split("rtmfp=")[1].split()[0]
+        url = f"rtmfp://{address}/live/demo"
+        files = [tmp_path / "played.flv", tmp_path / "dumped.flv", tmp_path / "old.flv"]
+        play = Tool(tmp_path / "play", "play", url, "-o", files[0]).start()
+        dump = Tool(tmp_path / "dump", "dump", url, "-o", files[1]).start()
+        old = Tool(tmp_path / "old", "play", server.url("demo"), "-o", files[2]).start()
+        probe = Tool(tmp_path / "probe", "probe", url, "--seconds", "3").start()
+        server.joined(4)
+        publish = Tool(tmp_path / "publish", "publish", source, url).start()
+        done = (publish, play, dump, old, probe)
+        assert [each.finish(20) for each in done] == [0] * len(done)
+        assert [media(each) for each in files] == [media(source)] * 3
+        assert "audio" in dump.output and "AAC" in probe.output.upper()
+
+
 def test_fast_and_for_so_many_seconds(server, tmp_path, corpus):
     """`--fast` does not wait for time, `--seconds` does not wait for the end."""
     source, url = corpus / "flv" / "audio_speex16k.flv", server.url("demo")
     played = tmp_path / "played.flv"
     play = Tool(tmp_path / "play", "play", url, "-o", played, "--seconds", "3").start()
-    time.sleep(0.7)
+    server.joined(1)
     began = time.monotonic()
     publish = Tool(tmp_path / "publish", "publish", "--fast", source, url).start()
     assert publish.finish(10) == play.finish(10) == 0
@@ -77,12 +101,30 @@ def test_fast_and_for_so_many_seconds(server, tmp_path, corpus):
     assert media(played) == [each for each in media(source) if each[1] <= 3000]
 
 
+def test_a_file_begins_at_0(server, tmp_path, corpus):
+    """Covers FLV 10.1 §E.4.1: whatever the time of the stream is when somebody comes to watch."""
+    source, url = corpus / "flv" / "audio_speex16k.flv", server.url("demo")
+    with Tool(tmp_path / "publish", "publish", source, url) as publish:
+        publish.wait_until(lambda: "1.5 s" in publish.output, what="a second")
+        files = [tmp_path / "played.flv", tmp_path / "dumped.flv"]
+        words = [
+            (name, url, "-o", file) for name, file in zip(("play", "dump"), files, strict=True)
+        ]
+        players = [Tool(tmp_path / each[0], *each, "--seconds", "1").start() for each in words]
+        assert [player.finish(20) for player in players] == [0, 0]
+    played, dumped = ([tag for tag in media(file) if tag[0] == 8] for file in files)
+    assert played[0][1] == 0 and 900 < played[-1][1] <= 1000
+    assert dumped[0][1] >= 1500  # as it came
+    tags = [Tag(kind, at, b"x") for kind, at in ((18, 7), (9, 5000), (18, 0), (8, 4990), (9, 5040))]
+    assert [tag.timestamp for tag in _from_zero(iter(tags))] == [0, 0, 0, 0, 40]
+
+
 def test_stdout_is_a_file_too(server, tmp_path, corpus):
     """For a pipe into ffplay or ffprobe."""
     url = server.url("demo")
     words = [sys.executable, "-m", "rtmplite", "play", url]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as play:
-        time.sleep(0.7)
+        server.joined(1)
         assert main(["publish", "--fast", str(corpus / "flv" / "ruffle_alaw.flv"), url]) == 0
         data = play.communicate(timeout=10)[0]
     assert Counter(tag.tag_type for tag in file.tags(data))[8] == 8
@@ -101,6 +143,7 @@ def test_sigterm_is_a_proper_end(server):
         (["serve", "--rtmp", "192.0.2.1:1"], 2),
         (["play", "rtmp://127.0.0.1/live"], 2),
         (["play", "http://127.0.0.1/live/x"], 2),
+        (["push", "rtmfp://127.0.0.1/live/x", "rtmp://127.0.0.1/live/x"], 2),
         (["publish", "/no/such/file", "rtmp://127.0.0.1/live/x"], 1),
         (["play", "rtmp://127.0.0.1:1/live/x", "--timeout", "1"], 1),
     ],

@@ -37,11 +37,20 @@ def test_an_aggregate_within_an_aggregate_is_left_out():
     assert list(aggregated(Message(22, 0, 1, packed([(22 & 0x1F, 0, b"..")])))) == []
 
 
-@pytest.mark.parametrize("cut", [5, 11, 12])
+@pytest.mark.parametrize("cut", [1, 5, 10, 11, 12, 15])
 def test_what_ends_too_early_is_the_peers_fault(cut):
-    """Covers RTMP 1.0 §7.1.6."""
+    """Covers RTMP Errata §2 [errors-noticed], in RTMP 1.0 §7.1.6."""
     with pytest.raises(RemoteError):
         list(aggregated(Message(22, 0, 1, packed([(8, 0, b"12345")])[:cut])))
+
+
+@pytest.mark.parametrize("data", [b"", b"12345"])
+def test_the_last_size_may_be_missing(data):
+    """Covers RTMP Errata §2 [errors-noticed], RTMP 1.0 §7.1.6 [back-pointer]: nobody reads it."""
+    whole = packed([(8, 0, b"one"), (9, 5, data)])
+    for raw in (whole, whole[:-4]):
+        found = [(part.type_id, part.payload) for part in aggregated(Message(22, 0, 1, raw))]
+        assert found == [(8, b"one"), (9, data)]
 
 
 def test_parts_have_an_end():

@@ -40,6 +40,17 @@ def test_a_dynamic_limit_is_as_hard_as_the_last():
     assert windows((1000, HARD), (5000, DYNAMIC), (7000, DYNAMIC)) == [1000, 5000, 7000]
     assert windows((1000, SOFT), (5000, DYNAMIC)) == [1000, 1000]
     assert windows((1000, HARD), (500, SOFT), (5000, DYNAMIC)) == [1000, 500, 500]
+    assert windows((1000, SOFT), (2000, HARD), (5000, DYNAMIC)) == [1000, 2000, 5000]
+
+
+def test_a_full_window_is_full():
+    """Covers RTMP 1.0 §5.4.5 [window-limits]: to the byte."""
+    throttle = Throttle(1000, 0)
+    for size in (999, 1, 1):
+        throttle.push(bytes(size))
+    assert [len(data) for data in throttle.ready()] == [999, 1] and throttle.ready() == []
+    throttle.acknowledged(1)
+    assert [len(data) for data in throttle.ready()] == [1]
 
 
 class Sending(RuleBasedStateMachine):

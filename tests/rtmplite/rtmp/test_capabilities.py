@@ -84,9 +84,12 @@ def test_numbers_that_are_no_bits(number):
 def test_both_ends_declare_themselves():
     """Covers E-RTMP v2 §"Enhanced Video" [codecs-signaled], E-RTMP v2 §"Enhanced Audio"
     [codecs-signaled], E-RTMP v2 §"Enhancing NetConnection connect Command" [server-states-support]
-    and E-RTMP v2 §"Metadata Frame" [video-function].
+    [maps-preferred] and E-RTMP v2 §"Metadata Frame" [video-function].
     """
     peer = World().client()
+    assert {"videoFourCcInfoMap", "audioFourCcInfoMap"} < peer.server.properties.keys()
+    everything = {"*": Ability.CAN_FORWARD}
+    assert Capabilities(("*",), everything, everything, Extra(15)) == RELAY
     assert peer.server.capabilities == RELAY
     assert peer.server.properties["videoFunction"] == 7.0
     for values in peer.reply(1.0):

@@ -1,6 +1,10 @@
-"""Whole conversations of real peers: every message decodes, and media out equal media in."""
+"""Reader and writer together: any order and any cut of their bytes, and whole conversations."""
+
+from itertools import pairwise
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 from tcp_streams import tcp_streams
 
 from rtmplite.amf import amf0
@@ -12,6 +16,7 @@ from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, MessageType
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.control import parse_control
 from rtmplite.rtmp.digest import PACKET_SIZE
+from rtmplite.strategies import rtmp
 
 FFMPEG = "ffmpeg_publish_play_nginx_h264_speex_port19401.pcap"
 RTMPDUMP = "rtmpdump_vod_play_nginx_port19401.pcap"
@@ -103,3 +108,73 @@ def test_what_is_played_is_what_was_published(corpus):
         if message.type_id == MessageType.DATA
     ]
     assert description["audiocodecid"] == 11.0 and description["videocodecid"] == 7.0
+
+
+def in_pieces(raw, cuts):
+    """What a new reader makes of `raw`, cut there."""
+    reader, got = ChunkReader(), []
+    for start, end in pairwise([0, *sorted(cut % (len(raw) + 1) for cut in cuts), len(raw)]):
+        got += reader.feed(raw[start:end])
+    assert reader.bytes_received == len(raw)
+    return got
+
+
+@given(rtmp.chunk_streams(), st.lists(st.integers(0, 10_000), max_size=30))
+def test_any_cut_of_any_stream_gives_the_same_messages(stream, cuts):
+    """Covers RTMP 1.0 §5.3 [by-chunk-stream], RTMP 1.0 §5.3.1 [header-lengths].
+
+    In pieces as they come, and a byte at a time.
+    """
+    raw, messages = stream
+    assert in_pieces(raw, cuts) == messages == in_pieces(raw, range(len(raw)))
+
+
+def chunks_of(raw, payload, size):
+    """The chunks of one written message: where its headers are follows from the first of them."""
+    basic = {0: 2, 1: 3}.get(raw[0] & 63, 1)
+    count = max(1, -(-len(payload) // size))
+    first = basic + (11, 7, 3, 0)[raw[0] >> 6]
+    extended = (len(raw) - len(payload) - first - (count - 1) * basic) // count
+    assert extended in (0, 4)
+    ends, at = [], first + extended
+    for start in range(0, len(payload), size):
+        at += min(size, len(payload) - start)
+        ends.append(at)
+        at += basic + extended
+    return [raw[start:end] for start, end in pairwise([0, *(ends or [len(raw)])])]
+
+
+@st.composite
+def interleaved(draw):
+    """Bytes of our writer, with the chunks of different streams in any order.
+
+    And the messages by their last chunks, None for a new chunk size, which comes between lots.
+    """
+    writer, raw, complete = ChunkWriter(), b"", []
+    for size in draw(st.lists(st.sampled_from([1, 7, 128, 4096, 0x7FFFFFFF]), max_size=3)):
+        raw += writer.set_chunk_size(size)
+        complete.append(None)
+        queues = []
+        for number in (2, 3, 64, 320):
+            queue = []
+            for message in draw(st.lists(rtmp.messages(), max_size=3)):
+                chunks = chunks_of(writer.write(message, number), message.payload, size)
+                queue += [(chunk, None) for chunk in chunks[:-1]] + [(chunks[-1], message)]
+            queues.append(queue)
+        while queues := [queue for queue in queues if queue]:
+            chunk, message = draw(st.sampled_from(queues)).pop(0)
+            raw += chunk
+            complete += [message] if message is not None else []
+    return raw, complete
+
+
+@given(interleaved(), st.lists(st.integers(0, 10_000), max_size=30))
+def test_messages_survive_any_interleaving(stream, cuts):
+    """Covers RTMP 1.0 §5.3 [by-chunk-stream] [chunk-whole], RTMP 1.0 §5.4 [at-once].
+
+    And RTMP 1.0 §5.4.1 [size-until-further-notice]: chunk sizes, timestamps, cuts are arbitrary.
+    """
+    raw, messages = stream
+    got = [None if message.type_id == 1 else message for message in in_pieces(raw, cuts)]
+    assert got == messages
+    event(f"{min(len(messages), 9)} messages")

@@ -58,13 +58,16 @@ def test_what_is_written_reads_back(control):
     ids=lambda value: type(value).__name__,
 )
 def test_every_message_looks_as_drawn(control, type_id, payload):
-    """Covers RTMP 1.0 §5.4 [control-types] [control-on-2], RTMP 1.0 §7.1.7.
+    """Covers RTMP 1.0 §5.4 [control-types] [control-on-2], RTMP 1.0 §7.1.7, §4 [big-endian].
 
-    And §5.4.1 [size-at-least-1], §5.4.2 [abort-names-chunk-stream], §5.4.3 [sequence-number],
+    Covers RTMP Errata §2 [errors-noticed].
+    And RTMP 1.0 §5.4.1 [size-at-least-1], RTMP 1.0
+    §5.4.2 [abort-names-chunk-stream], §5.4.3 [sequence-number],
     §5.4.4 [window-size], §5.4.5 [limit-types].
     """
     raw = bytes.fromhex(payload)
     assert control.message() == Message(type_id, 0, 0, raw)
+    assert bytes(parse_control(Message(type_id, 0, 0, raw))) == raw
     assert bytes(parse_control(Message(type_id, 0, 0, raw + b"more"))).startswith(raw)
     for end in range(2 if isinstance(control, OtherEvent) else len(raw)):
         with pytest.raises(RemoteError):
@@ -74,6 +77,10 @@ def test_every_message_looks_as_drawn(control, type_id, payload):
 @pytest.mark.parametrize("size", ["00000000", "80000000", "ffffffff"])
 def test_a_chunk_size_has_limits(size):
     """Covers RTMP 1.0 §5.4.1 [size-at-least-1] [size-top-bit-zero]."""
+    assert [SetChunkSize.parse(bytes.fromhex(each)).size for each in ("00000001", "7fffffff")] == [
+        1,
+        0x7FFFFFFF,
+    ]
     with pytest.raises(RemoteError):
         SetChunkSize.parse(bytes.fromhex(size))
 

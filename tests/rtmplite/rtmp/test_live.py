@@ -67,7 +67,8 @@ def test_who_comes_late_starts_on_a_key_frame(corpus):
     assert kinds[1][1] == b"\xaf\x00" and kinds[2][1] == b"\x17\x00" and kinds[3][1] == b"\x17\x01"
     rest = [(tag.tag_type, tag.timestamp, tag.data) for tag in tags[100:900]]
     assert late.media()[3:] == rest[rest.index(late.media()[3]) :]
-    assert late.media()[0][1] == late.media()[2][1] == tags[99].timestamp
+    assert late.media()[0][1] == 0  # ffmpeg makes a track of text of metadata that come later
+    assert late.media()[1][1] == late.media()[2][1] == tags[99].timestamp
 
 
 def test_a_name_can_be_published_once():

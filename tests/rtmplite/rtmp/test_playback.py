@@ -147,7 +147,7 @@ def test_a_playlist_has_an_end():
 
 
 def test_seeking():
-    """Covers RTMP 1.0 §7.2.2.7: notify, headers, the key frame before; also after the end."""
+    """Covers RTMP 1.0 §7.2.2.7: notify, headers, the key frame before; nothing after the end."""
     world = VodWorld(demo=film(20))
     viewer = world.viewer("demo")
     viewer.send("seek", 7700.0)
@@ -155,7 +155,12 @@ def test_seeking():
     assert viewer.tags[-4:-1] == [(8, 7000, AAC), (9, 7000, AVC), (9, 7000, KEY)]
     world.wait(1.0)
     assert viewer.pictures[-1] == 8000
-    viewer.send("seek", 99_000.0)
+    for beyond in (19_500.1, 99_000.0):
+        viewer.send("seek", beyond)
+        assert viewer.codes[-1] == "Seek.InvalidTime"
+    world.wait(1.0)
+    assert viewer.pictures[-1] == 9000  # it goes on as if nothing had been
+    viewer.send("seek", 19_500.0)
     world.wait(2.0)
     assert viewer.codes[-1] == "eof"
     viewer.send("seek", 0.0)

@@ -42,7 +42,8 @@ def test_the_request_on_the_wire():
     ],
 )
 def test_where_to_go(reference, url):
-    """Covers E-RTMP v2 §"NetConnection Commands" [relative-tc-url].
+    """Covers E-RTMP v2 §"NetConnection Commands" [relative-tc-url] [reconnect-code]
+    [reconnect-level].
 
     Covers E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
     [without-tc-url].
@@ -61,7 +62,10 @@ def test_where_to_go(reference, url):
     ],
 )
 def test_what_is_no_request(command):
-    """Other statuses, and what has not the level that it must have."""
+    """Covers E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level].
+
+    Other statuses, and what has not the level that it must have.
+    """
     assert reconnect.requested(command, HERE) is None
 
 

@@ -67,9 +67,13 @@ def test_every_event_byte_by_byte(text, event):
 
 @given(shared.messages(), st.booleans())
 def test_what_is_written_is_read(given_message, amf3):
-    """Covers RTMP 1.0 §7.1.3 [types] [layout]; type 16 by RTMP Errata §7.2's pattern."""
+    """Covers RTMP 1.0 §7.1.3 [types] [layout]; type 16 by RTMP Errata §7.2's pattern.
+
+    Covers E-RTMP v2 §"Enabling AMF3 in RTMP" [amf3-steps], and E-RTMP v2 §"Important AMF3-encoded
+    Historical Specification Clarification" [format-0].
+    """
     message = given_message.message(amf3)
-    assert message.type_id == (16 if amf3 else 19) and message.stream_id == 0
+    assert message[:3] == (16 if amf3 else 19, 0, 0)
     read = SharedObject.parse(message)
     assert alike_events(read, given_message)
     assert read.name == given_message.name and read.version == given_message.version
@@ -113,7 +117,10 @@ def alike_events(one, other):
     ],
 )
 def test_what_is_broken_is_refused(raw):
-    """Covers RTMP 1.0 §7.1.3."""
+    """Covers RTMP 1.0 §7.1.3 [layout].
+
+    Covers E-RTMP v2 §"Important AMF3-encoded Historical Specification Clarification" [format-0].
+    """
     for type_id, payload in ((19, raw), (16, b"\0" + raw), (16, b"\1" + raw)):
         with pytest.raises(RemoteError):
             SharedObject.parse(Message(type_id, 0, 0, payload))

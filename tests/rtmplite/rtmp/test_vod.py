@@ -1,7 +1,13 @@
 """The vod application, and what play2 changes."""
 
 import pytest
+from rtmp_world import World
 from vod_world import INTER, KEY, VodWorld, film
+
+from rtmplite.access import Calling, GuardedApplication
+from rtmplite.amf import amf0
+from rtmplite.flv.tag import Tag
+from rtmplite.rtmp.live import LiveApplication
 
 
 def marks(viewer):
@@ -112,3 +118,59 @@ def test_going_on_after_a_lost_connection():
     viewer.send("play2", {"streamName": "low", "transition": "reset", "start": 0.0, "len": 600.0})
     world.wait(3.0)
     assert marks(viewer)[-2:] == [(0, b"1"), (500, b"1")] and world.shelf.open_files == 0
+
+
+def test_data_in_amf3_reaches_who_has_only_amf0():
+    """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15].
+
+    Covers RTMP Errata §8.1.1 [no-extended-without]: as type 18, and not in a format nobody knows.
+    """
+    said, cue = (amf0.encode(name, {"a": 1}, avmplus=True) for name in ("onMetaData", "onCuePoint"))
+    tags = [
+        Tag(15, 0, b"\0" + said),
+        *film(1),
+        Tag(15, 600, b"\0" + cue),
+        Tag(15, 700, b"\1" + cue),
+    ]
+    world = VodWorld(demo=tags)
+    viewer = world.viewer("demo")
+    world.wait(2.0)
+    data = [(time, payload) for type_id, time, payload in viewer.tags if type_id == 18]
+    assert (0, said) in data and (600, cue) in data and 15 not in {each[0] for each in viewer.tags}
+
+
+def test_a_length_is_told_before_anything_is_played():
+    """Covers RTMP 1.0 §7.2.1.2: of a file; of what is none, or live, 0, which clients expect."""
+    world = VodWorld(demo=film(20), **{"room/a": film(2)})
+    client = world.client("rtmp://host/vod")
+    assert client.call("getStreamLength", "demo?token=1") == (None, 19.5)
+    assert client.call("getStreamLength", "missing") == (None, 0.0)
+    assert client.call("getStreamLength") == (None, 0.0)
+    assert world.client("rtmp://host/vod/room").call("getStreamLength", "a") == (None, 1.5)
+    assert world.shelf.open_files == 0
+    assert World().client().call("getStreamLength", "demo") == (None, 0.0)
+    world.shelf.slow = True
+    stream = client.stream()
+    client.client.call("getStreamLength", "demo")
+    client.send("play", "demo", stream_id=stream)
+    assert len(world.shelf.waiting) == 1  # the file is opened when the answer has been given
+    world.shelf.answer()
+    assert client.events[-1].values == (None, 19.5) and len(world.shelf.waiting) == 1
+    world.shelf.answer()
+    assert client.codes()[-1] == "NetStream.Play.Start"
+    client.send("deleteStream", float(stream))
+    client.client.call("getStreamLength", "demo")
+    world.run()
+    client.server.connection_lost(world.now)
+    world.shelf.answer()  # too late
+    assert world.shelf.open_files == 0
+
+
+def test_a_length_behind_a_guard():
+    """Own design: told to whoever was let in, if there is one."""
+    everybody = Calling(lambda question: True)
+    world = VodWorld(demo=film(20))
+    world.application = GuardedApplication(world.application, everybody)
+    assert world.client("rtmp://host/vod").call("getStreamLength", "demo") == (None, 19.5)
+    live = World(GuardedApplication(LiveApplication(), everybody))
+    assert live.client().call("getStreamLength", "demo") == (None, 0.0)

@@ -1,0 +1,252 @@
+"""One UDP socket for all the RTMFP sessions of an endpoint: a watcher, an alarm, and slow jobs.
+
+No greenlet waits for the socket.  A watcher reads what has come; everything that machines then want
+sent, to whomever, leaves at the end of that turn of the loop.  Diffie-Hellman runs in a few threads
+of its own, so that a storm of callers delays nobody's sound.
+"""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import gevent
+
+from rtmplite.net.clock import now
+from rtmplite.net.peers import LATE, WATCH_READ, Socket
+from rtmplite.net.workers import Workers
+from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS, Endpoint
+from rtmplite.rtmfp.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.flow_connection import FlowConnection
+from rtmplite.rtmfp.listener import Address
+from rtmplite.rtmfp.profile import CryptoProfile
+from rtmplite.rtmfp.startup import Job, Limits
+
+log = logging.getLogger(__name__)
+
+DATAGRAM: Final = 16384  # bytes, more than any has; room for 64 KiB costs more than the call
+READS: Final = 64  # datagrams per wake-up, so that a flood does not starve everybody else
+SLICE: Final = 0.005  # s per wake-up, if those are laborious
+BUFFER: Final = 1024 * 1024  # bytes of the socket's: a burst for many sessions comes at once
+TICK: Final = 1.0  # s, how coarse the time-outs of connections are
+
+THREADS: Final = 2  # for Diffie-Hellman: with more it would not be done sooner
+
+_LOCAL: Final = threading.local()
+_MAPPED: Final = "::ffff:"  # how a socket for both families shows IPv4
+
+
+class RtmfpPort:
+    """A socket, its endpoint, and the connections that use the endpoint's sessions.
+
+    `others` and `limits` are those of `Endpoint`.
+    `watch` a connection to have what it sends sent and its time-outs kept; when it is over,
+    `on_over` is told.  `on_turn` is called soon after everything has been sent that was to be.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        profile: CryptoProfile,
+        listener: EndpointListener,
+        *,
+        others: Sequence[Address] = (),
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._host, self._port = host, port
+        self.on_over: Callable[[FlowConnection], None] = lambda connection: None
+        self.on_turn: Callable[[], None] | None = None
+        self.endpoint = Endpoint(
+            profile,
+            os.urandom,
+            now(),
+            listener=listener,
+            limits=limits,
+            others=others,
+            on_work=self._on_work,
+        )
+        self._hub = gevent.get_hub()
+        self._socket: socket.socket | None = None
+        self._connections: dict[FlowConnection, None] = {}  # in order of arrival
+        self._dirty: list[FlowConnection] = []
+        self._alarm_at: float | None = None
+        self._touched = False  # the endpoint may have something to send, or another deadline
+
+    def start(self) -> None:
+        """Listen.  Raises OSError if the address cannot be had."""
+        self._socket = _open(self._host, self._port)
+        self._is_v6 = self._socket.family == socket.AF_INET6
+        loop = self._hub.loop
+        self._reader = loop.io(self._socket.fileno(), WATCH_READ)
+        self._reader.start(self._on_readable)
+        self._flusher = loop.prepare(ref=False, priority=LATE)
+        self._flusher.start(self.flush)
+        self._alarm = loop.timer(0.0)
+        self._ticker = loop.timer(TICK, TICK)
+        self._ticker.start(self._tick)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on, the real port even if 0 was asked for."""
+        assert self._socket is not None, "not started"
+        host, port = self._socket.getsockname()[:2]
+        return host, port
+
+    @property
+    def connections(self) -> list[FlowConnection]:
+        """All that are watched, in order of arrival."""
+        return list(self._connections)
+
+    def watch(self, connection: FlowConnection) -> None:
+        """See to a connection until it and its session are over."""
+        self._connections[connection] = None
+        connection.on_output = self._on_output
+        self._on_output(connection)
+
+    def close(self) -> None:
+        """End all sessions with a last word, and close the socket; a second time does nothing."""
+        if self._socket is None:
+            return
+        self.endpoint.abort(now())
+        self.flush()
+        for watcher in (self._reader, self._flusher, self._alarm, self._ticker):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+        self._socket = None
+
+    def _on_readable(self) -> None:
+        assert self._socket is not None
+        moment, receive = now(), self._socket.recvfrom
+        for _ in range(READS):
+            try:
+                datagram, source = receive(DATAGRAM)
+            except BlockingIOError:
+                break
+            except OSError as error:  # ICMP has told of a closed port, say
+                log.debug("cannot receive: %s", error)
+                break
+            host = source[0].removeprefix(_MAPPED) if self._is_v6 else source[0]
+            self._guard(self.endpoint.receive, datagram, (host, source[1]), moment)
+            if now() - moment > SLICE:
+                break
+        self._touched = True
+
+    def _on_work(self) -> None:
+        self._touched = True
+
+    def _on_output(self, connection: FlowConnection) -> None:
+        self._dirty.append(connection)
+
+    def flush(self) -> None:
+        """Send everything, and see to the alarm; at the end of every turn this is done anyway."""
+        if self._socket is None or (not self._touched and not self._dirty):
+            return
+        moment = now()
+        while self._dirty:
+            dirty, self._dirty = self._dirty, []
+            for connection in dirty:
+                self._flush_one(connection, moment)
+        self._touched = False
+        for datagram, destination in self.endpoint.take(moment):
+            self._send(datagram, destination)
+        for job in self.endpoint.take_jobs():
+            self._work(job)
+        self._set_alarm(moment)
+        if self.on_turn is not None:
+            # This turn's callbacks have run: one more would wait for whatever happens next.
+            self._hub.loop.run_callback_threadsafe(self.on_turn)
+
+    def _flush_one(self, connection: FlowConnection, moment: float) -> None:
+        try:
+            connection.flush(moment)
+        except Exception:
+            log.exception("a connection fails")
+            self._guard(connection.abort, "internal error", moment)
+        if connection.is_over and connection in self._connections:
+            del self._connections[connection]
+            connection.on_output = None
+            self.on_over(connection)
+
+    def _send(self, datagram: bytes, destination: Address) -> None:
+        """Send a datagram; one that the system does not take is as good as lost."""
+        assert self._socket is not None
+        host, port = destination
+        if self._is_v6 and ":" not in host:
+            host = _MAPPED + host
+        try:
+            self._socket.sendto(datagram, (host, port))
+        except OSError as error:
+            log.debug("cannot send to %s:%d: %s", *destination, error)
+
+    def _work(self, job: Job[Any]) -> None:
+        """Run a job in a thread, and go on with its result here, even if there is none."""
+
+        def done(_: None) -> None:
+            if self._socket is not None:
+                self._guard(self.endpoint.finish, job, now())
+                self._touched = True
+
+        _workers().run(partial(self._guard, job.run), done)
+
+    def _set_alarm(self, moment: float) -> None:
+        """Be woken at the endpoint's deadline; to be woken too early does no harm."""
+        deadline = self.endpoint.deadline
+        if deadline is None or (self._alarm_at is not None and self._alarm_at <= deadline):
+            return
+        self._alarm_at = deadline
+        self._alarm.stop()
+        self._alarm.close()
+        self._alarm = self._hub.loop.timer(max(0.0, deadline - moment))
+        self._alarm.start(self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._alarm_at = None
+        self._guard(self.endpoint.tick, now())
+        self._touched = True
+
+    def _tick(self) -> None:
+        moment = now()
+        for connection in list(self._connections):
+            deadline = connection.deadline
+            if deadline is not None and moment >= deadline:
+                self._guard(connection.tick, moment)
+                self._dirty.append(connection)
+
+    def _guard(self, call: Callable[..., object], *args: object) -> None:
+        """Call a machine; a bug there costs what it was about, not the port."""
+        try:
+            call(*args)
+        except Exception:
+            log.exception("an endpoint fails")
+
+
+def _workers() -> Workers:
+    """The threads of all ports that this thread's hub serves."""
+    if not hasattr(_LOCAL, "workers"):
+        _LOCAL.workers = Workers(THREADS)
+    workers: Workers = _LOCAL.workers
+    return workers
+
+
+def _open(host: str, port: int) -> socket.socket:
+    """A socket that does not block; one for `::` hears IPv4 as well."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
+    )[0]
+    opened = Socket(family, kind, protocol)
+    try:
+        if family == socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != "::")
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
+        opened.bind(address)
+    except OSError:
+        opened.close()
+        raise
+    opened.setblocking(False)
+    return opened

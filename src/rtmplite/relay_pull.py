@@ -1,0 +1,193 @@
+"""A live stream pulled from another server.
+
+Implements RTMP 1.0 §7.2.2.1 from the client's side.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
+from rtmplite.relay_session import Session
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.streams import LiveStream
+from rtmplite.tracks import Tracks, Weight
+
+BUFFER: Final = 1000  # ms, what we say is buffered of a stream that is pulled
+START: Final = -2000.0  # what is live, else recorded; in ms: Field §"Play times"
+FAR: Final = 10_000  # ms
+AHEAD: Final = 8 * 1024 * 1024  # bytes of what the next server has played meanwhile
+
+# About the connection, no part of the stream.
+_NOT_MEDIA: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onStatus"))
+
+
+class Pull(Link):
+    """Plays a stream of another server into `live`: RTMP 1.0 §7.2.2.1.
+
+    Own design: while the other server has nothing to play, the link stays and waits for it.
+    `on_over` is called when a publication has ended there.
+    """
+
+    _start_code = "NetStream.Play.Start"
+
+    def __init__(
+        self,
+        live: LiveStream,
+        target: Target,
+        dial: Dial,
+        random: Callable[[int], bytes],
+        backoff: Backoff = DEFAULT_BACKOFF,
+    ) -> None:
+        super().__init__(target, dial, random, backoff)
+        self.live, self.is_publishing = live, False
+        self.on_over: Callable[[float], None] = lambda now: None
+        self._passed: int | None = None  # the time of what was last passed on, in ms
+        self._ahead: Ahead | None = None  # while the next server has not taken over
+
+    def ask(self, session: Session) -> None:
+        """RTMP 1.0 §7.2.2.1."""
+        session.set_buffer_length(session.stream_id, BUFFER)
+        session.send("play", session.target.stream, START, stream_id=session.stream_id)
+
+    def on_media(self, session: Session, message: Message, now: float) -> None:
+        """Pass it on, unless somebody else publishes under that name.  Own design.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary]: from the next server on where that has a beginning, and nothing twice.
+        """
+        type_id, payload = message.type_id, message.payload
+        if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
+            type_id, payload = MessageType.DATA, payload[1:]
+        if type_id == MessageType.DATA and payload.startswith(_NOT_MEDIA):
+            return
+        if session is self._next or (session is self._session and self._next is None):
+            self._take(session, type_id, message.timestamp, payload, now)
+        elif session is self._session:
+            assert self._next is not None
+            ahead = self._ahead
+            if ahead and ahead.meets(type_id, message.timestamp, payload, now):
+                self._promote(self._next, now)
+            else:
+                self._pass_on(type_id, message.timestamp, payload, now)
+
+    def on_eof(self, session: Session, now: float) -> None:
+        """The publisher there has gone, ours therefore too: RTMP 1.0 §7.1.7.
+
+        Own design: unless he was asked to move as we were.
+        """
+        if session is not self._session:
+            return
+        if self._next is not None:
+            self._promote(self._next, now)
+        elif self.is_publishing:
+            self._over(now)
+            self.on_over(now)
+
+    def _joined(self, session: Session, now: float) -> None:
+        self._ahead = Ahead()
+
+    def _overlapped(self, session: Session, now: float) -> None:
+        """The two time lines do not meet: go over at the next beginning."""
+        if self._ahead is not None and self._ahead.begin is None:
+            self._ahead.from_anywhere = True
+        else:
+            self._promote(session, now)
+
+    def _taken_over(self, session: Session, now: float) -> None:
+        if self._ahead is not None and self._ahead.begin is not None:
+            ahead, self._ahead = self._ahead, None
+            for message in ahead.messages:
+                self._pass_on(*message, now)
+
+    def _take(
+        self, session: Session, type_id: int, timestamp: int, payload: bytes, now: float
+    ) -> None:
+        """Pass on what the only server plays, or see where that of the next one begins."""
+        if self._ahead is None:
+            self._pass_on(type_id, timestamp, payload, now)
+            return
+        self._ahead.take(type_id, timestamp, payload, self._passed, now)
+        if session is self._session:
+            self._taken_over(session, now)
+        elif self._ahead.is_due:
+            self._promote(session, now)
+
+    def _pass_on(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        if not self.is_publishing:
+            if self.live.publishing:
+                self.stop(now)
+                return
+            self.is_publishing = True
+            self.live.begin(now)
+        if type_id != MessageType.DATA:
+            self._passed = timestamp
+        self.live.write(type_id, timestamp, payload, now)
+
+    def _left(self, session: Session, now: float) -> None:
+        if session.stream_id and not session.closed:
+            session.send("deleteStream", float(session.stream_id))
+
+    def _over(self, now: float) -> None:
+        self._passed = self._ahead = None
+        if self.is_publishing:
+            self.is_publishing = False
+            self.live.end(now)
+
+
+class Ahead:
+    """What the next server has played, from where one can begin there.
+
+    Own design: `begin` is that place, a time in ms after all that was passed on; `is_due` is
+    whether to go there without waiting for the old server to come to it.  Times far before what
+    was passed on are of another time line.
+    """
+
+    def __init__(self) -> None:
+        self.begin: int | None = None
+        self.is_due = self.from_anywhere = False
+        self.messages: list[tuple[int, int, bytes]] = []
+        self._tracks, self._size = Tracks(), 0
+        self._old = Tracks()
+
+    def take(
+        self, type_id: int, timestamp: int, payload: bytes, passed: int | None, now: float
+    ) -> None:
+        """Keep what is needed of one message; `passed` is the time that players have seen, in ms.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary].
+        """
+        weight, payload = self._tracks.note(type_id, timestamp, payload, now)
+        if self.begin is None:
+            if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == MessageType.DATA:
+                return
+            starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
+            is_new = passed is None or not passed - FAR < timestamp <= passed
+            if not (starts and (is_new or self.from_anywhere)):
+                return
+            self.begin, self.is_due = timestamp, self.from_anywhere
+            self.messages = [
+                (kind, 0 if kind == MessageType.DATA else timestamp, header)
+                for kind, header in self._tracks.opening()
+            ]
+        if weight is not Weight.NOTHING:
+            self.messages.append((type_id, timestamp, payload))
+            self._size += len(payload)
+            self.is_due = self.is_due or self._size > AHEAD
+
+    def meets(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
+        """Whether the old server has come to where the new one is to go on, with this message.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary]: where the new one begins, or, if that is behind, where one can begin
+        here; then the new one is waited for.
+        """
+        weight, _ = self._old.note(type_id, timestamp, payload, now)
+        if type_id == MessageType.DATA or weight is Weight.ESSENTIAL:
+            return False
+        if self.begin is not None:
+            return timestamp >= self.begin
+        starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
+        return self._tracks.begun and starts

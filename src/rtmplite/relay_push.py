@@ -1,0 +1,108 @@
+"""A live stream pushed to another server.
+
+Own design: a push is a player of the local stream whose bytes go to another server.  It shares
+them with all others that are pushed, and is skipped or cut off as any player who is slow.
+Implements RTMP 1.0 §7.2.2.6 from the client's side.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import inf
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.flv.metadata import SET_DATA_FRAME
+from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
+from rtmplite.relay_session import Session
+from rtmplite.rtmp.chunk import encode_absolute
+from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
+from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
+from rtmplite.rtmp.message import MessageType
+from rtmplite.streams import Framing, LiveStream, Player
+
+_META_DATA: Final = amf0.encode("onMetaData")
+_SET: Final = amf0.encode(SET_DATA_FRAME)
+
+
+class Push(Link):
+    """Publishes `live` on another server: RTMP 1.0 §7.2.2.6."""
+
+    _start_code = "NetStream.Publish.Start"
+    # Servers have little to say to a publisher, and not all answer pings.  One that is dead is
+    # found out by its socket, which takes no more.
+    _limits = replace(DEFAULT_LIMITS, ping_after=inf)
+
+    def __init__(
+        self,
+        live: LiveStream,
+        target: Target,
+        dial: Dial,
+        random: Callable[[int], bytes],
+        backoff: Backoff = DEFAULT_BACKOFF,
+    ) -> None:
+        super().__init__(target, dial, random, backoff)
+        self.live = live
+        self._players: dict[Session, Player] = {}
+
+    @property
+    def players(self) -> int:
+        """How many of the players that `live` counts are ours.  Own design."""
+        return len(self._players)
+
+    def prepare(self, session: Session) -> None:
+        """Own design: what Flash Media Live Encoder asks first, since some servers wait for it."""
+        session.call("releaseStream", session.target.stream)
+        session.call("FCPublish", session.target.stream)
+
+    def ask(self, session: Session) -> None:
+        """RTMP 1.0 §7.2.2.6."""
+        session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
+
+    def _started(self, session: Session, now: float) -> None:
+        framing = publishing(session.stream_id)
+        self._players[session] = self.live.join(session, framing, None, now)
+
+    def _joined(self, session: Session, now: float) -> None:
+        """Publish there from the next key frame on, which ends it here.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary].
+        """
+        usual = publishing(session.stream_id)
+
+        def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
+            player = self._players.get(session)
+            if session is self._next and player is not None and not player.waiting:
+                self._promote(session, now)
+            return usual(type_id, timestamp, payload)
+
+        self._players[session] = self.live.join(session, frame, None, now)
+
+    def _taken_over(self, session: Session, now: float) -> None:
+        self._players[session].stream_id = publishing(session.stream_id)
+        self.live.rearrange()
+
+    def _left(self, session: Session, now: float) -> None:
+        player = self._players.pop(session, None)
+        if player is not None:
+            player.leave(now)
+        if session.stream_id and not session.closed:
+            session.call("FCUnpublish", session.target.stream)
+            session.send("deleteStream", float(session.stream_id))
+
+
+@cache
+def publishing(stream_id: int) -> Framing:
+    """How a publisher writes messages on `stream_id`: RTMP 1.0 §7.2.2.6, Field §"@setDataFrame".
+
+    Own design: always the same function for a stream id, so that pushes share bytes.
+    """
+
+    def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
+        if type_id == MessageType.DATA and payload.startswith(_META_DATA):
+            payload = _SET + payload
+        chunks = CHUNK_STREAMS[type_id]
+        return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
+
+    return frame

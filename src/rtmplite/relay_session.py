@@ -1,0 +1,153 @@
+"""One connection of a relay: connect, get a stream, publish or play on it, and say what comes.
+
+Implements RTMP 1.0 §7.2.1.1, RTMP 1.0 §7.2.1.3 and the first steps of RTMP 1.0 §7.2.2 from the
+client's side.  What it all is for, and what follows from its end, is for its link to know.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp import control
+from rtmplite.rtmp.carrier import Limits, text
+from rtmplite.rtmp.client import ClientConnection, Target, redirection
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.reconnect import requested
+
+_CONNECT: Final = 1.0  # the transaction id: RTMP 1.0 §7.2.1.1
+_OVER: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete")
+
+
+class Owner(Protocol):
+    """Whose connection it is.  Own design: `relay.Link`."""
+
+    def prepare(self, session: "Session") -> None:
+        """Say what comes before createStream.  Own design."""
+
+    def ask(self, session: "Session") -> None:
+        """Publish or play: RTMP 1.0 §7.2.2."""
+
+    def on_running(self, session: "Session", now: float) -> None:
+        """The server does what it was asked for.  Own design."""
+
+    def on_media(self, session: "Session", message: Message, now: float) -> None:
+        """Something is played to us: RTMP 1.0 §7.2.2.1."""
+
+    def on_eof(self, session: "Session", now: float) -> None:
+        """What is played has ended: RTMP 1.0 §7.1.7."""
+
+    def on_asked_to_move(self, session: "Session", target: Target, now: float) -> None:
+        """The server wants to be left: E-RTMP v2 §"Reconnect Request"."""
+
+    def on_end(self, session: "Session", now: float) -> None:
+        """The connection is gone; `reason` says why.  Own design."""
+
+
+class Session(ClientConnection):
+    """A client's connection whose events go straight to its link.
+
+    Own design: `since` is when it began to publish or play, None before; `elsewhere` is where the
+    server has sent us instead, if it has, and `stream_id` what it has given us.
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        limits: Limits,
+    ) -> None:
+        self._owner, self._start_code = owner, start_code
+        self.stream_id, self._create = 0, 0.0
+        self.since: float | None = None
+        self.elsewhere: Target | None = None
+        super().__init__(target, random, now, limits=limits)
+
+    def _on_media(self, message: Message, now: float) -> None:
+        self._owner.on_media(self, message, now)
+
+    def _on_control(self, message: control.Control, now: float) -> None:
+        super()._on_control(message, now)
+        self.events()  # nobody asks for them
+        if isinstance(message, control.StreamEof):
+            self._owner.on_eof(self, now)
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Go on to the next question: RTMP 1.0 §7.2.1.1, §7.2.1.3, then the stream's."""
+        number, first = command.transaction_id, command.args[0] if command.args else None
+        if command.name == "_error" and number in (_CONNECT, self._create):
+            self._refused(first, now)
+        elif command.name == "_result" and number == _CONNECT:
+            self._owner.prepare(self)
+            self._create = self.call("createStream")
+        elif command.name == "_result" and number == self._create:
+            if not isinstance(first, float) or not 0 < first < 1 << 32:
+                self.abort("createStream gives no stream", now)
+                return
+            self.stream_id = int(first)
+            self._owner.ask(self)
+        elif command.name == "onStatus" and isinstance(first, dict):
+            self._on_status(command, first, stream_id, now)
+
+    def _on_status(
+        self, command: Command, information: dict[str, Value], stream_id: int, now: float
+    ) -> None:
+        code = text(information.get("code"))
+        if not stream_id:
+            self._asked(command, now)
+        elif information.get("level") == "error":
+            self._refused(information, now)
+        elif code == self._start_code and self.since is None:
+            self.since = now
+            self._owner.on_running(self, now)
+        elif code in _OVER:
+            self._owner.on_eof(self, now)
+
+    def _asked(self, command: Command, now: float) -> None:
+        """E-RTMP v2 §"NetConnection Commands": a status of the connection."""
+        try:
+            url = requested(command, self.target.tc_url)
+        except RemoteError:  # it names no place
+            return
+        if url is not None and (target := elsewhere(self.target, url)) is not None:
+            self._owner.on_asked_to_move(self, target, now)
+
+    def _refused(self, information: Value, now: float) -> None:
+        """It may be by another server's address: Field §"Redirects"."""
+        url = redirection(information)
+        self.elsewhere = None if url is None else elsewhere(self.target, url)
+        self.abort(_words(information), now)
+
+    def _ended(self, now: float) -> None:
+        self._owner.on_end(self, now)
+
+
+def elsewhere(target: Target, url: str) -> Target | None:
+    """The same stream at another server, None for what is no address of one.
+
+    Own design: nor for one without TLS if `target` has it, nor by RTMFP, which relays do not speak.
+    The URL may name the stream or not.
+    """
+    try:
+        found, named = Target.parse(url, stream=False), Target.parse(url)
+    except LocalError:
+        return None
+    if found.by_datagrams or (target.secure and not found.secure):
+        return None
+    name = target.stream.partition("?")[0]
+    if named.stream.partition("?")[0] == name:
+        found = named
+    return replace(found, stream=found.stream if "?" in found.stream else target.stream)
+
+
+def _words(information: Value) -> str:
+    """What an information object says, for the log."""
+    if not isinstance(information, dict):
+        return "refused"
+    words = [text(information.get(key)) for key in ("code", "description")]
+    return ": ".join(word for word in words if word) or "refused"

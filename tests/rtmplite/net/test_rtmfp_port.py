@@ -1,0 +1,86 @@
+"""The port: many at once, and what goes wrong in one of them."""
+
+import os
+
+import gevent
+import pytest
+
+from rtmplite.net.clock import now
+from rtmplite.net.rtmfp_port import RtmfpPort
+from rtmplite.rtmfp.crypto import FlashProfile
+from rtmplite.rtmfp.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.epd import Epd
+from rtmplite.rtmfp.listener import SessionListener
+
+URL = Epd(ancillary_data=b"rtmfp://127.0.0.1/live").encode()
+
+
+class Everybody(EndpointListener):
+    """Takes every session."""
+
+    def __init__(self):
+        self.sessions = []
+
+    def on_session(self, session, opening, now):
+        self.sessions.append(session)
+        return SessionListener()
+
+
+@pytest.fixture
+def make():
+    """Ports on loopback, closed afterwards."""
+    ports = []
+
+    def port(profile):
+        ports.append(RtmfpPort("127.0.0.1", 0, profile, Everybody()))
+        ports[-1].start()
+        return ports[-1]
+
+    yield port
+    for each in ports:
+        each.close()
+
+
+def until(condition, timeout=20.0):
+    end = now() + timeout
+    while not condition() and now() < end:
+        gevent.sleep(0.01)
+    return condition()
+
+
+def heard(port):
+    return port.endpoint.listener.sessions
+
+
+def client():
+    return FlashProfile.client(os.urandom, groups=(2,))
+
+
+def test_more_handshakes_at_once_than_there_are_threads(make):
+    """Own design: none is lost, and none blocks the hub."""
+    server = make(FlashProfile.server(os.urandom))
+    clients = [make(client()) for _ in range(40)]
+    for each in clients:
+        each.endpoint.connect(URL, [server.address], now())
+    assert until(lambda: len(heard(server)) == 40)
+    assert until(lambda: all(map(heard, clients)))
+    assert server.endpoint.keyings_in_work == 0
+
+
+def test_a_job_that_breaks_is_over(make, monkeypatch, caplog):
+    """Own design: its caller may try again."""
+    server, broken = make(FlashProfile.server(os.urandom)), []
+    respond = FlashProfile.respond
+
+    def breaks(self, *args):
+        if not broken:
+            broken.append(args)
+            raise ZeroDivisionError
+        return respond(self, *args)
+
+    monkeypatch.setattr(FlashProfile, "respond", breaks)
+    caller = make(client())
+    caller.endpoint.connect(URL, [server.address], now())
+    assert until(lambda: broken and server.endpoint.keyings_in_work == 0)
+    assert "ZeroDivisionError" in caplog.text
+    assert until(lambda: heard(caller) and heard(server))
