@@ -17,7 +17,7 @@ class Wire:
     """The connection that one `dial` made."""
 
     def __init__(self, world, near):
-        self.world, self.near, self.far = world, near, world.far.server()
+        self.world, self.near, self.far = world, near, world.at(near.target.host).server()
         self.deaf = world.deaf
 
     def carry(self):
@@ -41,9 +41,13 @@ class Wire:
 
 
 class RelayWorld:
-    """`home` has relays to `far`, which can be `up` or not, or `deaf`: it takes and never says."""
+    """`home` has relays to `far`, which can be `up` or not, or `deaf`: it takes and never says.
 
-    def __init__(self, *, push=(), pull=(), backoff=BACKOFF):
+    `others` are more servers, by their hosts.
+    """
+
+    def __init__(self, *, push=(), pull=(), backoff=BACKOFF, others=()):
+        self.others = {host: World() for host in others}
         self.now, self.up, self.deaf = 0.0, True, False
         self.far, self.registry = World(), Registry(Patience(skip=1000, limit=2000, seconds=1.0))
         self.wires, self.dials, self.changes = [], [], []
@@ -58,25 +62,28 @@ class RelayWorld:
         )
         self.home = World(registry=self.registry)
 
+    def at(self, host):
+        """The server of that name, None if there is none."""
+        return self.others.get(host) if host != "far" else self.far if self.up else None
+
     def dial(self, machine):
         """Connect, or fail at once as a closed port does."""
         self.dials.append(self.now)
-        if self.up:
+        if self.at(machine.target.host) is not None:
             self.wires.append(Wire(self, machine))
         else:
             machine.connection_lost(self.now, "Connection refused")
 
     def run(self):
         """Carry bytes until there are none."""
-        self.far.now = self.home.now = self.now
-        while any([wire.carry() for wire in self.wires]):
-            pass
-        self.far.run()
-        self.home.run()
-        while any([wire.carry() for wire in self.wires]):
-            pass
-        self.far.run()
-        self.home.run()
+        servers = [self.far, *self.others.values(), self.home]
+        for server in servers:
+            server.now = self.now
+        for _ in range(2):
+            while any([wire.carry() for wire in self.wires]):
+                pass
+            for server in servers:
+                server.run()
         self.wires = [wire for wire in self.wires if not wire.ended]
 
     def wait(self, seconds):

@@ -17,23 +17,30 @@ ERRORS, CODEC, MACHINE, NET, PROGRAM = range(5)
 PROGRAMS = {"agent", "gateway", "demo", "conform", "oracle", "__main__"}
 CODEC_FOLDERS = {
     *("p2psip.sip", "p2psip.sdp", "p2psip.rtp"),
-    *("rtmplite.amf", "rtmplite.flv", "rtmplite.rtmp", "rtmplite.rtmfp"),
+    *("rtmplite.amf", "rtmplite.flv", "rtmplite.rtmp"),
     "siprtmp.translate",
+}
+CODECS_AMONG_MACHINES = {
+    f"rtmplite.rtmfp.{name}"
+    for name in (
+        *("vlu", "option", "checksum", "address", "packet", "chunks", "startup_chunks"),
+        *("flow_chunks", "control_chunks", "acks", "fields", "params", "certificate", "epd"),
+    )
 }
 MACHINES_AMONG_CODECS = {
     *("p2psip.rtp.session", "p2psip.rtp.rtcp_timer", "p2psip.rtp.jitter"),
     *("rtmplite.rtmp.handshake", "rtmplite.rtmp.connection", "rtmplite.rtmp.netstream"),
     *("rtmplite.rtmp.server", "rtmplite.rtmp.client", "rtmplite.rtmp.tunnel"),
+    *("rtmplite.rtmp.carrier", "rtmplite.rtmp.netconnection"),
     *("rtmplite.rtmp.application", "rtmplite.rtmp.live"),
     *("rtmplite.rtmp.vod", "rtmplite.rtmp.playback", "rtmplite.rtmp.playlist"),
-    "rtmplite.rtmp.feeder",
-    *("rtmplite.rtmfp.startup", "rtmplite.rtmfp.session", "rtmplite.rtmfp.congestion"),
-    *("rtmplite.rtmfp.send_flow", "rtmplite.rtmfp.recv_flow", "rtmplite.rtmfp.redirector"),
+    *("rtmplite.rtmp.feeder", "rtmplite.rtmp.excerpt"),
 }
 SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.alarm",
     "siprtmp.gathering",
     "siprtmp.status",
+    *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {
@@ -54,6 +61,8 @@ def level(module):
     if parts[-1] == "errors":
         return ERRORS
     folder = ".".join(parts[:2])
+    if module in CODECS_AMONG_MACHINES:
+        return CODEC
     return CODEC if folder in CODEC_FOLDERS and module not in MACHINES_AMONG_CODECS else MACHINE
 
 

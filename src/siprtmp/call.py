@@ -30,7 +30,8 @@ class AudioCall(CallOwner):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
-    `_cancelled` and `_over` it is spent.
+    `_cancelled` and `_over` it is spent.  `leg` is where published messages go, while there is
+    one.
     """
 
     def __init__(self, user: CallUser, facilities: CallFacilities) -> None:
@@ -38,7 +39,7 @@ class AudioCall(CallOwner):
         self.call: Call | None = None
         self._ringing: IncomingCall | None = None
         self.names: Sequence[str] = ()
-        self._leg: Leg | None = None
+        self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
         self._offer: Session | None = None
@@ -143,7 +144,7 @@ class AudioCall(CallOwner):
     @property
     def plan(self) -> AudioPlan | None:
         """What the last answer settled: RFC 3264 §7."""
-        return self._leg.plan if self._leg is not None else None
+        return self.leg.plan if self.leg is not None else None
 
     def hang_up(self, now: float, reason: str = "local") -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
@@ -154,15 +155,10 @@ class AudioCall(CallOwner):
             self.call.bye(now)
             self._end(now, reason)
 
-    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Pass a published message on to the phone: RTMP 1.0 §7.1.4."""
-        if self._leg is not None:
-            self._leg.publish(type_id, timestamp, payload, now)
-
     def publish_ended(self, now: float) -> None:
         """No more will be published; `user.on_drained` follows.  Own design: see `Leg`."""
-        if self._leg is not None and self._leg.is_started:
-            self._leg.publish_ended(now)
+        if self.leg is not None and self.leg.is_started:
+            self.leg.publish_ended(now)
         else:
             self.user.on_drained(now)
 
@@ -172,10 +168,10 @@ class AudioCall(CallOwner):
         self, call: Call, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
         """Early media is heard when there is any: RFC 3960 §3."""
-        if sdp and self._offer is not None and self._leg is not None:
+        if sdp and self._offer is not None and self.leg is not None:
             try:
                 plan = sdp_map.conclude(self._offer, Session.parse(sdp))
-                self._leg.start(plan, now, early=True)
+                self.leg.start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
         self.user.on_call_ringing(status, reason, now)
@@ -253,10 +249,6 @@ class AudioCall(CallOwner):
 
     # -- Leg listener -------------------------------------------------------------------
 
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Pass sound on: RTMP 1.0 §7.1.4."""
-        self.user.on_tag(type_id, timestamp, payload, now)
-
     def on_hold_back(self, hold: bool) -> None:
         """Pass the brake on.  Own design: see `pacing`."""
         self.user.on_hold_back(hold)
@@ -276,9 +268,10 @@ class AudioCall(CallOwner):
     def _open(self, now: float) -> Endpoint:
         media = self._facilities.media
         try:
-            self._leg, port = media.open_leg(self, now)
+            self.leg, port = media.open_leg(self, now)
         except LocalError as error:
             raise RemoteError("Service Unavailable", 503) from error
+        self.leg.on_tag = self.user.on_tag
         session_id = int.from_bytes(self._facilities.random(4), "big")
         self._endpoint = Endpoint(media.media_host, port, session_id)
         return self._endpoint
@@ -298,8 +291,8 @@ class AudioCall(CallOwner):
         return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 
     def _start(self, plan: AudioPlan, now: float) -> None:
-        if self._leg is not None:
-            self._leg.start(plan, now)
+        if self.leg is not None:
+            self.leg.start(plan, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer leaves nothing to hear, and tell the user: RFC 3264 §7."""
@@ -319,7 +312,7 @@ class AudioCall(CallOwner):
 
     def _end(self, now: float, reason: str) -> None:
         self._over = True
-        leg = self._leg
+        leg = self.leg
         seconds = 0.0 if self._up_at is None else now - self._up_at
         self._log(
             "call-end",
@@ -332,10 +325,10 @@ class AudioCall(CallOwner):
         self._close(now)
 
     def _close(self, now: float) -> None:
-        if self._leg is not None:
-            self._leg.close(now)
-            self._facilities.media.close_leg(self._leg)
-            self._leg = None
+        if self.leg is not None:
+            self.leg.close(now)
+            self._facilities.media.close_leg(self.leg)
+            self.leg = None
         if self._reserved is not None:
             self._reserved.close()
             self._reserved = None

@@ -17,8 +17,8 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
 from siprtmp import sdp_map
 from siprtmp.call import AudioCall
@@ -49,7 +49,7 @@ class CallHome(Protocol):
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
-    def may_use(self, connection: ServerConnection, query: str) -> bool:
+    def may_use(self, connection: NetConnection, query: str) -> bool:
         """Whether this client may place calls.  Own design: no open relay to telephones."""
 
 
@@ -69,16 +69,16 @@ class CallApplication:
         """All of them."""
         return iter(list(self._names.values()))
 
-    def on_connect(self, connection: ServerConnection, now: float) -> None:
+    def on_connect(self, connection: NetConnection, now: float) -> None:
         """Let everybody in; a name is what is asked about.  RTMP 1.0 §7.2.1.1."""
         connection.accept(now)
 
-    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
         """There are no calls beyond those of every server: RTMP 1.0 §7.2.1.2."""
         connection.error(command.transaction_id, RtmpError(f"No such call: {command.name}"))
 
     def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Dial a name with `@`, or wait under one without: RTMP 1.0 §7.2.2.6."""
         path = stream.path
@@ -91,7 +91,7 @@ class CallApplication:
             self._open(path, connection).publish(stream, now)
 
     def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Hear the phone, now or when it comes; playing never dials.  RTMP 1.0 §7.2.2.1."""
         if not stream.path:
@@ -101,7 +101,7 @@ class CallApplication:
         else:
             stream.accept_play(self._open(stream.path, connection).remote, now)
 
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
@@ -116,7 +116,7 @@ class CallApplication:
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
-    def _open(self, name: str, connection: ServerConnection) -> "NamedCall":
+    def _open(self, name: str, connection: NetConnection) -> "NamedCall":
         named = self._names.get(name)
         if named is None:
             remote = connection.registry.open(APP, name)
@@ -174,8 +174,9 @@ class NamedCall:
 
         RTMP 1.0 §7.1.4.  Own design: at the pace of a call all the same, see `Void`.
         """
-        if self._hears is not None:
-            self._hears.publish(type_id, timestamp, payload, now)
+        hears = self._hears
+        if hears is not None and hears.leg is not None:
+            hears.leg.publish(type_id, timestamp, payload, now)
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
 

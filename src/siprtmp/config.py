@@ -17,15 +17,20 @@ from p2psip.core.users import UserStore
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address as SipAddress
 from p2psip.sip.uri import Uri
+from rtmplite.credentials import Users
+from rtmplite.errors import LocalError as RtmpError
+from siprtmp import rtmp_options
 from siprtmp.numbers import parse_host_port, parse_port_range
+from siprtmp.rtmp_options import RtmpSettings
 
 Address = tuple[str, int]
 T = TypeVar("T", str, int)
+S = TypeVar("S")
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 OFF: Final = "off"
-_LISTENERS: Final = ("rtmp", "rtmps", "sip", "http")
-_PATHS: Final = ("users", "record", "vod", "tls_cert", "tls_key")
+_LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "http")
+_PATHS: Final = ("users", "record", "vod", *rtmp_options.PATHS)
 
 
 class ConfigError(Exception):
@@ -36,7 +41,7 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(RtmpSettings):
     """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
 
     Own design: `None` for a listener means it is off.  Times are in seconds unless the
@@ -46,9 +51,8 @@ class Settings:
     rtmp: Address | None = ("127.0.0.1", 1935)
     sip: Address | None = ("127.0.0.1", 5060)
     http: Address | None = ("127.0.0.1", 8080)
+    rtmfp: Address | None = ("127.0.0.1", 1935)
     rtmps: Address | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
     domain: tuple[str, ...] = ()
     users: Path | None = None
     outbound_proxy: str | None = None
@@ -122,12 +126,11 @@ def build_parser() -> argparse.ArgumentParser:
         ("rtmp", "RTMP listener (127.0.0.1:1935)"),
         ("sip", "SIP listener, UDP and TCP (127.0.0.1:5060)"),
         ("http", "listener for status and for browsers (127.0.0.1:8080)"),
+        ("rtmfp", "RTMFP listener, UDP (127.0.0.1:1935)"),
         ("rtmps", "RTMP over TLS (off)"),
+        ("rtmpt", "RTMP through HTTP (off)"),
     ):
         add(f"--{name}", metavar="HOST:PORT", type=_listener, help=f"{what}, or off")
-    add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
-    add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
-    add("--rtmfp", type=_only_off, metavar="off", help="RTMFP: not in this version")
     add("--sips", type=_only_off, metavar="off", help="SIP over TLS: not in this version")
     add("--domain", action="extend", nargs="+", metavar="NAME", help="SIP domains served here")
     add("--users", type=Path, metavar="FILE", help="lines of user:realm:HA1; see `users`")
@@ -147,6 +150,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--config", type=Path, metavar="FILE", help="TOML file with the same names")
     add("--log-level", choices=LOG_LEVELS)
     add("--log-format", choices=("text", "json"))
+    rtmp_options.add_options(parser)
     return parser
 
 
@@ -157,12 +161,11 @@ def load(arguments: Sequence[str]) -> Settings:
     served.
     """
     given = vars(build_parser().parse_args(arguments))
-    for unavailable in ("rtmfp", "sips"):
-        given.pop(unavailable, None)
+    given.pop("sips", None)
     path = given.pop("config", None)
     settings = load_file(path) if path else Settings()
-    if "domain" in given:
-        given["domain"] = tuple(given["domain"])
+    for name in {"domain", *rtmp_options.LISTS} & given.keys():
+        given[name] = tuple(given[name])
     return check(replace(settings, **given))
 
 
@@ -186,7 +189,7 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in document.items():
         name = key.replace("-", "_")
-        if name in ("rtmfp", "sips") and value == OFF:
+        if name == "sips" and value == OFF:
             continue
         if name not in known:
             raise ConfigError(f"{path}: unknown setting {key!r}")
@@ -207,6 +210,8 @@ def _convert(name: str, value: Any) -> Any:
         return tuple(map(_text, value if isinstance(value, list) else [value]))
     if name in _PATHS:
         return Path(_text(value))
+    if name in rtmp_options.CONVERTED:
+        return rtmp_options.convert(name, value)
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise ValueError("must be true or false")
@@ -227,15 +232,20 @@ def check(settings: Settings) -> Settings:
 
     Own design: secure by default.  Raises ConfigError.
     """
-    if settings.rtmp is None and settings.rtmps is None and settings.sip is None:
-        raise ConfigError("nothing to serve: both --rtmp and --sip are off")
+    if all(getattr(settings, name) is None for name in (*rtmp_options.LISTENERS, "sip")):
+        raise ConfigError("nothing to serve: --rtmp, --rtmfp and --sip are off")
     _check_texts(settings)
     _check_tls(settings)
     load_users(settings)
+    try:
+        doors = rtmp_options.doors(settings)
+    except RtmpError as error:
+        raise ConfigError(str(error)) from None
     if settings.users is None and not settings.allow_anonymous:
         for name in _LISTENERS:
             address = getattr(settings, name)
-            if address is not None and not is_loopback(address[0]):
+            is_guarded = name != "sip" and doors.guards_publishing  # calls need a user anyway
+            if address is not None and not is_loopback(address[0]) and not is_guarded:
                 raise ConfigError(
                     f"--{name} {address[0]}:{address[1]} can be reached from other machines: "
                     "give --users FILE, or --allow-anonymous to serve everybody"
@@ -246,17 +256,26 @@ def check(settings: Settings) -> Settings:
 
 
 def load_users(settings: Settings) -> UserStore | None:
-    """The users of the file named, or None without one.
+    """The users of the file named, for SIP, or None without one.
 
     Own design.  Raises ConfigError for a file that can't be read or holds anything else.
     """
+    return _load(settings, UserStore.parse)
+
+
+def load_credentials(settings: Settings) -> Users | None:
+    """The same users, for RTMP.  Own design."""
+    return _load(settings, Users.parse)
+
+
+def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
     if settings.users is None:
         return None
     try:
-        return UserStore.parse(settings.users.read_text(encoding="utf-8"))
+        return parse(settings.users.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"--users {settings.users}: {error.strerror}") from None
-    except (UnicodeDecodeError, LocalError) as error:
+    except (UnicodeDecodeError, LocalError, RtmpError) as error:
         raise ConfigError(f"--users {settings.users}: {error}") from None
 
 

@@ -23,34 +23,25 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
-from p2psip.net.media import MediaPort, PortPool, Receiver
+from p2psip.net.media import MediaPort, PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from rtmplite.errors import LocalError as TlsError
-from rtmplite.net.files import Alarms, Files
-from rtmplite.net.flv_http import FlvHttp
-from rtmplite.net.record import Recordings
-from rtmplite.net.rtmp_server import RtmpServer
-from rtmplite.net.tls import server_context
-from rtmplite.net.workers import Workers
-from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.server import ServerConnection
-from rtmplite.rtmp.vod import VodApplication
-from rtmplite.streams import Registry
+from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
-from siprtmp.config import ConfigError, Settings, load_users
+from siprtmp.config import ConfigError, Settings, load_credentials, load_users
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
+from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.status import ProcessFigures, StatusServer
+from siprtmp.witness import Witness
 
 USER_AGENT = f"siprtmp/{__version__}"
 
@@ -63,20 +54,15 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
-        self.registry = Registry()
         self.users = load_users(settings)
-        self.admission = Admission(settings, self.users)
-        self._rtmp: RtmpServer | None = None
-        self._rtmps: RtmpServer | None = None
+        self.admission = Admission(settings.allow_anonymous, self.users, load_credentials(settings))
+        self.rtmp = RtmpSide(settings, self.log)
         self._http: StatusServer | None = None
-        self._live = FlvHttp(self.registry)
-        self._recordings: Recordings | None = None
-        self._applications: dict[str, Application] = {"live": LiveApplication()}
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
     def start(self) -> None:
-        """Open what the settings ask for.  Raises OSError for an address that can't be had.
+        """Open what the settings ask for.  Raises ConfigError for an address that can't be had.
 
         Own design.
         """
@@ -84,26 +70,16 @@ class Gateway:
         if settings.sip is not None:
             with _naming("--sip", settings.sip):
                 self.sip = SipSide(settings, self.users, self.admission, self.log)
-            self._applications["sip"] = self.sip.lines
-            self._applications["call"] = self.sip.names
-        self._open_folders()
-        if settings.rtmp is not None:
-            self._rtmp = RtmpServer(*settings.rtmp, self._connection, merge_ms=settings.merge_ms)
-            with _naming("--rtmp", settings.rtmp):
-                self._rtmp.start()
-        if settings.rtmps is not None:
-            self._rtmps = self._open_tls(settings.rtmps)
+            self.rtmp.add("sip", self.sip.lines)
+            self.rtmp.add("call", self.sip.names)
+        self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
-                self._http = StatusServer(settings.http, self.status, self._live)
+                self._http = StatusServer(settings.http, self.status, self.rtmp.live)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name, for the ready line.  Own design."""
-        out = {}
-        if self._rtmp is not None:
-            out["rtmp"] = self._rtmp.address
-        if self._rtmps is not None:
-            out["rtmps"] = self._rtmps.address
+        out = dict(self.rtmp.addresses)
         if self.sip is not None:
             out["sip"] = self.sip.driver.address
         if self._http is not None:
@@ -112,12 +88,7 @@ class Gateway:
 
     def status(self) -> dict[str, object]:
         """Figures that return to where they were when nothing goes on.  Own design."""
-        figures: dict[str, object] = {"version": __version__}
-        servers = [each for each in (self._rtmp, self._rtmps) if each is not None]
-        figures["rtmp_connections"] = sum(len(server.connections) for server in servers)
-        figures["streams"] = self.registry.streams
-        figures["players"] = sum(live.players for live in self.registry)
-        figures["recordings"] = self._recordings.active if self._recordings else 0
+        figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
         figures |= self.sip.status() if self.sip else {}
         figures |= self._process.figures()
         return figures
@@ -129,54 +100,11 @@ class Gateway:
 
     def stop(self) -> None:
         """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
-        for server in (self._rtmp, self._rtmps):
-            if server is not None:
-                server.stop()
+        self.rtmp.stop()
         if self.sip is not None:
             self.sip.stop()
         if self._http is not None:
             self._http.stop()
-        self._live.stop()
-        if self._recordings is not None:
-            self._recordings.stop()
-
-    def _open_tls(self, address: tuple[str, int]) -> RtmpServer:
-        """Listen for RTMPS."""
-        settings = self.settings
-        assert settings.tls_cert is not None  # `config.check` has seen to it
-        try:
-            context = server_context(settings.tls_cert, settings.tls_key)
-        except TlsError as error:
-            raise ConfigError(f"--tls-cert {error}") from None
-        merge = settings.merge_ms
-        server = RtmpServer(*address, self._connection, merge_ms=merge, tls=context)
-        with _naming("--rtmps", address):
-            server.start()
-        return server
-
-    def _open_folders(self) -> None:
-        """Record and play files, if there are folders for them.
-
-        Whatever is published is recorded, calls as well: who asks for recordings wants them.
-        """
-        record, vod = self.settings.record, self.settings.vod
-        for option, folder in (("record", record), ("vod", vod)):
-            try:
-                if folder is not None:
-                    folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"--{option} {folder}: {error.strerror}") from None
-        workers = Workers() if record or vod else None
-        if record is not None:
-            self._recordings = Recordings(record, self.registry, workers)
-        if vod is not None:
-            self._applications["vod"] = VodApplication(Files(vod, workers), Alarms())
-
-    def _connection(self, peer: tuple[str, int]) -> ServerConnection:
-        return ServerConnection(self._application, self.registry, os.urandom, monotonic())
-
-    def _application(self, name: str) -> Application | None:
-        return self._applications.get(name)
 
 
 class SipSide:
@@ -225,6 +153,7 @@ class SipSide:
             verifier=verifier,
             nat=settings.nat,
         )
+        stack.core = Witness(self.endpoint, log)
         self._alarms: dict[Leg, Alarm] = {}
         self._gatherer = Gatherer()
         locations = _locations(settings)
@@ -265,30 +194,35 @@ class SipSide:
         """Whether we answer for the host of `uri`: RFC 3261 §16.5."""
         return self._domains.of(uri) is not None
 
-    def may_use(self, connection: ServerConnection, query: str) -> bool:
+    def may_use(self, connection: NetConnection, query: str) -> bool:
         """Whether a client may place calls.  Own design: see `admission`."""
-        return self._admission.admits(connection.peer_address[0], connection.tc_url, query)
+        return self._admits(connection, query)
 
     def canonical(self, uri: Uri) -> Identity:
         """User and domain, the port only where the domain is not ours: RFC 3261 §10.3."""
         aor = self._domains.address_of_record(uri)
         return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
 
-    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
+    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
         aor = self._domains.address_of_record(identity)
         if aor is not None and self._admission.has_user(*aor):
+            self._log.event("login-refused", rtmp=connection.id, reason="a password is needed")
             return False
-        return self._admission.admits(connection.peer_address[0], connection.tc_url, query)
+        return self._admits(connection, query)
+
+    def _admits(self, connection: NetConnection, query: str) -> bool:
+        host = connection.peer_address[0]
+        if self._admission.admits(host, connection.tc_url, query):
+            return True
+        self._log.event("login-refused", rtmp=connection.id, app=connection.app, source=host)
+        return False
 
     # -- MediaEdge ----------------------------------------------------------------------
 
     def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        port = self._open_port(
-            lambda data, source: leg.on_rtp(data, monotonic()),
-            lambda data, source: leg.on_rtcp(data, monotonic()),
-        )
+        port = self._open_port()
         alarm: Alarm
         leg = Leg(
             port,
@@ -300,6 +234,7 @@ class SipSide:
             wallclock=self._wallclock,
             wake=lambda: alarm.set(),
         )
+        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
         return leg, port.rtp_port
@@ -313,16 +248,17 @@ class SipSide:
 
     def reserve(self) -> MediaPort:
         """Ports whose traffic is dropped: RFC 3550 §11.  Raises LocalError without free ports."""
-        return self._open_port(lambda data, source: None, lambda data, source: None)
+        return self._open_port()
 
     def waker(self, machine: Timed) -> Alarm:
         """Something to wake a machine.  Own design."""
         return Alarm(machine)
 
-    def _open_port(self, on_rtp: Receiver, on_rtcp: Receiver) -> MediaPort:
+    def _open_port(self) -> MediaPort:
+        """Ports that nobody hears yet."""
         latch = self._settings.nat
         try:
-            return MediaPort(self._bind_ip, self._ports, on_rtp, on_rtcp, latch=latch)
+            return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=latch)
         except OSError as error:  # no descriptor is left, or the address has gone
             self._log.warning("no-media-port", reason=error.strerror)
             raise LocalError("no media port") from error
@@ -366,6 +302,10 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
+
+
+def _unheard(data: bytes, now: float) -> None:
+    """What becomes of datagrams on ports that nobody uses yet."""
 
 
 def _locations(settings: Settings) -> Locations:

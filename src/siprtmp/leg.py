@@ -20,6 +20,7 @@ from siprtmp.translate.rtp_to_flv import RtpToFlv
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
+OnTag = Callable[[int, int, bytes, float], None]
 
 
 class Wire(Protocol):
@@ -41,9 +42,6 @@ class Wire(Protocol):
 class Listener(Protocol):
     """Who hears from a leg.  Own design: the call it belongs to."""
 
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Sound from the phone, as an RTMP message (RTMP 1.0 §7.1.4)."""
-
     def on_hold_back(self, hold: bool) -> None:
         """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
 
@@ -58,7 +56,9 @@ class Leg:
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` came nearer by itself.
+    has it; `wake` is called when `deadline` came nearer by itself.  `on_tag` is told of every
+    piece of sound from the phone (type, RTMP time in ms, tag body, now): it is nobody's until
+    it is set, and set to whoever needs no go-between.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Leg:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
+        self.on_tag: OnTag = _ignore
         self._random, self._cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
         self._started = self._active = now
@@ -165,7 +166,8 @@ class Leg:
         except UnsuitableError:
             self.unsuitable += 1
             return
-        self._pace(packets, now)
+        if packets:
+            self._pace(up.codec.clock_rate, packets, now)
 
     def publish_ended(self, now: float) -> None:
         """The publisher is done; `on_drained` follows when all it sent has left.
@@ -175,7 +177,7 @@ class Leg:
         if self._closed:
             return
         if self._up is not None:
-            self._pace(self._up.flush(), now)
+            self._pace(self._up.codec.clock_rate, self._up.flush(), now)
         self._up, self._up_format, self._draining = None, -1, True
         self._finish(now)
 
@@ -195,17 +197,22 @@ class Leg:
         self._up_format = sound_format
         return self._up
 
-    def _pace(self, packets: list[Packet], now: float) -> None:
-        pacer, codec = self._pacer, self._up.codec if self._up else None
-        if codec is None:
-            return
-        idle = pacer.deadline is None
+    def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
+        pacer = self._pacer
         for packet in packets:
-            for due in pacer.put(packet.ticks / codec.clock_rate, packet, now):
-                self._send(due, now)
-        if pacer.deadline is None:
-            return
-        if idle:
+            at = packet[0] / clock_rate
+            if pacer.passes(at, now):
+                self._send(packet, now)
+            else:
+                self._queue(at, packet, now)
+
+    def _queue(self, at: float, packet: Packet, now: float) -> None:
+        """Keep a packet that came before its time, or behind others; or drop what is too late."""
+        pacer = self._pacer
+        idle = pacer.deadline is None
+        for due in pacer.put(at, packet, now):
+            self._send(due, now)
+        if idle and pacer.deadline is not None:
             self._wake()
         if pacer.is_ahead and not self._holding:
             self._hold_back(True)
@@ -241,10 +248,14 @@ class Leg:
             return
         self._active = now
         payload_type, _, sequence, timestamp, ssrc, start, end = header
+        if sequence == order.next and not order.early:  # in its turn, as nearly all are
+            order.next = sequence + 1
+            self._deliver(payload_type, timestamp, data[start:end], ssrc, now)
+            return
         heard = payload_type, timestamp, data[start:end], ssrc, now
         for item in order.put(sequence, heard, now):
-            self._deliver(item, now)
-        if order.is_waiting:
+            self._deliver(*item)
+        if order.early:
             self._wake()
 
     def on_rtcp(self, data: bytes, now: float) -> None:
@@ -252,18 +263,20 @@ class Leg:
         if self._session is not None and not self._closed:
             self._session.received_rtcp(data, now)
 
-    def _deliver(self, heard: Heard, now: float) -> None:
-        payload_type, timestamp, payload, ssrc, at = heard
+    def _deliver(
+        self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
+    ) -> None:
+        """Pass on what the phone said, which arrived at `now`, perhaps before its turn."""
         plan, down = self._plan, self._down
-        arrival = int((at - self._started) * 1000)
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or down is None:
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
         if codec is not down.codec:
             down.switch(codec)
+        arrival = int((now - self._started) * 1000)
         for time, tag in down.convert(payload, timestamp, ssrc, arrival):
-            self._listener.on_tag(AUDIO, time, tag, now)
+            self.on_tag(AUDIO, time, tag, now)
 
     # -- time ---------------------------------------------------------------------------
 
@@ -296,7 +309,7 @@ class Leg:
         if self._closed:
             return
         for heard in self._order.tick(now):
-            self._deliver(heard, now)
+            self._deliver(*heard)
         due = self._session.deadline
         if due is not None and due <= now:
             for report in self._session.tick(now):
@@ -310,3 +323,7 @@ class Leg:
         if self._silence_at <= now:
             self._silence_at = None
             self._listener.on_silence(now)
+
+
+def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+    """What the phone says before anybody listens."""

@@ -5,7 +5,7 @@ clients work unchanged; it says `invite`, `accept`, `reject` and `bye` one way a
 `ringing`, `accepted`, `rejected`, `cancelled` and `byed` the other.  What they do on the
 SIP side is RFC 3261 §13, §9 and §15.
 
-A sans-I/O machine between a `ServerConnection` and an `AudioCall`.
+A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ from p2psip.sip.uri import Uri
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
 from siprtmp import sdp_map
 from siprtmp.call import AudioCall
@@ -77,7 +77,7 @@ class Line:
 
     def __init__(
         self,
-        connection: ServerConnection,
+        connection: NetConnection,
         account: Account,
         home: "SipApplication",
         remote: LiveStream,
@@ -308,8 +308,9 @@ class Line:
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """What the client publishes goes to the phone: RTMP 1.0 §7.1.4."""
-        if self._call is not None:
-            self._call.publish(type_id, timestamp, payload, now)
+        call = self._call
+        if call is not None and call.leg is not None:
+            call.leg.publish(type_id, timestamp, payload, now)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""

@@ -76,20 +76,32 @@ class Pacer(Generic[T]):
         """Whether a held-back publisher may be read again.  Own design: some hysteresis."""
         return self.backlog < RESUME_SECONDS
 
-    def put(self, at: float, item: T, now: float) -> list[T]:
-        """Take a packet of media time `at` (s); returns what is to be sent now, in order.
+    def passes(self, at: float, now: float) -> bool:
+        """Whether a packet of media time `at` (s) may leave at once; if not, `put` it.
 
-        Own design.
+        Own design: a punctual publisher's packets all do.
         """
         at -= self._cut
         if self._anchor is None:
             self._anchor = self._first = now - at
         due = self._anchor + at
-        if due <= now + self.early and not self._queue:
-            if due < now:
-                self._anchor = now - at
-            self._sent, self._last = now, at
+        if self._queue or due > now + self.early:
+            return False
+        if due < now:
+            self._anchor = now - at
+        self._sent, self._last = now, at
+        return True
+
+    def put(self, at: float, item: T, now: float) -> list[T]:
+        """Take a packet of media time `at` (s); returns what is to be sent now, in order.
+
+        Own design.
+        """
+        if self.passes(at, now):
             return [item]
+        assert self._anchor is not None
+        at -= self._cut
+        due = self._anchor + at
         if at - self._last > MAX_GAP and due - now > MAX_GAP:
             step = at - self._last - 2 * self.early
             at, self._cut = at - step, self._cut + step

@@ -15,8 +15,8 @@ from p2psip.sip.uri import Uri
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import LiveStream
 from siprtmp.call import AudioCall
 from siprtmp.facilities import CallFacilities
@@ -46,7 +46,7 @@ class SipHome(Protocol):
     def unregister(self, registration: Registration, now: float) -> None:
         """Take a registration back: RFC 3261 §10.2.2."""
 
-    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
+    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
 
     def canonical(self, uri: Uri) -> Identity:
@@ -79,7 +79,7 @@ class SipApplication:
 
     # -- Application --------------------------------------------------------------------
 
-    def on_connect(self, connection: ServerConnection, now: float) -> None:
+    def on_connect(self, connection: NetConnection, now: float) -> None:
         """Read the identity and the account; register when there is a password.
 
         RTMP 1.0 §7.2.1.1.  A stock tool whose URL was split before the identity has none
@@ -95,7 +95,7 @@ class SipApplication:
             return
         self._log_in(connection, account, now)
 
-    def on_command(self, connection: ServerConnection, command: Command, now: float) -> None:
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
         """Hand a call to the line: RTMP 1.0 §7.2.1.2."""
         line = connection.data
         if isinstance(line, Line):
@@ -104,7 +104,7 @@ class SipApplication:
             connection.error(command.transaction_id, RtmpError("No identity in the URL"))
 
     def on_publish(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Any published stream is `local`: RTMP 1.0 §7.2.2.6."""
         line = self._line_of(connection, stream, now)
@@ -114,7 +114,7 @@ class SipApplication:
         line.publish(stream, now)
 
     def on_play(
-        self, connection: ServerConnection, stream: ServerStream, name: str, now: float
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Any played stream is `remote`: RTMP 1.0 §7.2.2.1."""
         line = self._line_of(connection, stream, now)
@@ -123,7 +123,7 @@ class SipApplication:
             return
         stream.accept_play(line.remote, now)
 
-    def on_disconnect(self, connection: ServerConnection, now: float) -> None:
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """The line dies with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
@@ -153,7 +153,7 @@ class SipApplication:
         """Take a line's registration back: RFC 3261 §10.2.2."""
         self._home.unregister(registration, now)
 
-    def may_claim(self, connection: ServerConnection, identity: Uri, query: str) -> bool:
+    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
         """Whether a client without a password may be `identity`.  Own design."""
         return self._home.may_claim(connection, identity, query)
 
@@ -196,16 +196,14 @@ class SipApplication:
         return True
 
     def _log_in(
-        self, connection: ServerConnection, account: Account, now: float, query: str = ""
+        self, connection: NetConnection, account: Account, now: float, query: str = ""
     ) -> Line:
         remote = connection.registry.open(APP, connection.id)
         line = connection.data = Line(connection, account, self, remote)
         line.connect(now, query)
         return line
 
-    def _line_of(
-        self, connection: ServerConnection, stream: ServerStream, now: float
-    ) -> Line | None:
+    def _line_of(self, connection: NetConnection, stream: ServerStream, now: float) -> Line | None:
         """The connection's line, or a new one for `alice@host/local` as ffmpeg splits it."""
         if isinstance(connection.data, Line):
             return connection.data

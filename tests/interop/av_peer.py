@@ -2,18 +2,25 @@
 
 encode FILE CODEC...     a second or two of test pictures or tones, one track for each codec
 copy FROM TO SPEED       tags as they are, from a file or URL to a file or URL; 0 is full speed
+vp8 FILE                 the same of VP8, which ffmpeg's muxer has no tags for, by ours
 decode FILE              one line per track: codec, frames decoded, width or sample rate
 """
 
 import sys
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
 
+from rtmplite.flv import file
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.flv.video import FrameType
+
 FRAMES, RATE = 48, 24
-SOUND = ("libopus", "flac", "aac", "ac3")
+SOUND = ("libopus", "flac", "aac", "ac3", "eac3")
 OPTIONS = {
     "libx265": {"preset": "ultrafast", "x265-params": "keyint=12:bframes=2:log-level=none"},
     "libsvtav1": {"preset": "12", "svtav1-params": "keyint=12"},
@@ -50,6 +57,26 @@ def encode(path: str, *codecs: str) -> None:
         every = [packet for _, _, packets in streams for packet in packets]
         for packet in sorted(every, key=lambda each: each.dts * each.time_base):
             output.mux(packet)
+
+
+def vp8(path: str) -> None:
+    """Encode by ffmpeg, and write by ourselves; a sequence start has nothing to tell."""
+    context = av.CodecContext.create("libvpx", "w")
+    context.width, context.height, context.pix_fmt = 160, 96, "yuv420p"
+    context.time_base, context.options = Fraction(1, RATE), OPTIONS["libvpx-vp9"]
+    packets = [packet for frame in (*pictures(0), None) for packet in context.encode(frame)]
+    tags = [video_tag(0, FrameType.KEY, VideoPacketType.SEQUENCE_START, b"")]
+    for packet in packets:
+        kind = FrameType.KEY if packet.is_keyframe else FrameType.INTER
+        at = packet.pts * 1000 // RATE
+        tags.append(video_tag(at, kind, VideoPacketType.CODED_FRAMES, bytes(packet)))
+    Path(path).write_bytes(file.write(tags))
+
+
+def video_tag(at: int, kind: FrameType, packet: VideoPacketType, data: bytes) -> Tag:
+    """One of VP8."""
+    track = VideoTrack(VideoFourCc.VP8, data)
+    return Tag(TagType.VIDEO, at, bytes(ExVideoTag(kind, packet, (track,))))
 
 
 def pictures(number: int):
@@ -125,4 +152,4 @@ def media_of(container) -> list:
 
 
 if __name__ == "__main__":
-    {"encode": encode, "copy": copy, "decode": decode}[sys.argv[1]](*sys.argv[2:])
+    {"encode": encode, "vp8": vp8, "copy": copy, "decode": decode}[sys.argv[1]](*sys.argv[2:])

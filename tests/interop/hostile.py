@@ -82,7 +82,8 @@ class World:
         self.bob.expect("accepted")
         self.alice.open_streams()
         self.bob.open_streams()
-        self.publisher = RtmpClient.connect(server.url("live"))
+        proof = f"?user=alice&password={password}" if password else ""
+        self.publisher = RtmpClient.connect(server.url("live") + proof)
         self.player = RtmpClient.connect(server.url("live"))
         watched = self.player.create_stream()
         watched.play("honest")

@@ -7,6 +7,8 @@ import gevent
 import pytest
 from gevent.queue import Empty, Queue
 
+from rtmplite.net.client import Client
+from rtmplite.net.rtmfp_client import RtmfpClient
 from rtmplite.net.rtmp_client import RtmpClient
 
 AUDIO = 8
@@ -24,12 +26,14 @@ def wait_for(condition: Callable[[], object], what: str, timeout: float = 15.0) 
 class RichClient:
     """One connection to the application `sip`, and what the gateway has called on it."""
 
+    scheme: str = "rtmp"
+    connect: Callable[..., Client] = RtmpClient.connect
+
     def __init__(self, rtmp: str, identity: str, *args: object, **options: object) -> None:
         """`rtmp` is host:port of the gateway; `args` follow the connect object."""
         self.calls: Queue[tuple[str, tuple[object, ...]]] = Queue()
-        self.client = RtmpClient.connect(
-            f"rtmp://{rtmp}/sip/{identity}", *args, on_call=self._called, **options
-        )
+        url = f"{self.scheme}://{rtmp}/sip/{identity}"
+        self.client = type(self).connect(url, *args, on_call=self._called, **options)
         self.local = self.remote = None
 
     def _called(self, name: str, args: tuple[object, ...]) -> None:
@@ -70,3 +74,10 @@ class RichClient:
     def close(self) -> None:
         """End the connection."""
         self.client.close()
+
+
+class FlashClient(RichClient):
+    """The same by RTMFP; the address is that of the gateway's UDP port."""
+
+    scheme = "rtmfp"
+    connect = RtmfpClient.connect

@@ -8,7 +8,7 @@ from interop.peers import Ffmpeg, NginxRtmp
 from interop.process import Process, require
 from interop.rtmp_servers import Player, Server, Tool
 
-from rtmplite.credentials import user_line
+from rtmplite.credentials import user_lines
 
 SOUND = ("-f", "lavfi", "-i", "sine=frequency=440", "-c:a", "aac", "-f", "flv")
 
@@ -62,7 +62,7 @@ def published(start, url, seconds=1):
 def users(tmp_path):
     """A file of users: ann, whose password is s3cret."""
     path = tmp_path / "users"
-    path.write_text(user_line("ann", "s3cret", "c0ffee"))
+    path.write_text("\n".join(user_lines("ann", "example.org", "s3cret")))
     return path
 
 
@@ -152,7 +152,8 @@ def test_a_service_denies_renames_and_sends_elsewhere(start):
         server = start(Server, *hooks(service.url))
         assert published(start, server.url("denied")) != 0
         assert published(start, server.url("secret-key")) == 0
-        assert "publishing demo," in server.output and "denied" not in server.output
+        assert "publishing demo," in server.output and "publishing denied" not in server.output
+        assert "may not publish denied, 127.0.0.1: Denied (403)." in server.output
         player = start(Player, server.url("demo"), "--seconds", "1")
         other.joined(1)
         assert published(start, other.url("demo"), 3) == 0

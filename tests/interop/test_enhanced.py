@@ -1,13 +1,13 @@
 """Enhanced RTMP with ffmpeg 8, which PyAV brings along: codecs by FourCC, several tracks."""
 
-import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from interop.process import Process
+from interop.rtmp_peers import AV_PEER
+from interop.rtmp_sources import av, encode, need_av
 from interop.test_rtmp_live import JOINED, Own, Server, joined, media
 
 from rtmplite.flv import file, metadata
@@ -15,7 +15,6 @@ from rtmplite.flv.enhanced_audio import AudioFourCc, ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc
 from rtmplite.flv.video import is_key_frame
 
-PEER = Path(__file__).with_name("av_peer.py")
 RECORDING = Path("flv") / "enhanced_av1_opus_testsrc.flv"
 CODECS = {
     "hevc-opus": ("libx265", "libopus"),
@@ -25,19 +24,12 @@ CODECS = {
 }
 
 
-def python_av():
-    """Skip without PyAV, or fail where CI is set."""
-    if importlib.util.find_spec("av") is None:
-        missing = "PyAV is not installed: pip install .[test]"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-
-
 class Copy(Process):
     """ffmpeg 8 passing tags on as they are, to or from a server."""
 
     def __init__(self, folder, source, target, speed=0.0):
         """From a file or URL to a file or URL, `speed` times as fast as it plays, 0 for at once."""
-        words = [sys.executable, "-u", str(PEER), "copy", source, target, str(speed)]
+        words = [sys.executable, "-u", str(AV_PEER), "copy", source, target, str(speed)]
         super().__init__(folder, words)
 
     @classmethod
@@ -48,31 +40,16 @@ class Copy(Process):
         return player
 
 
-def av(*words):
-    """Run a command of the peer; what it printed."""
-    done = subprocess.run(
-        [sys.executable, str(PEER), *map(str, words)], capture_output=True, timeout=60, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A file of two seconds for each set of codecs, made when first asked for.
-
-    It is a copy, since what ffmpeg copies differs a little from what it encodes, in what it knows
-    of the colors for example; a copy of a copy is the same.
-    """
-    python_av()
+    """A file of two seconds for each set of codecs, made when first asked for."""
+    need_av()
     folder = tmp_path_factory.mktemp("sources")
 
     def source(name):
         path = folder / f"{name}.flv"
         if not path.exists():
-            encoded = folder / f"{name}-encoded.flv"
-            av("encode", encoded, *CODECS[name])
-            av("copy", encoded, path, 0)
+            encode(path, *CODECS[name])
         return path
 
     return source
@@ -135,7 +112,7 @@ def test_a_late_player_decodes_from_its_first_frame(start, server, sources, name
 
 def test_a_recording_of_the_authors(start, server, corpus):
     """AV1 and Opus as the people behind the text recorded it, by our publisher, end to end."""
-    python_av()
+    need_av()
     source, url = corpus / RECORDING, server.url("lab")
     own, ffmpeg = start(Own, url), start(Copy.play, url)
     joined(server, 2)

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from certificates import certificate
+from interop.hook_service import HookService
 from interop.peers import AAC_H264, Ffmpeg, NginxRtmp, frame_hashes
 from interop.process import free_port
 from interop.rtmp_servers import Player, Server, Tool, media, without_end
@@ -142,7 +143,7 @@ def test_probe_of_ours_and_nginx(start):
     """Tracks, rates and key frames of what ffmpeg sends."""
     nginx = start(NginxRtmp)
     server = start(Server, "--push", f"live/*={nginx.url('{name}')}")
-    publish(start, server.url("demo"), 8)
+    publish(start, server.url("demo"), 60)  # until all have looked
     server.says(": running")
     for url in (server.url("demo"), nginx.url("demo")):
         probe = start(Tool, "probe", url, "--seconds", "2.5", "--json")
@@ -177,3 +178,47 @@ def test_publish_in_rounds(start, corpus):
     times = [time for _, time, _ in got]
     assert times == sorted(times) and times[-1] > 3 * sent[-1][1]
     assert f"{3 * (len(sent) + 1)} messages" in publisher.output
+
+
+def test_relays_and_clients_go_where_they_are_sent(start):
+    """Covers Field §"Redirects": a service sends whoever publishes or plays to another server."""
+    real = start(Server)
+    there = real.url("").rstrip("/")
+    with HookService(lambda path, form: (302, there)) as service:
+        hooks = ("--on-publish", f"{service.url}/publish", "--on-play", f"{service.url}/play")
+        sending = start(Server, *hooks)
+        server = start(
+            *(Server, "--push", f"live/out={sending.url('{name}')}"),
+            *("--pull", f"live/in={sending.url('{name}')}"),
+        )
+        source = publish(start, server.url("out"), 4)
+        copy = start(Player, sending.url("out"))
+        server.says(f"{real.url('out')}: running")
+        assert source.finish() == copy.finish() == 0 and media(copy.file)
+        pulled = start(Player, server.url("in"))
+        server.says(f"{real.url('in')}: running")
+        words = ("publish", "--fast", copy.file, sending.url("in"))
+        assert start(Tool, *words).finish() == pulled.finish() == 0
+        assert len(media(pulled.file)) == len(media(copy.file))
+
+
+def test_relays_move_when_a_server_is_drained(start):
+    """Own design, with real programs: nobody who watches notices that the server has changed."""
+    new = start(Server)
+    old = start(Server, "--drain", "10", "--reconnect-to", new.url("").rstrip("/"))
+    pushing = start(Server, "--push", f"live/*={old.url('{name}')}")
+    pulling = start(Server, "--pull", f"live/*={old.url('{name}')}")
+    here, there = start(Player, pushing.url("demo")), start(Player, pulling.url("demo"))
+    pulling.says(": running")
+    source = publish(start, pushing.url("demo"), 10)
+    pushing.says(": running")
+    old.wait_until(lambda: there.output.count("video") > 12, what="a second of pictures")
+    old.child.send_signal(signal.SIGTERM)
+    assert old.finish(15) == 0
+    pushing.says(f"{new.url('demo')}: running")
+    pulling.says(f"{new.url('demo')}: running")
+    assert source.finish() == here.finish() == there.finish() == 0
+    whole, copy = (without_end(media(player.file)) for player in (here, there))
+    assert is_end(frames(copy, 9), frames(whole, 9)) and len(frames(copy, 9)) > 80
+    sound = frames(copy, 8)
+    assert len(sound) > 300 and is_end(sound, frames(whole, 8))

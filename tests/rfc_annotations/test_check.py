@@ -55,6 +55,18 @@ def test_rule_1_wants_a_catalogue_that_can_be_read(repo):
     assert len(repo.problems(1)) == 1
 
 
+def test_rule_1_lets_files_share_a_spec_but_not_a_requirement(repo):
+    more = (repo.root / CATALOGUE).read_text()
+    part = CATALOGUE.replace(".toml", "-milk.toml")
+    repo.write(part, more.replace('"waits"', '"waits-again"'))
+    assert repo.problems(1) == [] and repo.problems(6) == []
+    repo.replace(CODE, "[waits]", "[waits] [waits-again]")
+    assert repo.problems(3) == []
+    repo.write(part, more)
+    (problem,) = repo.problems(1)
+    assert problem.startswith(f"{CATALOGUE}:3: rule 1:") and "defined twice" in problem
+
+
 def test_rule_2_wants_sections_that_exist(repo):
     repo.write(README, '# Tea\n\nRFC 7001 §1.1, RFC 7001 §1.2, Field §"Old kettles"\n')
     assert repo.problems(2) == ["README.md:3: rule 2: there is no RFC 7001 §1.2"]
@@ -246,6 +258,19 @@ def test_rule_10_takes_an_asterisk_for_all_below(repo):
     declare(repo, "1.*", "2.*")
     lacking = repo.problems(10)
     assert ["The host MUST" in lacking[0], "Milk SHOULD" in lacking[1]] == [True, True]
+
+
+def test_rule_10_takes_an_asterisk_alone_for_everything(repo):
+    declare(repo, "*")
+    assert len(repo.problems(10)) == 2
+
+
+def test_rule_10_hears_small_letters_where_a_spec_has_no_others(repo):
+    repo.replace("specs/rfc7001.txt", "milk came first.", "milk should not come first.")
+    declare(repo, "1.1")
+    assert len(repo.problems(10)) == 1
+    repo.replace(SPECS, 'title = "Tea"', 'title = "Tea"\nplain = true')
+    assert "In former days" in repo.problems(10)[1]
 
 
 def test_rule_10_counts_a_keyword_outside_of_its_mark(repo):

@@ -82,6 +82,20 @@ def test_only_the_tests_that_claim_the_line_are_run(run, repo):
     assert run()[1] == [SURVIVOR, summary(1, 0, 1)]
 
 
+def test_what_no_test_can_run_is_tried_by_those_that_claim_the_same(run, repo):
+    members = "    GREEN = 1\n    BLACK = 2\n"
+    leaf = f'class Leaf(IntEnum):\n    """RFC 7001 §2 [waits]"""\n\n{members}'
+    repo.write("src/tea/leaf.py", f'"""Leaves."""\n\nfrom enum import IntEnum\n\n\n{leaf}')
+    body = '    """Covers RFC 7001 §2 [waits]."""\n    assert Leaf.GREEN == 1\n'
+    repo.write(
+        "tests/test_leaf.py",
+        f'"""Leaves."""\n\nfrom tea.leaf import Leaf\n\n\ndef test_leaves():\n{body}',
+    )
+    survivor = "src/tea/leaf.py:10: survived: BLACK = 2  ->  BLACK = 3"
+    told = run("--docstrings", "--only", "src/tea/leaf.py")
+    assert told == (1, [survivor, summary(1, 0, 1)], "")
+
+
 def test_a_mutant_that_hangs_is_noticed(run, repo):
     loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n"
     repo.replace(CODE, "    if minutes", f"{loop}    if minutes")

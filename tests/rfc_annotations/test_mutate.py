@@ -92,12 +92,25 @@ def test_a_docstring_bears_on_its_function_when_asked():
     assert not any("ée" in text or "Brew" in text for text in found)
 
 
+def test_the_docstring_of_an_enumeration_bears_on_its_members_when_asked():
+    source = 'class Leaf(IntEnum):\n    """Claim."""\n\n    GREEN = 1\n    BLACK = 2\n'
+    assert texts("Claim", source=source) == []
+    assert texts("Claim", docstrings=True, source=source) == ["GREEN = 2", "BLACK = 3"]
+    grown = f"{source}\n    def steep(self):\n        return 3\n"
+    assert texts("Claim", docstrings=True, source=grown) == []
+
+
 def test_entries_of_tables_and_lone_members_go():
     source = "def f(x):\n    return {1: (x,), 2: [x]}  # claim\n"
     assert "return { 2: [x]}" in texts("claim", source=source)
     assert "return {1: (x,), }" in texts("claim", source=source)
     assert "return {1: (), 2: [x]}" in texts("claim", source=source)
     assert "return {1: (x,), 2: []}" in texts("claim", source=source)
+
+
+def test_what_is_said_to_people_is_left_alone():
+    source = "def f(x):\n    raise ValueError('no tea', x + 1)  # claim\n"
+    assert texts("claim", source=source) == ["pass"]
 
 
 def test_what_cannot_be_changed_gives_nothing():

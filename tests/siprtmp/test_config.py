@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from certificates import certificate
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,31 @@ OPTIONS = [
     ("vod", ["/var/films"], '"/var/films"', Path("/var/films")),
     ("keep-first-line", [], "true", True),
     ("call-from", ['"S" <sip:s@x.org>'], "'\"S\" <sip:s@x.org>'", '"S" <sip:s@x.org>'),
+    ("rtmpt", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("rtmfp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("push", ["live/*=rtmp://a/live"], '["live/*=rtmp://a/live"]', ("live/*=rtmp://a/live",)),
+    ("pull", ["live/a=rtmp://a/b/c"], '"live/a=rtmp://a/b/c"', ("live/a=rtmp://a/b/c",)),
+    ("insecure", [], "true", True),
+    ("publish-key", ["demo=k"], '["demo=k"]', ("demo=k",)),
+    ("play-key", ["*=k"], '["*=k"]', ("*=k",)),
+    ("on-connect", ["http://a/"], '"http://a/"', "http://a/"),
+    ("on-publish", ["http://a/"], '"http://a/"', "http://a/"),
+    ("on-play", ["https://a/"], '"https://a/"', "https://a/"),
+    ("on-done", ["http://a/"], '"http://a/"', "http://a/"),
+    ("hook-timeout", ["1.5"], "1.5", 1.5),
+    ("hook-requests", ["7"], "7", 7),
+    ("idle", ["30"], "30", 30.0),
+    ("max-connections", ["7"], "7", 7),
+    ("max-per-address", ["7"], "7", 7),
+    ("max-message", ["70000"], "70000", 70000),
+    ("drain", ["2"], "2", 2.0),
+    ("reconnect-to", ["rtmp://b/live"], '"rtmp://b/live"', "rtmp://b/live"),
+    ("rtmfp-peers", ["both"], '"both"', "both"),
+    ("rtmfp-relay-host", ["192.0.2.1"], '"192.0.2.1"', "192.0.2.1"),
+    ("rtmfp-redirect-to", ["192.0.2.1:1"], '"192.0.2.1:1"', "192.0.2.1:1"),
+    ("rtmfp-overflow-to", ["192.0.2.1:1"], '"192.0.2.1:1"', "192.0.2.1:1"),
+    ("shared", ["/var/objects"], '"/var/objects"', Path("/var/objects")),
+    ("sign-play", [], "true", True),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -64,10 +90,11 @@ def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
     names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
-    assert {option for option, *_ in OPTIONS} | {"users", "rtmps"} == names
+    need_files = {"users", "rtmps", "users-only", "ca", "sign-key"}
+    assert {option for option, *_ in OPTIONS} | need_files == names
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
-    assert sorted(shown) == sorted(names | {"rtmfp", "sips"})
+    assert sorted(shown) == sorted(names | {"sips"})
     parser = config.build_parser()
     options = {text for action in parser._actions for text in action.option_strings}
     assert {f"--{name}" for name in shown} <= options
@@ -78,6 +105,8 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
     assert config.check(Settings(source=EXAMPLE)) == Settings()
     everything = re.sub(r"^#([a-z-]+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
     (tmp_path / "siprtmp.users").write_text(f"bob:example.org:{HASH}\n")
+    (tmp_path / "sign.key").write_text("0123456789abcdef")
+    (tmp_path / "trusted.pem").write_text(certificate(tmp_path).file.read_text())
     settings = config.check(config.load_file(written(tmp_path, everything)))
     assert settings.users == tmp_path / "siprtmp.users" and len(settings.domain) == 2
     changed = {field.name for field in fields(Settings) if field.compare}
@@ -93,6 +122,21 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "vod",
         "tls_cert",
         "tls_key",
+        "push",
+        "pull",
+        "ca",
+        "publish_key",
+        "play_key",
+        "sign_key",
+        "on_connect",
+        "on_publish",
+        "on_play",
+        "on_done",
+        "reconnect_to",
+        "rtmfp_relay_host",
+        "rtmfp_redirect_to",
+        "rtmfp_overflow_to",
+        "shared",
     }
 
 
@@ -121,7 +165,7 @@ def test_the_line_wins_over_the_file(tmp_path):
         ["--sip", "::1:5060"],
         ["--rtmps", "127.0.0.1:1"],
         ["--rtmps", "127.0.0.1:1", "--tls-cert", "no/such/file"],
-        ["--rtmfp", "127.0.0.1:1"],
+        ["--rtmfp", "127.0.0.1"],
         ["--rtp-ports", "20000-10000"],
         ["--rtp-ports", "80-90"],
         ["--rtp-ports", "10001-10002"],
@@ -142,8 +186,19 @@ def test_the_line_wins_over_the_file(tmp_path):
         ["--domain", "bob@a"],
         ["--users", "no/such/file"],
         ["--config", "no/such/file"],
-        ["--rtmp", "off", "--sip", "off"],
+        ["--rtmp", "off", "--rtmfp", "off", "--sip", "off"],
         ["--sip", "0.0.0.0:5060", "--allow-anonymous"],
+        ["--push", "live=rtmp://a/b"],
+        ["--pull", "live/*=http://a/b"],
+        ["--publish-key", "demo"],
+        ["--play-key", "=k"],
+        ["--sign-key", "no/such/file"],
+        ["--users-only"],
+        ["--on-publish", "ftp://a"],
+        ["--hook-timeout", "0"],
+        ["--max-connections", "0"],
+        ["--drain", "-1"],
+        ["--ca", "no/such/file"],
         ["--sip"],
         ["--sing"],
         ["--dom", "a"],  # no abbreviations: they would be taken by later options
@@ -164,13 +219,21 @@ def test_what_cannot_be_served_is_told_in_one_line(words):
         "sip-t1 = 20.5",
         "nat = 1",
         "rtmp = 1935",
-        "rtmfp = '127.0.0.1:1'",
+        "sips = '127.0.0.1:1'",
         "domain = [1]",
         "domain = 3",
         "domain = {a = 1}",
         "log-level = 'loud'",
         "log-format = 3",
         "users = 3",
+        "push = [1]",
+        "push = {a = 1}",
+        "publish-key = true",
+        "idle = '3'",
+        "max-connections = 1.5",
+        "max-connections = true",
+        "insecure = 1",
+        "on-publish = 3",
         "sing = 1",
         "source = 'x'",
         "[sip]\nport = 1",
@@ -203,6 +266,41 @@ def test_other_machines_are_served_only_with_users_or_a_plain_word(tmp_path, lis
     users.write_text(f"bob:example.org:{HASH}\n")
     settings = config.load([*words, "--users", str(users)])
     assert len(config.load_users(settings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "works"),
+    [
+        (["--publish-key", "*=k"], True),
+        (["--on-publish", "http://a/"], True),
+        (["--on-connect", "http://a/"], True),
+        (["--play-key", "*=k"], False),
+        (["--on-play", "http://a/"], False),
+    ],
+)
+@pytest.mark.parametrize("listener", ["rtmp", "rtmpt", "rtmfp", "http", "sip"])
+def test_who_guards_publishing_need_not_have_users(listener, words, works):
+    """But for phones."""
+    words = [f"--{listener}", "192.0.2.1:0", *words]
+    if works and listener != "sip":
+        config.load(words)
+    else:
+        with pytest.raises(ConfigError, match="other machines"):
+            config.load(words)
+
+
+def test_a_key_is_not_told_on(tmp_path):
+    """What is wrong with one is told without it."""
+    with pytest.raises(ConfigError) as refused:
+        config.load(["--publish-key", "=sesame"])
+    assert "sesame" not in str(refused.value)
+
+
+def test_lists_of_the_line_stand_for_those_of_the_file(tmp_path):
+    path = written(tmp_path, 'push = ["live/a=rtmp://a/b/c", "live/b=rtmp://a/b/d"]\n')
+    assert len(config.load(["--config", str(path)]).push) == 2
+    settings = config.load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
+    assert settings.push == ("live/x=rtmp://a/b/c",)
 
 
 def test_a_users_file_with_a_mistake_names_the_line(tmp_path):

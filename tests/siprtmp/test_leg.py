@@ -42,6 +42,7 @@ class Rig:
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
+        self.leg.on_tag = self.on_tag
         if codecs:
             self.leg.start(plan(*codecs, **options), 0.0)
 
@@ -55,10 +56,10 @@ class Rig:
     def close(self):
         self.closed += 1
 
-    # Listener
     def on_tag(self, type_id, timestamp, payload, now):
         self.tags.append((timestamp, payload))
 
+    # Listener
     def on_hold_back(self, hold):
         assert hold != self.holding
         self.holding = hold

@@ -13,7 +13,8 @@ from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.net.rtmp_client import ClientStream, RtmpClient
+from rtmplite.net.client import ClientStream
+from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.rtmp.message import MessageType
 from siprtmp.demo.ends import End, act, tell
 from siprtmp.demo.tones import Tone

@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, speex
+from p2psip.rtp.payload.speex import one_frame
 from siprtmp.translate.codecs import ALAW, SPEEX, ULAW, AudioCodec
 from siprtmp.translate.timebase import SampleClock
 
 DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, what an answerer may ask of us: RFC 3551 §4.2
+
+_HEADER: Final = ord("S")  # how a Speex header begins: see `speex.is_header`
 
 
 class Packet(NamedTuple):
@@ -72,7 +75,7 @@ class FlvToRtp:
         FLV 10.1 §E.4.2.1.  Raises UnsuitableError for another codec's sound, for what is not a
         Speex frame, and for Speex's header and comment packets.
         """
-        if len(tag) < 2 or not self.suits(tag[0] >> 4):
+        if len(tag) < 2 or not (tag[0] >> 4 == self.codec.sound_format or self.suits(tag[0] >> 4)):
             raise UnsuitableError(f"SoundFormat {tag[0] >> 4 if tag else None}")
         if self._is_speex:
             return self._speex(tag[1:], timestamp)
@@ -93,16 +96,36 @@ class FlvToRtp:
         return [self._packet(rest.ljust(self._size, bytes([self._silence])), self._size)]
 
     def _speex(self, sound: bytes, timestamp: int) -> list[Packet]:
+        narrow_end, has_layer = one_frame(sound)
+        # The second half tells that no comment begins here: its length would be beyond the end.
+        if (
+            narrow_end
+            and (self._wideband or not has_layer)
+            and any(sound[2:4])
+            and sound[0] != _HEADER
+        ):
+            frames = [sound]
+        else:
+            frames = self._frames(sound)
+        clock = self._clock
+        missing = clock.gap(timestamp, 0)
+        if missing:
+            clock.position += missing
+            self._marker = True
+        out = []
+        for frame in frames:
+            out.append(Packet(clock.position, frame, self._marker))
+            clock.position += self._frame_ticks
+            self._marker = False
+        return out
+
+    def _frames(self, sound: bytes) -> list[bytes]:
         if len(sound) >= 8 and speex.is_metadata(sound):
             raise UnsuitableError("a Speex header or comment, not a frame")
         try:
-            frames = speex.split(sound, self._wideband)
+            return speex.split(sound, self._wideband)
         except RemoteError as error:
             raise UnsuitableError(str(error)) from None
-        self._skip(timestamp, 0)
-        if len(frames) == 1:
-            return [self._packet(frames[0], self._frame_ticks)]
-        return [self._packet(frame, self._frame_ticks) for frame in frames]
 
     def _g711(self, sound: bytes, timestamp: int) -> list[Packet]:
         out = self._skip(timestamp, len(self._rest))

@@ -8,6 +8,7 @@ hears keeps the phone's rhythm whatever the network did to the packets' arrival.
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex
+from p2psip.rtp.payload.speex import one_frame
 from siprtmp.translate.codecs import SPEEX, AudioCodec
 from siprtmp.translate.timebase import MediaClock
 
@@ -47,10 +48,10 @@ class RtpToFlv:
         at = self._clock.milliseconds(timestamp, arrival_ms)
         if not self._speex:
             return [(at, self._head + payload)] if payload else []
+        if one_frame(payload)[0]:
+            return [(at, self._head + payload)]
         try:
             frames = speex.split(payload)
         except RemoteError:
             return []
-        if len(frames) == 1:
-            return [(at, self._head + frames[0])]
         return [(at + i * self._frame_ms, self._head + f) for i, f in enumerate(frames)]
