@@ -180,7 +180,7 @@ def complete(check: Check) -> Iterator[Problem]:
             for section in declared if sections else ():
                 _, text = (sections or {}).get(section, ("", ""))
                 marks = check.project.catalogue.marks(name, section)
-                for sentence in sentences.unmarked(text, marks):
+                for sentence in sentences.unmarked(text, marks, spec.plain):
                     said = f"{spell(name, section)} is declared complete, and lacks"
                     shown = f"{said} {fingerprint(sentence)}: {sentence[:QUOTED]}..."
                     yield Problem(list_of_specs, 1, 10, shown)

@@ -21,7 +21,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Final
 
-from rfc_annotations.evidence import PARAMETERS, Evidence
+from rfc_annotations.catalogue import Key
+from rfc_annotations.claims import Claims, collect
+from rfc_annotations.evidence import PARAMETERS, Evidence, speaks_for
 from rfc_annotations.mutate import Mutant, Mutator
 from rfc_annotations.project import SKIPPED, Project
 from rfc_annotations.scan import Cited
@@ -100,12 +102,13 @@ def plan(
 ) -> dict[Mutant, Tests]:
     """Say which mutants to try with which tests: first one of each claim, then a second one."""
     of_claims: list[list[tuple[Mutant, Tests]]] = []
+    makers = collect(project)
     for file, claims in _claimed(project, only).items():
         if evidence.stale(project.root, file):
             raise Unusable(f"{file} changed since the evidence was taken; run the tests again")
         mutator = Mutator(file, (project.root / file).read_text())
         for claim in claims:
-            tests = _tests(evidence, claim)
+            tests = _tests(evidence, claim, makers)
             mutants = mutator.of_claim(claim.line, docstrings) if tests else ()
             of_claims.append([(mutant, tests) for mutant in dict.fromkeys(mutants)])
     planned: dict[Mutant, Tests] = {}
@@ -128,12 +131,17 @@ def _claimed(project: Project, only: Sequence[str]) -> dict[str, list[Cited]]:
     return found
 
 
-def _tests(evidence: Evidence, claim: Cited) -> Tests:
-    """Name the tests that claim what `claim` does, passed, and ran it."""
+def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Tests:
+    """Name the tests that claim what `claim` does, passed, and ran it if it can be run."""
     place = (claim.file, claim.line)
-    runs = evidence.runs.items()
-    passed = (name for name, run in runs if run.outcome == "passed" and place in run.reached)
-    return frozenset(PARAMETERS.sub("", name) for name in passed)
+    keys = ((claim.spec, claim.section, slug) for slug in claim.slugs)
+    alike = [] if claim.anchor else [test for key in keys for test in makers[key].tests]
+    return frozenset(
+        PARAMETERS.sub("", name)
+        for name, run in evidence.runs.items()
+        if run.outcome == "passed"
+        if place in run.reached or any(speaks_for(test, name) for test in alike)
+    )
 
 
 def run(

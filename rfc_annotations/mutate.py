@@ -1,7 +1,8 @@
 """Mutants: small changes to the lines that bear claims, which the tests of those claims must see.
 
 A comment with a claim bears on the nodes of its own line; where it stands alone, on the statement
-or the line of a table that follows.  A claim in a function's docstring bears on the whole function.
+or the line of a table that follows.  A claim in a function's docstring bears on the whole function,
+one in the docstring of a class without functions, such as an enumeration, on all its members.
 """
 
 import ast
@@ -11,7 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rfc_annotations.anchors import FUNCTIONS, Anchors, Lines, body_lines
+from rfc_annotations.anchors import (
+    DEFINITIONS,
+    FUNCTIONS,
+    Anchors,
+    Definition,
+    Lines,
+    body_lines,
+)
 from rfc_annotations.scan import Comment, comments
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
@@ -88,17 +96,17 @@ class Mutator:
     def of_claim(self, line: int, docstrings: bool = False) -> Iterator[Mutant]:
         """Yield the mutants that tests of a claim on `line` must notice.
 
-        With `docstrings`, a claim in the docstring of a function counts too.
+        With `docstrings`, a claim in the docstring of a function or an enumeration counts too.
         """
         for comment in self._comments:
             if comment.line <= line <= comment.last:
                 yield from self._of_lines(self._borne(comment))
                 return
         for node in ast.walk(self._tree) if docstrings else ():
-            if isinstance(node, FUNCTIONS) and ast.get_docstring(node) is not None:
+            if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None:
                 about = node.body[0]
                 if about.lineno <= line <= (about.end_lineno or line):
-                    yield from self._of_lines(body_lines(node))
+                    yield from self._of_lines(_lines_of(node))
 
     def _borne(self, comment: Comment) -> Lines:
         """Say which lines a comment speaks about."""
@@ -184,6 +192,15 @@ class Mutator:
             yield Mutant(self.file, line, start, end, after, _bare(was), _bare(now))
 
 
+def _lines_of(node: Definition) -> Lines:
+    """The body of a function, or of a class that has none."""
+    if isinstance(node, FUNCTIONS):
+        return body_lines(node)
+    if any(isinstance(inner, FUNCTIONS) for inner in ast.walk(node)):
+        return frozenset()
+    return frozenset(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+
+
 def _bare(line: str) -> str:
     return line.partition("  #")[0].strip()
 
@@ -221,7 +238,10 @@ def _enums(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what can be changed: no docstrings, no annotations, no insides of f-strings."""
+    """Walk over what can be changed: no docstrings, no annotations, no texts for people.
+
+    Those are the insides of f-strings and what is raised.
+    """
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_params"):
             continue
@@ -230,7 +250,7 @@ def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
                 continue
             if isinstance(child, ast.expr | ast.stmt):
                 yield child
-            if not isinstance(child, ast.JoinedStr):
+            if not isinstance(child, ast.JoinedStr | ast.Raise):
                 yield from _nodes(child)
 
 

@@ -16,6 +16,8 @@ KEYWORD: Final = re.compile(
     r"\b(?:MUST(?:\s+NOT)?|SHALL(?:\s+NOT)?|SHOULD(?:\s+NOT)?|REQUIRED"
     r"|(?:NOT\s+)?RECOMMENDED|MAY|OPTIONAL)\b"
 )
+# For specs older than that habit.  Their "may" says what can be, more often than what is allowed.
+PLAIN: Final = re.compile(r"\b(?:must|shall|should|required|recommended)\b", re.IGNORECASE)
 ITEM: Final = re.compile(r"\s*(?:[o*•+-]|\(?(?:\d{1,2}|[a-z])[.)])\s+\S")  # begins a list's item
 RULED: Final = re.compile(r"\s*[|+].*[|+]\s*|\s*[-=+|_]{4,}\s*")  # a line of a table or figure
 STOPPED: Final = re.compile(r"[.:;!?][\"')\]]*\Z")
@@ -41,8 +43,10 @@ def sentences(text: str) -> Iterator[str]:
             yield block[start:]
 
 
-def unmarked(text: str, marks: Iterable[str]) -> Iterator[str]:
+def unmarked(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[str]:
     """Yield the sentences of a section with a keyword that no mark covers.
+
+    With `plain` the words bind in small letters too.
 
     >>> text = "Milk MAY come last. It must be fresh. You MUST\\nNOT spill it."
     >>> list(unmarked(text, ()))
@@ -50,6 +54,8 @@ def unmarked(text: str, marks: Iterable[str]) -> Iterator[str]:
     >>> from rfc_annotations.fingerprint import fingerprint
     >>> list(unmarked(text, [fingerprint("Milk MAY"), fingerprint("must be fresh.")]))
     ['You MUST NOT spill it.']
+    >>> list(unmarked(text, (), plain=True))[0]
+    'It must be fresh.'
     """
     squeezed = squeeze(text)
     marked: set[int] = set()
@@ -60,7 +66,7 @@ def unmarked(text: str, marks: Iterable[str]) -> Iterator[str]:
     begin = 0
     for sentence in sentences(text):
         begin = squeezed.index(squeeze(sentence), begin)
-        for keyword in KEYWORD.finditer(sentence):
+        for keyword in (PLAIN if plain else KEYWORD).finditer(sentence):
             if begin + len(squeeze(sentence[: keyword.start()])) not in marked:
                 yield sentence
                 break

@@ -25,7 +25,7 @@ class Spec:
 
     `numbered` headings start in column 0 where nothing else does; `sequence` is for texts that
     are all in column 0, whose headings are told by counting on; `headings` have no numbers, and
-    `markdown` is what it says.
+    `markdown` is what it says.  `plain` means that words like "must" bind in small letters.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Spec:
     style: str = "numbered"
     furniture: str = ""
     complete: tuple[str, ...] = ()
+    plain: bool = False
 
     @property
     def slug(self) -> str:
@@ -51,11 +52,15 @@ def load(path: Path) -> dict[str, Spec]:
 
 
 def below(entry: str, sections: Iterable[str]) -> list[str]:
-    """Say which sections an entry of a `complete` list means: `17.1`, or all of `17.*`.
+    """Say which sections an entry of a `complete` list means: `17.1`, all of `17.*`, or all: `*`.
 
     >>> [below(entry, ["1", "17", "17.1", "17.1.2", "171"]) for entry in ("17.1", "17.*")]
     [['17.1'], ['17', '17.1', '17.1.2']]
+    >>> below("*", ["1", "17"])
+    ['1', '17']
     """
+    if entry == "*":
+        return list(sections)
     top = entry.removesuffix(".*")
     return [s for s in sections if s == top or (top != entry and s.startswith(f"{top}."))]
 
