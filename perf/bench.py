@@ -1,6 +1,6 @@
 """Run measurements: `python perf/bench.py [NAME...]`, each NAME a file perf/bench_NAME.py.
 
-Such a file has a function `rows(options) -> Iterator[Row]`. Rows are printed as they come and
+Such a file has a function `rows(options) -> Iterator[Line]`. Rows are printed as they come and
 kept in perf/results/NAME.json. See perf/README.md for the method.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cpu import raise_file_limit, two_cores
 from options import Options
-from results import HEADER, Row, save
+from results import Line, save
 
 NAMES = sorted(
     file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py")
@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--runs", type=int, default=3, help="the median of so many (%(default)s)")
     made.add_argument("--calls", type=numbers, default=(1, 20, 100), metavar="N,N,...")
     made.add_argument("--players", type=numbers, default=(0, 1, 2, 3, 50, 200), metavar="N,N,...")
+    made.add_argument("--audience", type=numbers, default=(500,), metavar="N,N,...")
     made.add_argument("--arrivals", choices=["bunched", "spread"], help="one of the two; both")
     made.add_argument("--profile", default="", metavar="FILE", help="run the gateway in cProfile")
     return made
@@ -52,14 +53,18 @@ def main() -> None:
         runs=given.runs,
         calls=given.calls,
         players=given.players,
+        audience=given.audience,
         arrivals=(given.arrivals,) if given.arrivals else ("bunched", "spread"),
         server_core=server_core,
+        load_core=load_core,
         profile=given.profile,
     )
     for name in given.names or NAMES:
-        print(f"\n{name}\n{HEADER}", flush=True)
-        rows: list[Row] = []
+        print(f"\n{name}")
+        rows: list[Line] = []
         for row in importlib.import_module(f"bench_{name}").rows(options):
+            if not rows:
+                print(row.HEADER)
             print(row, flush=True)
             rows.append(row)
         print(f"kept in {save(name, rows)}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 CPUINFO = Path("/proc/cpuinfo")
+PAGE = resource.getpagesize()
 
 
 def cpu_clock(pid: int) -> int:
@@ -113,6 +114,15 @@ class Server:
     def meter(self) -> Meter:
         """A new window on its CPU clock."""
         return Meter(self.process.pid, self.core)
+
+    def resident_mb(self) -> float:
+        """The memory it holds, in MB of 2**20 bytes."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * PAGE / 2**20
+
+    def open_files(self) -> int:
+        """How many sockets and files it has open."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def __enter__(self) -> Self:
         """It runs since it was made."""

@@ -18,11 +18,13 @@ class Gateway(Server):
     def __init__(self, core: int, *arguments: str, profile: str = "") -> None:
         """Start it with more `arguments`; `profile` is where to write what cProfile saw."""
         program = [str(PROFILED), profile] if profile else ["-m", "siprtmp"]
-        listen = ["--rtmp", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--http", "off"]
+        listen = ["--http", "off"]
+        for protocol in ("rtmp", "rtmfp", "sip"):
+            listen += [f"--{protocol}", "127.0.0.1:0"]
         quiet = ["--log-level", "warning"]
         super().__init__([sys.executable, *program, *listen, *quiet, *arguments], core)
         words = dict(word.split("=") for word in self.line.split()[1:])
-        self.rtmp = words["rtmp"]
+        self.rtmp, self.rtmfp = words["rtmp"], words["rtmfp"]
 
     def url(self, stream: str) -> str:
         """Where `stream` is published and played."""

@@ -15,4 +15,6 @@ class Options:
     players: tuple[int, ...]
     arrivals: tuple[Arrivals, ...]
     server_core: int
+    audience: tuple[int, ...] = (500,)
+    load_core: int = 0
     profile: str = ""  # a file for what cProfile saw of the gateway

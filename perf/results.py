@@ -8,12 +8,13 @@ matplotlib is installed.
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpu import Usage, machine
 from load import Tally
@@ -22,9 +23,25 @@ FOLDER = Path(__file__).resolve().parent / "results"
 LATENCY_LIMIT_MS = 10.0  # p99 above the merge window
 
 
+class Line:
+    """A line of some table: a dataclass that is in `KINDS`."""
+
+    HEADER: ClassVar[str]
+
+    if TYPE_CHECKING:  # what dataclasses and asdict want to know
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+        def __init__(self, **fields: Any) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Line):
     """One line of a table: the medians of several runs of the same thing."""
+
+    HEADER: ClassVar[str] = (
+        f"{'subject':10} {'load':12} {'count':>5} {'arrivals':8} {'MHz each':>8} {'(runs)':16}"
+        f" {'ratio':>6} {'MHz':>8} {'share':>7} {'p99 ms':>7} {'lost':>5} {'waiting':>7}"
+    )
 
     subject: str  # what served, such as "relay"
     load: str  # what it served, such as "speex 8 kHz"
@@ -88,14 +105,92 @@ class Row:
         )
 
 
-HEADER = (
-    f"{'subject':10} {'load':12} {'count':>5} {'arrivals':8}"
-    f" {'MHz each':>8} {'(runs)':16} {'ratio':>6} {'MHz':>8} {'share':>7} {'p99 ms':>7} {'lost':>5}"
-    f" {'waiting':>7}"
-)
+@dataclass(frozen=True, slots=True)
+class AudienceRow(Line):
+    """A large audience for long: medians of several runs, but losses of all of them.
+
+    `memory` is the server's in MB, about once a second of the last run.
+    """
+
+    HEADER: ClassVar[str] = (
+        f"{'load':10} {'players':>7} {'seconds':>7} {'MHz':>8} {'share':>7} {'waiting':>7}"
+        f" {'messages':>10} {'lost':>6} {'worst':>5} {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7}"
+        f" {'without':>7} {'gone s':>7} {'MB':>7} {'grows':>6}"
+    )
+
+    load: str
+    players: int
+    seconds: float
+    share: float  # of one core, 0 to 1
+    mhz: float
+    waiting: float
+    messages: int  # that arrived
+    lost: int
+    worst: int  # the most that one player lost
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    p99_ms_without: float | None  # of the run beside it in which all read
+    gone: float | None  # seconds until the stopped player was given up
+    memory: tuple[float, ...]
+
+    @property
+    def growth(self) -> float:
+        """MB from the first tenth of the window to the last, each by its median."""
+        tenth = max(1, len(self.memory) // 10)
+        return median(self.memory[-tenth:]) - median(self.memory[:tenth])
+
+    @property
+    def void(self) -> bool:
+        """Whether the server did less than it was asked for."""
+        return self.lost != 0 or self.p99_ms > LATENCY_LIMIT_MS
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        without = "" if self.p99_ms_without is None else f"{self.p99_ms_without:.2f}"
+        gone = "" if self.gone is None else f"{self.gone:.0f}"
+        return (
+            f"{self.load:10} {self.players:7} {self.seconds:7.0f} {self.mhz:8.1f} {self.share:7.1%}"
+            f" {self.waiting:7.1%} {self.messages:10} {self.lost:6} {self.worst:5}"
+            f" {self.p50_ms:7.2f} {self.p99_ms:7.2f} {self.max_ms:7.2f} {without:>7} {gone:>7}"
+            f" {median(self.memory):7.1f} {self.growth:+6.2f}{'  VOID' if self.void else ''}"
+        )
 
 
-def save(name: str, rows: list[Row]) -> Path:
+@dataclass(frozen=True, slots=True)
+class ThroughputRow(Line):
+    """One flow from one process to another: medians of several runs."""
+
+    HEADER: ClassVar[str] = (
+        f"{'load':10} {'bytes':>7} {'sender':>9} {'receiver':>9}  MB per second of CPU;"
+        f" {'MB/s':>6} {'shares':>13} {'messages':>9} {'wrong':>5} {'waiting':>7}"
+    )
+
+    load: str
+    size: int  # of a message
+    sender: float  # MB per second of its CPU
+    receiver: float
+    rate: float  # MB per second
+    sender_share: float  # of one core, 0 to 1
+    receiver_share: float
+    messages: int  # of all runs
+    wrong: int  # that were not the next one
+    waiting: float  # of the one that waited more
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        return (
+            f"{self.load:10} {self.size:7} {self.sender:9.1f} {self.receiver:9.1f} {'':22}"
+            f" {self.rate:6.1f} {self.sender_share:6.1%} {self.receiver_share:6.1%}"
+            f" {self.messages:9} {self.wrong:5} {self.waiting:7.1%}"
+            f"{'  VOID' if self.wrong else ''}"
+        )
+
+
+KINDS: dict[str, type[Line]] = {kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow)}
+
+
+def save(name: str, rows: Sequence[Line]) -> Path:
     """Keep the rows of measurement `name` with where and when they were taken."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.json"
@@ -103,16 +198,22 @@ def save(name: str, rows: list[Row]) -> Path:
         "measurement": name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
+        "kind": type(rows[0]).__name__,
         "rows": [asdict(row) for row in rows],
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
     return path
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[Line]:
     """The rows of a kept measurement."""
-    rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
-    return [Row(**{**row, "runs": tuple(row["runs"])}) for row in rows]
+    content = json.loads(path.read_text())
+    kind = KINDS[content.get("kind", Row.__name__)]
+    return [kind(**{key: _frozen(value) for key, value in row.items()}) for row in content["rows"]]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def plot(rows: list[Row], out: Path) -> None:
@@ -143,9 +244,10 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="OUT.png")
     options = parser.parse_args()
     rows = [row for file in options.files for row in read(file)]
-    print(HEADER, *rows, sep="\n")
+    for header, table in groupby(rows, key=lambda row: row.HEADER):
+        print(header, *table, sep="\n")
     if options.plot:
-        plot(rows, options.plot)
+        plot([row for row in rows if isinstance(row, Row)], options.plot)
 
 
 if __name__ == "__main__":

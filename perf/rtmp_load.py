@@ -19,10 +19,12 @@ from rtmplite.rtmp.connection import CHUNK_SIZE
 
 TIMEOUT = 10.0  # seconds, for an answer of the server
 HANDSHAKE = 1 + 2 * 1536  # bytes from the server before its first chunk
-AUDIO, VIDEO, SET_CHUNK_SIZE = 8, 9, 1
+AUDIO, VIDEO, SET_CHUNK_SIZE, USER_CONTROL = 8, 9, 1, 4
+PING, PONG = b"\0\6", b"\0\7"  # event types: who is silent for a minute is asked
 KEY_FRAME, INTER_FRAME = 12_000, 2_500  # bytes: about 0.6 Mbit/s at 25 frames a second
 GROUP = 50  # frames from one key frame to the next
 SPEEX_TAG = b"\xb2"
+_PONG = bytes.fromhex("02 000000 000006 04 00000000") + PONG  # a whole chunk but for the time
 AVC_HEADER = bytes.fromhex("1700000000 0142c01effe1000467640000 01000468ee3c80")
 AUDIO_STAMP, VIDEO_STAMP = 2, 10  # where a message of that type has it
 _STAMP_AT = {AUDIO: AUDIO_STAMP, VIDEO: VIDEO_STAMP}
@@ -37,6 +39,7 @@ class Splitter:
 
     def __init__(self) -> None:
         self.chunk_size = 128
+        self.pings: list[bytes] = []  # what answers must repeat
         self._skip = HANDSHAKE
         self._rest = b""
         self._streams: dict[int, list[int]] = {}  # length, type, what is left of a message
@@ -61,6 +64,8 @@ class Splitter:
                     break
                 if kind in _STAMP_AT and found + 8 <= after + length:
                     stamps += _QUAD.unpack_from(data, found)
+                elif kind == USER_CONTROL and data[after : after + 2] == PING:
+                    self.pings.append(data[after + 2 : after + 6])
                 elif kind == SET_CHUNK_SIZE:
                     (self.chunk_size,) = _WORD.unpack_from(data, after)
             here = min(left, self.chunk_size)
@@ -73,10 +78,19 @@ class Splitter:
 class Session:
     """A connection that waits for its answers; `splitter` has seen all that came."""
 
-    def __init__(self, url: str, *args: Value) -> None:
-        """Connect to the application that is the whole path of `url`."""
+    def __init__(
+        self, url: str, *args: Value, prepare: Callable[[socket.socket], None] | None = None
+    ) -> None:
+        """Connect to the application that is the whole path of `url`.
+
+        `prepare` may do something to the socket before.
+        """
         target = Target.parse(url, stream=False)
-        self.socket = socket.create_connection((target.host, target.port), TIMEOUT)
+        self.socket = socket.socket()
+        self.socket.settimeout(TIMEOUT)
+        if prepare is not None:
+            prepare(self.socket)
+        self.socket.connect((target.host, target.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.splitter = Splitter()
         self._machine = ClientConnection(target, os.urandom, time.monotonic(), args=args)
@@ -111,8 +125,13 @@ class Session:
         self.socket.setblocking(False)
 
     def receive(self) -> list[int]:
-        """The stamps of what can be read at once."""
-        return self.splitter.feed(self.socket.recv(65536))
+        """The stamps of what can be read at once; pings are answered."""
+        stamps = self.splitter.feed(self.socket.recv(65536))
+        if self.splitter.pings:
+            pongs = [_PONG + ping for ping in self.splitter.pings]
+            self.splitter.pings.clear()
+            self.socket.sendall(b"".join(pongs))
+        return stamps
 
     def close(self) -> None:
         """Close the socket."""
