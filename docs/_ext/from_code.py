@@ -47,7 +47,7 @@ def table(heads: list[str], rows: list[list[str]], code: int = -1) -> nodes.tabl
 
 
 class StateMachine(Directive):
-    """A table of a machine, `module:NAME`, drawn; or what `observed` saw of one."""
+    """A table of a machine, `module:NAME`, drawn; or what `observed` or a function saw of one."""
 
     required_arguments = 1
 
@@ -56,6 +56,7 @@ class StateMachine(Directive):
         module, _, name = self.arguments[0].partition(":")
         if name:
             found = getattr(importlib.import_module(module), name)
+            found = found() if callable(found) else found
         else:
             found = getattr(observed, module)()
         figure = {str(s): {str(e): arrow for e, arrow in a.items()} for s, a in found.items()}
