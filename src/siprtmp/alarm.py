@@ -2,6 +2,7 @@
 
 Own design: a call's deadline moves with every packet.  The timer is only touched when the
 deadline comes nearer than it is set for; when it fires too early, it is simply set again.
+After a stall it fires when the sockets have been read: what is here is not late.
 """
 
 import logging
@@ -10,6 +11,7 @@ from typing import Any, Final
 from gevent import get_hub
 
 from p2psip.net.clock import monotonic
+from p2psip.net.driver import AFTER_INPUT
 from siprtmp.facilities import Timed
 
 log: Final = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ class Alarm:
         self._timer.stop()
         self._timer.close()
         self._at = due
-        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
+        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()), priority=AFTER_INPUT)
         self._timer.start(self._fire)
 
     def cancel(self) -> None:

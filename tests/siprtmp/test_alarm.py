@@ -1,5 +1,7 @@
 """One timer for one machine, in real time."""
 
+import socket
+
 import gevent
 
 from p2psip.net.clock import monotonic
@@ -49,3 +51,19 @@ def test_a_nearer_deadline_is_met_and_a_cancelled_one_is_not():
     alarm.set()
     gevent.sleep(0.03)
     assert len(machine.ticks) == 1
+
+
+def test_what_has_arrived_is_read_before_a_deadline_is_met():
+    ours, theirs = socket.socketpair()
+    order = []
+    watcher = gevent.get_hub().loop.io(ours.fileno(), 1)
+    watcher.start(lambda: (order.append("input"), watcher.stop()))
+    machine = Machine(monotonic())
+    machine.tick = lambda now: (machine.plan.pop(), order.append("deadline"))
+    theirs.send(b"a packet")
+    Alarm(machine).set()
+    gevent.sleep(0.02)
+    assert order == ["input", "deadline"]
+    watcher.close()
+    ours.close()
+    theirs.close()

@@ -3,7 +3,9 @@
 Implements RFC 3261 §18 at the edge: one UDP and one TCP socket on the same port.
 
 Own design: everything happens in the hub, by watchers; after each event the machines'
-orders are carried out and one timer is set to the earliest of their deadlines.
+orders are carried out and one timer is set to the earliest of their deadlines.  If the loop
+has been kept from its work, an answer and the deadline for it are found together: the
+sockets are read first, so that nothing is repeated whose answer is here.
 """
 
 import logging
@@ -23,6 +25,7 @@ from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import HostPort
 
 BIND_TRIES: Final = 32
+AFTER_INPUT: Final = -1  # a timer's priority: below that of the sockets' watchers, which is 0
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -177,7 +180,7 @@ class SipDriver:
         self._timer.stop()
         self._timer.close()
         self._armed = due
-        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()))
+        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()), priority=AFTER_INPUT)
         self._timer.start(self._tick)
 
     def _tick(self) -> None:

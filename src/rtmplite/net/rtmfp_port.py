@@ -1,7 +1,8 @@
 """One UDP socket for all the RTMFP sessions of an endpoint: a watcher, an alarm, and slow jobs.
 
 No greenlet waits for the socket.  A watcher reads what has come; everything that machines then want
-sent, to whomever, leaves at the end of that turn of the loop.  Diffie-Hellman runs in a few threads
+sent, to whomever, leaves at the end of that turn of the loop.  The alarm comes after the watcher:
+an acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in a few threads
 of its own, so that a storm of callers delays nobody's sound.
 """
 
@@ -201,7 +202,7 @@ class RtmfpPort:
         self._alarm_at = deadline
         self._alarm.stop()
         self._alarm.close()
-        self._alarm = self._hub.loop.timer(max(0.0, deadline - moment))
+        self._alarm = self._hub.loop.timer(max(0.0, deadline - moment), priority=LATE)
         self._alarm.start(self._on_alarm)
 
     def _on_alarm(self) -> None:

@@ -252,3 +252,26 @@ def test_one_clock_runs_and_the_other_is_told():
     import time
 
     assert abs(wallclock() + monotonic() - time.time()) < 0.1
+
+
+class Late:
+    """A machine that is due at once, and notes what had been heard by then."""
+
+    def __init__(self, heard):
+        self.deadline, self.heard, self.seen = None, heard, None
+
+    def tick(self, now):
+        self.deadline, self.seen = None, list(self.heard)
+
+
+def test_what_waits_in_the_socket_is_read_before_the_timers_are_seen_to(make):
+    one = make()
+    late = Late(one.heard)
+    one.driver.machines.append(late)
+    sender = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    sender.sendto(options_request(), one.address)
+    late.deadline = monotonic()
+    one.driver.wake()
+    assert until(lambda: late.seen is not None)
+    assert late.seen == ["OPTIONS"]
+    sender.close()

@@ -1,6 +1,7 @@
 """The port: many at once, and what goes wrong in one of them."""
 
 import os
+import socket
 
 import gevent
 import pytest
@@ -65,6 +66,32 @@ def test_more_handshakes_at_once_than_there_are_threads(make):
     assert until(lambda: len(heard(server)) == 40)
     assert until(lambda: all(map(heard, clients)))
     assert server.endpoint.keyings_in_work == 0
+
+
+class Due:
+    """An endpoint that is due, and notes what it is called for."""
+
+    def __init__(self, order):
+        self.deadline, self.order, self.openings, self.sessions = now(), order, [], []
+        self.take = self.take_jobs = lambda *moment: []
+
+    def receive(self, datagram, source, moment):
+        self.order.append("input")
+
+    def tick(self, moment):
+        self.deadline = None
+        self.order.append("alarm")
+
+
+def test_what_has_arrived_is_read_before_the_alarm(make, monkeypatch):
+    """Own design: an acknowledgement that is here saves what the alarm would send again."""
+    server, order = make(FlashProfile.server(os.urandom)), []
+    with monkeypatch.context() as patch, socket.socket(type=socket.SOCK_DGRAM) as sender:
+        patch.setattr(server, "endpoint", Due(order))
+        sender.sendto(b"a packet", server.address)
+        server._set_alarm(now())
+        assert until(lambda: "alarm" in order)
+    assert order == ["input", "alarm"]
 
 
 def test_a_job_that_breaks_is_over(make, monkeypatch, caplog):
