@@ -5,6 +5,8 @@ import pytest
 from interop.peers import HERE, Sipp
 from interop.richclient import RichClient, wait_for
 
+pytestmark = pytest.mark.alone  # T1 is 20 ms: who is kept from its core for longer repeats itself
+
 AT_ONCE = 50
 CALLS = 200
 BURST = (

@@ -1,0 +1,49 @@
+"""Tests that need both cores get them, although others run at the same time.
+
+A test marked `alone` begins when the other workers have finished the test they are at, and
+they wait until it has ended.  Such a test counts what real peers do within a few
+milliseconds of each other: on two cores, a neighbour's encoder would be counted with it.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+class Turns:
+    """A lock that all share or one has, and a gate that keeps newcomers behind who waits."""
+
+    def __init__(self, folder: Path) -> None:
+        self._gate, self._floor = folder / "gate", folder / "floor"
+
+    @contextmanager
+    def take(self, alone: bool) -> Iterator[None]:
+        """Wait for a turn, and have it for the length of the block."""
+        with self._floor.open("w") as floor:
+            with self._gate.open("w") as gate:
+                fcntl.flock(gate, fcntl.LOCK_EX)
+                fcntl.flock(floor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+
+
+TURNS = pytest.StashKey[Turns | None]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The workers of one run meet in its folder; without workers there is nobody to wait for."""
+    several = hasattr(config, "workerinput")
+    config.stash[TURNS] = Turns(Path(config.option.basetemp).parent) if several else None
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)  # the wait does not count for the time-out
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Begin when it is this test's turn."""
+    turns = item.config.stash[TURNS]
+    if turns is None:
+        yield
+        return
+    with turns.take(alone=item.get_closest_marker("alone") is not None):
+        yield
