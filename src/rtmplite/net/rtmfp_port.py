@@ -2,8 +2,8 @@
 
 No greenlet waits for the socket.  A watcher reads what has come; everything that machines then want
 sent, to whomever, leaves at the end of that turn of the loop.  The alarm comes after the watcher:
-an acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in a few threads
-of its own, so that a storm of callers delays nobody's sound.
+an acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in
+a few threads of its own, so that a storm of callers delays nobody's sound.
 """
 
 import logging
