@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.congestion import TimeCritical
 from rtmplite.rtmfp.control_chunks import ForwardedInitiatorHello, Ping
+from rtmplite.rtmfp.duplicates import Duplicates
 from rtmplite.rtmfp.endpoint_listener import EndpointListener, Forwarded
 from rtmplite.rtmfp.held import Held, Table
 from rtmplite.rtmfp.hellos import Hellos
@@ -82,6 +83,7 @@ class Endpoint:
         self.hellos = Hellos(self, self._responder, redirector, random, self._ignore)
         self.hellos.forwarded = forwarded
         self._openings = Openings(self.profile, random)
+        self.duplicates = Duplicates(profile, self.table, self._openings)
         self._notices = TimeCritical()
         self._schedule = Schedule()
         self._working: dict[Session, None] = {}  # those that have something to send
@@ -201,18 +203,6 @@ class Endpoint:
     def new_session_id(self) -> int:
         """Draw a receive session ID that no session uses: §3.5.1.1.1, §3.5.1.1.2."""
         return self.table.new_id(self._openings.by_id)
-
-    def existing(self, certificate: bytes, epd: bytes) -> Session | Opening | None:
-        """Find what makes an opening a duplicate: §3.5.1.1.1 [duplicate-aborted].
-
-        Own design: a session of which only a certificate is known, which all may know, does not.
-        """
-        canonical = self.profile.canonical_epd(certificate)
-        for held in self.table.canonical(canonical):
-            is_good = held.is_open and held.is_proven
-            if is_good and self.profile.is_selected(held.session.far_certificate, epd):
-                return held.session
-        return self._openings.keying_with(canonical, epd)
 
     def add_job(self, job: Job[Any]) -> None:
         """Have slow work done.  Own design: see `take_jobs`."""

@@ -113,9 +113,13 @@ class Opening:
         # §3.5.1.1.1 [rhello-certificate-selected] [rhello-certificate-authentic]
         if not profile.is_selected(certificate, self.epd) or not profile.is_authentic(certificate):
             return
-        self.instead = self._host.existing(certificate, self.epd)
+        duplicates = self._host.duplicates
+        self.instead = duplicates.find(certificate, self.epd)
         if self.instead is not None:  # §3.5.1.1.1 [duplicate-aborted]
             self._end(OpeningState.CLOSED, "there is such a session already", now)
+            return
+        if duplicates.awaited(self, certificate, source):  # §3.5.1.1.1 [duplicate-aborted]
+            self._end(OpeningState.CLOSED, "the far end opens it", now)
             return
         self.state = OpeningState.KEYING_SENT
         self.address, self.far_certificate, self._cookie = source, certificate, hello.cookie

@@ -20,9 +20,9 @@ from rtmplite.rtmfp.address import Origin, SocketAddress
 from rtmplite.rtmfp.listener import Address
 
 if TYPE_CHECKING:
+    from rtmplite.rtmfp.duplicates import Duplicates
     from rtmplite.rtmfp.initiator import Opening
     from rtmplite.rtmfp.profile import CryptoProfile, Keys
-    from rtmplite.rtmfp.session import Session
     from rtmplite.rtmfp.startup_packets import StartupPackets
 
 OPEN_TIMEOUT: Final = 95.0  # seconds; §3.5.1.1.1 [ultimate-timeout]
@@ -125,6 +125,7 @@ class Host(Protocol):
     profile: "CryptoProfile"
     packets: "StartupPackets"
     limits: Limits
+    duplicates: "Duplicates"
 
     @property
     def openings(self) -> "Collection[Opening]":
@@ -132,9 +133,6 @@ class Host(Protocol):
 
     def new_session_id(self) -> int:
         """Draw a receive session ID that no session uses: §3.3."""
-
-    def existing(self, certificate: bytes, epd: bytes) -> "Session | Opening | None":
-        """Find a session that makes another one a duplicate: §3.5.1.1.1."""
 
     def add_job(self, job: Job[Any]) -> None:
         """Have slow work done.  Own design: see `Job`."""
