@@ -7,29 +7,25 @@ message = stream.read()
 client.close()
 """
 
-import os
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import gevent
-from gevent import socket
 from gevent.event import Event
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.net.client import TIMEOUT, Client, ClientStream, established
 from rtmplite.net.clock import now
+from rtmplite.net.rtmfp_dial import dial
 from rtmplite.net.rtmfp_direct import PATIENCE, DirectClient, DirectPublishing, UnreachableError
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.rtmfp.crypto import FlashProfile
 from rtmplite.rtmfp.direct import MayPlay
-from rtmplite.rtmfp.epd import Epd
 from rtmplite.rtmfp.flash_client import RtmfpClientConnection
 from rtmplite.rtmfp.lanes import LIVE, Lifetimes
-from rtmplite.rtmfp.listener import Address
 from rtmplite.rtmfp.peers import Peers
 from rtmplite.rtmfp.stand_in import STAND_IN
 from rtmplite.rtmp.carrier import text
@@ -92,34 +88,11 @@ class RtmfpClient(Client):
         lifetimes: Lifetimes = LIVE,
     ) -> "RtmfpClient":
         """Begin to connect; `connect` waits for the server's answer as well."""
-        found = _resolve(target)
-        # RFC 7425 §7 [new-certificate] [static-clients], RFC 7425 §5.3 [certificate-once]
-        make = gevent.get_hub().threadpool.apply
-        profile: FlashProfile = make(FlashProfile.client, (os.urandom,))
-        port: RtmfpPort
-        machine = RtmfpClientConnection(
-            target,
-            now(),
-            args=args,
-            properties=properties,
-            addresses=lambda: _own_addresses(found, port.address[1]),
-        )
+        machine = RtmfpClientConnection(target, now(), args=args, properties=properties)
         machine.lifetimes = lifetimes
-        peers = Peers(
-            machine,
-            os.urandom,
-            lambda stream: port.watch(stream),
-            on_server=lambda: port.watch(machine),
-        )
+        port, peers, peer_id = dial(machine)
         peers.lifetimes = lifetimes
-        here = "::" if any(":" in host for host, _ in found) else "0.0.0.0"
-        port = RtmfpPort(here, 0, profile, peers)
-        peers.endpoint = port.endpoint
-        port.start()
-        # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
-        peers.connect(Epd(ancillary_data=target.tc_url.encode()).encode(), found, now())
-        port.flush()  # this turn may have begun before there was a watcher for its end
-        return cls(machine, port, peers, profile.peer_id)
+        return cls(machine, port, peers, peer_id)
 
     def close(self) -> None:
         """End the connection when what was sent has arrived; a second time does nothing.
@@ -235,26 +208,3 @@ def connect(
         return RtmpClient.open(place, timeout=timeout, digest=digest, tls=tls)
 
     return established(open_to, target, timeout, None)
-
-
-def _resolve(target: Target) -> list[Address]:
-    """All addresses of a server: RFC 7425 §6.1 [all-addresses].  Raises OSError."""
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
-    return list(dict.fromkeys((str(address[0]), target.port) for *_, address in found))
-
-
-def _own_addresses(servers: Iterable[Address], port: int) -> list[Address]:
-    """Where we are, seen from the servers: RFC 7425 §5.3.3 [all-interfaces].
-
-    The interfaces that lead there; asking the system for a way to them sends nothing.
-    """
-    own = []
-    for host, server_port in servers:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.connect((host, server_port))
-            except OSError:
-                continue
-            own.append((probe.getsockname()[0], port))
-    return own

@@ -33,7 +33,7 @@ class RtmfpClientConnection(NetClient, FlowConnection):
     """One connection to a server: §5.3.1.
 
     `addresses` gives where we can be reached besides where the server sees us; it is asked when
-    the server has accepted us (§5.3.3).  `peer_keepalive` is how many seconds may pass between
+    the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many seconds may pass between
     looks whether a peer is there (§5.3.4).
     """
 
@@ -50,7 +50,7 @@ class RtmfpClientConnection(NetClient, FlowConnection):
         FlowConnection.__init__(self, now, limits)
         NetClient.__init__(self, target, args, properties)
         self.peer_keepalive: float | None = None
-        self._addresses = addresses
+        self.addresses = addresses
 
     def attach(self, session: "Session") -> None:
         """Use an open session: §5.3.1 [control-flow-first] [connect-on-control]."""
@@ -58,14 +58,14 @@ class RtmfpClientConnection(NetClient, FlowConnection):
         self._settled = True
         self._connect()
 
-    def send(self, name: str, *args: Value, stream_id: int = 0) -> None:
-        """Call without wanting an answer; what ends a stream comes after its media.
+    def send_command(self, command: Command, stream_id: int = 0) -> None:
+        """Send a command; what ends a stream comes after its media.
 
         §5.2 [only-when-needed]: over chunks the order would be that of sending.
         """
-        if name in _ENDINGS:
+        if command.name in _ENDINGS:
             self.synchronize()
-        super().send(name, *args, stream_id=stream_id)
+        super().send_command(command, stream_id)
 
     def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
         """Publish what may be lost when it is late, as `lifetimes` says: §5.1.1 [abandons]."""
@@ -85,7 +85,7 @@ class RtmfpClientConnection(NetClient, FlowConnection):
         information = answer.args[0] if answer.args else None
         encoding = information.get("objectEncoding") if isinstance(information, dict) else None
         type_id = MessageType.COMMAND_AMF3 if encoding == 3.0 else MessageType.COMMAND
-        self._send(peer_info(self._addresses()).message(0, type_id=type_id))
+        self._send(peer_info(self.addresses()).message(0, type_id=type_id))
 
     def _on_keepalive(self, timers: SetKeepaliveTimers) -> None:
         """Look as often as the server says, within reason: §5.3.4 [client-obeys]."""

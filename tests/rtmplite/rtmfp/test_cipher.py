@@ -219,6 +219,18 @@ def test_window_against_a_set(numbers, size):
             assert window._seen.bit_length() <= size
 
 
+def test_a_window_does_not_grow():
+    """Covers RFC 7425 §4.7.3.3 [window-of-32]: a long session takes no more memory than a short."""
+    window = ReplayWindow()
+
+    def pass_by(numbers):
+        for number in numbers:
+            window.add(number)
+
+    pass_by(range(1000))
+    assert peak(lambda: pass_by(range(1000, 40000))) < 2000
+
+
 def test_numbers_of_64_bits():
     """Covers RFC 7425 §4.6.6 [64-bits]: the highest number, and one before it, still pass."""
     protection = Protection(KEY, HMAC_KEY, 8, numbered=True)

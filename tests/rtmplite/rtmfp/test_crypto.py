@@ -140,6 +140,23 @@ def test_unacceptable_keys(public):
             near.initiate(ephemeral.certificate).agree(bad_key)
 
 
+def test_strangers_with_unacceptable_keys_cost_nothing():
+    """Covers RFC 7425 §4.6.2 [no-session-with-bad-key]: no key of ours is made for one."""
+    drawn = []
+
+    def random(count):
+        drawn.append(count)
+        return b"\x55" * count
+
+    near = FlashProfile(random, groups=(2,))
+    drawn.clear()
+    with pytest.raises(RemoteError, match="not acceptable"):
+        near.respond(
+            Policy().component(ephemeral_key=(2, 1)).encode(), profile("o", False).certificate
+        )
+    assert drawn == []
+
+
 def test_components_that_do_not_fit_the_certificate():
     """Covers RFC 7425 §4.5.2.1 [no-key-if-static] [key-if-ephemeral].
 
