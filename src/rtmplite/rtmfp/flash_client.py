@@ -33,8 +33,8 @@ class RtmfpClientConnection(NetClient, FlowConnection):
     """One connection to a server: §5.3.1.
 
     `addresses` gives where we can be reached besides where the server sees us; it is asked when
-    the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many seconds may pass between
-    looks whether a peer is there (§5.3.4).
+    the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many
+    seconds may pass between looks whether a peer is there (§5.3.4).
     """
 
     def __init__(

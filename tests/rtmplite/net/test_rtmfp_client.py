@@ -9,7 +9,7 @@ from gevent.event import Event
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
-from rtmplite.net import rtmfp_client, rtmfp_dial
+from rtmplite.net import rtmfp_dial
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
 from rtmplite.net.rtmfp_client import RtmfpClient, connect
