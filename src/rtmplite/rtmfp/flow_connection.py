@@ -3,9 +3,6 @@
 Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which whoever owns the
 network calls at the end of its turn (`on_output` says that there is something); media come in
 whatever order flows bring them, and where RTMP's order matters barriers keep it (§5.2).
-
-Not done: §5.1.1 [out-of-order]: messages are taken in the order they were queued, whatever the
-hint; who plays them by TCP would not expect anything else.
 """
 
 from collections.abc import Callable
@@ -237,7 +234,7 @@ class FlowConnection(Carrier, SessionListener):
             return None
         if self.far_control is None and self._takes_control(flow):
             self.far_control = flow
-        receiver = self._receivers[flow] = Receiver(self, metadata.stream_id)
+        receiver = self._receivers[flow] = Receiver(self, metadata.stream_id, metadata.intent)
         self._hold()
         return receiver
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
-from rtmplite.rtmfp.flash import FlowMetadata
+from rtmplite.rtmfp.flash import FlowMetadata, Intent
 from rtmplite.rtmfp.listener import FlowSender, Priority
 from rtmplite.rtmfp.send_flow import FlowState
 from rtmplite.rtmp.message import MessageType
@@ -55,12 +55,14 @@ class Lifetimes:
 
     Own design, where §5.1.1 has one second as an example.  A picture lives `grace` longer than
     the coming of the next key frame, so that nothing is lost that was merely on its way, and
-    never longer than `video`.
+    never longer than `video`.  `audio_intent` hints in which order sound is best received: for a
+    conversation it may be the network's, where a sound that was lost holds up no other.
     """
 
     audio: float | None = 1.0
     video: float | None = 6.0
     grace: float = 0.5
+    audio_intent: Intent = Intent.QUEUING_ORDER
 
 
 LIVE: Final = Lifetimes()
@@ -72,6 +74,7 @@ class LaneOwner(Protocol):
 
     session: "Session | None"
     far_control: "RecvFlow | None"
+    lifetimes: Lifetimes
 
     def lane_excepted(self, lane: "Lane", now: float) -> None:
         """The far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
@@ -152,16 +155,18 @@ class Lane(FlowSender):
         self._owner.lane_moved(self, now)
 
     def _open(self, now: float) -> "SendFlow":
-        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream]."""
+        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent]."""
         session = self._owner.session
         assert session is not None  # nothing is flushed before there is one
+        is_sound = self.medium is Medium.AUDIO
+        intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
         self._flow = session.open_flow(
-            bytes(FlowMetadata(self.stream_id)),
+            bytes(FlowMetadata(self.stream_id, intent)),
             now,
             associated=self._owner.far_control,
             sender=self,
             priority=self.medium.value,
-            time_critical=self.medium is Medium.AUDIO,
+            time_critical=is_sound,
         )
         return self._flow
 

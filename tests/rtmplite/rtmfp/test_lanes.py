@@ -40,7 +40,7 @@ class Owner:
 
     def __init__(self):
         self.session, self.far_control, self.flows = self, object(), []
-        self.excepted, self.moved = [], 0
+        self.excepted, self.moved, self.lifetimes = [], 0, LIVE
 
     def open_flow(self, metadata, now, **options):
         self.flows.append(Flow(SimpleNamespace(metadata=metadata, **options)))
