@@ -43,7 +43,7 @@ domain={domain}
 
 
 class Linphone(Process):
-    """A phone of `user` that takes calls by itself, plays a tone of `hz`, and records what it hears.
+    """A phone of `user` that answers by itself, plays a tone of `hz`, and records what it hears.
 
     `codec` is the only one it knows, such as "speex/16000".  With `registrar` (host:port) it
     registers there as sip:`user`@`domain` and is ready when that has agreed.

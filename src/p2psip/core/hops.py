@@ -171,6 +171,20 @@ def way_back(request: Request, flow: Flow) -> Flow:
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
 
+def way_around(request: Request, flow: Flow) -> Flow | None:
+    """Where responses go once the connection is gone that the request came by (§18.2.2).
+
+    That is a new connection to where the client says it listens, but at the address it really
+    came from.  None for datagrams, which have no connection to lose.
+    Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
+    a stranger's Via would make us connect to machines it cannot reach by itself.
+    """
+    if flow.transport == LOCAL or not flow.reliable:
+        return None
+    port = request.via.port or default_port(flow.transport)
+    return Flow(flow.transport, (flow.remote[0], port))
+
+
 def _transport(uri: Uri) -> str | None:
     """What the URI itself says about the transport (§19.1.1; for sips RFC 3263 §4.1)."""
     named = uri.param("transport")

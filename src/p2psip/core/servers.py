@@ -6,7 +6,7 @@ Implements RFC 3261 §17.2, §18.2 and §9.2.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from p2psip.core.hops import way_back
+from p2psip.core.hops import way_around, way_back
 from p2psip.core.outbox import Outbox
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, Response
@@ -50,6 +50,7 @@ class ServerHandle:
         self.on_final: Callable[[Response, float], None] = lambda response, now: None
         self._servers = servers
         self._way = way_back(request, flow)
+        self._way_around = way_around(request, flow)
         self._wire = b""
 
     def respond(self, response: Response, now: float) -> None:
@@ -155,9 +156,21 @@ class Servers:
         self._perform(handle, todo, now)
 
     def flow_failed(self, flow: Flow, now: float) -> None:
-        """Tell every transaction on a broken connection; all of them stay (RFC 6026 §8.8)."""
+        """Tell every transaction on a broken connection; all of them stay (RFC 6026 §8.8).
+
+        First there is another connection to try (§18.2.2): from now on responses take that.  A
+        refusal whose ACK is still missing may have been lost, and is said again; a 2xx is said
+        again by who gave it (§13.3.1.4).
+        """
         for handle in self._table.at(flow):
-            self._perform(handle, self._machines[handle].transport_failed(now), now)
+            machine, other = self._machines[handle], handle._way_around
+            if other is None:
+                self._perform(handle, machine.transport_failed(now), now)
+                continue
+            handle._way, handle._way_around = other, None
+            self._table.move(handle, other)
+            if machine.state is invite_server.State.COMPLETED:
+                self._outbox.send(handle._wire, other)
 
     @property
     def deadline(self) -> float | None:

@@ -62,13 +62,15 @@ class TcpListener:
         """Send on the connection to `flow.remote`: RFC 3261 §18.1.1.
 
         It is opened if need be, unless `flow` is where something came from: the port a phone
-        called from takes no calls.  False when there is no way; a failure later on is told by
-        `on_failure`.
+        called from takes no calls.  False when there is no way; a failure of the connection, now
+        or later on, is told by `on_failure`.
         """
         connection = self.connections.get(flow.remote)
         if connection is None and flow.local is None:
             connection = self._open(flow.remote)
-        return connection is not None and connection.send(data)
+        if connection is not None:
+            connection.send(data)
+        return connection is not None
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
@@ -151,17 +153,19 @@ class Connection:
             return CONNECT_SECONDS
         return IDLE_SECONDS if self._has_greeted else GREETING_SECONDS
 
-    def send(self, data: bytes) -> bool:
-        """Write, or queue what the socket does not take; False if it is lost.  Own design."""
+    def send(self, data: bytes) -> None:
+        """Write, or queue what the socket does not take; `fail` if that is too much.
+
+        Own design.
+        """
         if self._closed:
-            return False
+            return
         if len(self._queued) + len(data) > MAX_QUEUED:
             self.fail()
-            return False
+            return
         self._queued += data
         if self._connected:
             self._flush()
-        return not self._closed
 
     def fail(self) -> None:
         """The connection is lost: tell the stack, RFC 3261 §18.4."""

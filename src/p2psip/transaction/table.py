@@ -106,11 +106,21 @@ class Table(Generic[T]):
         for key in keys:
             del self._by_key[key]
         if flow is not None:
-            peers = self._by_peer[flow.peer]
-            del peers[item]
-            if not peers:
-                del self._by_peer[flow.peer]
+            self._leave(item, flow)
         self._agenda.set(item, None)
+
+    def move(self, item: T, flow: Flow) -> None:
+        """Say that a transaction talks over another connection now (RFC 3261 §18.2.2)."""
+        keys, before = self._where[item]
+        self._leave(item, before)
+        self._where[item] = keys, flow
+        self._by_peer.setdefault(flow.peer, {})[item] = None
+
+    def _leave(self, item: T, flow: Flow) -> None:
+        peers = self._by_peer[flow.peer]
+        del peers[item]
+        if not peers:
+            del self._by_peer[flow.peer]
 
     def at(self, flow: Flow) -> list[T]:
         """All transactions that talk over the connection of `flow` (own design)."""

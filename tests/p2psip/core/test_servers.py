@@ -1,6 +1,6 @@
 """Requests to us: how they are matched, answered, cancelled and forgotten."""
 
-from stacks import THEM, UDP, Server, incoming, lone_stack, sent
+from stacks import THEM, UDP, US, Server, incoming, lone_stack, sent
 
 from p2psip.core.stack import Flow
 from p2psip.sip.message import Response
@@ -100,6 +100,40 @@ def test_over_tcp_the_response_takes_the_connection_back():
     stack.receive(incoming("OPTIONS", via="SIP/2.0/TCP b.com;branch=z9hG4bK1"), flow, 0.0)
     assert [way for _, way in sent(stack)] == [flow]
     assert stack.transactions == 0  # timer J is zero
+
+
+def test_a_response_whose_connection_is_gone_takes_another():
+    """Covers RFC 3261 §18.2.2: to where the client listens, at the address it came from."""
+    core = Server(180)
+    stack = lone_stack(core)
+    flow = Flow("TCP", (THEM, 40000), (US, 5060))
+    for branch, sent_by in (("1", "b.com:5070"), ("2", "b.com")):
+        stack.receive(incoming(via=f"SIP/2.0/TCP {sent_by};branch=z9hG4bK{branch}"), flow, 0.0)
+    assert [way for _, way in sent(stack)] == [flow, flow]
+    stack.flow_failed(flow, 1.0)
+    assert sent(stack) == []  # there is no hurry with what is no answer
+    for handle in core.handles:
+        handle.reply(200, 2.0)
+    ways = [Flow("TCP", (THEM, port)) for port in (5070, 5060)]
+    assert [way for _, way in sent(stack)] == ways
+    stack.flow_failed(ways[0], 3.0)
+    assert [handle.failed for handle in core.handles] == [True, False]  # RFC 6026 §8.8
+
+
+def test_a_refusal_that_may_be_lost_with_its_connection_is_said_again():
+    """Covers RFC 3261 §18.2.2; a 2xx is said again by who gave it."""
+    flow = Flow("TCP", (THEM, 40000), (US, 5060))
+    for status, again in ((486, 1), (200, 0)):
+        stack = lone_stack(Server(status))
+        via = "SIP/2.0/TCP b.com:5070;branch=z9hG4bK1"
+        stack.receive(incoming(via=via), flow, 0.0)
+        [(first, _)] = sent(stack)
+        stack.flow_failed(flow, 0.1)
+        stack.flow_failed(flow, 0.1)
+        assert sent(stack) == [(first, Flow("TCP", (THEM, 5070)))] * again
+        ack = incoming("ACK", via=via, to=f";tag={first.to.tag}")
+        stack.receive(ack, Flow("TCP", (THEM, 40001), (US, 5060)), 0.2)
+        assert stack.transactions == (status == 200)
 
 
 def test_unanswered_responses_are_reported_and_forgotten():

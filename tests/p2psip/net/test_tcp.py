@@ -293,6 +293,27 @@ def test_what_cannot_be_reached_is_told(echo, remote):
     assert works(echo)
 
 
+def test_a_response_whose_connection_is_gone_takes_another(echo):
+    """Covers RFC 3261 §18.2.2."""
+    asked, listening = [], server()
+
+    class Slow:
+        def on_request(self, handle, request, now):
+            asked.append(handle)
+
+    echo.stack.core = Slow()
+    client = TcpClient(echo.address)
+    host, port = listening.getsockname()
+    client.socket.send(request().replace(f"TCP {host}".encode(), f"TCP {host}:{port}".encode()))
+    assert until(lambda: asked)
+    client.socket.close()
+    assert until(lambda: echo.driver.connections == 0)
+    echo.driver.run(asked[0].reply, 200, 0.0)
+    gevent.sleep(0.02)
+    accepted, _ = listening.accept()
+    assert accepted.recv(1000).startswith(b"SIP/2.0 200")
+
+
 def test_a_phone_that_went_away_is_not_called_back_on_its_old_port(echo):
     """What came in on a connection is answered on it or not at all."""
     listening = server()
@@ -311,4 +332,7 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     ends = [plain.create_connection(real.getsockname()) for _ in range(2)]
     made = [tcp.Connection(listener, end, flow, connected=True) for end in ends]
     assert lost == [flow] and listener.connections == {flow.remote: made[1]}
-    assert not made[0].send(b"x") and made[1].send(b"x")
+    theirs = [real.accept()[0] for _ in ends]
+    for connection in made:
+        connection.send(b"x")
+    assert [end.recv(10) for end in theirs] == [b"", b"x"]

@@ -34,6 +34,15 @@ def test_a_deadline_that_moves_for_ever_leaves_no_heap_behind():
     assert len(agenda._heap) < 100 and agenda.due(9999.0) == ["restless"]
 
 
+def test_a_table_follows_what_moves():
+    table, flow, other = Table(), *(Flow("TCP", ("10.0.0.1", port)) for port in (40000, 5060))
+    table.add("a", ("key",), flow)
+    table.move("a", other)
+    assert table.at(flow) == [] and table.at(other) == ["a"] and table.get(("key",)) == "a"
+    table.remove("a")
+    assert not table._by_peer
+
+
 def test_a_table_forgets_all_of_what_is_removed():
     table, flow = Table(), Flow("TCP", ("10.0.0.1", 5060))
     table.add("a", ("key",), flow)
