@@ -43,7 +43,7 @@ class Pull(Link):
         super().__init__(target, dial, random, backoff)
         self.live, self.is_publishing = live, False
         self.on_over: Callable[[float], None] = lambda now: None
-        self._passed: int | None = None  # the time of what was last passed on, in ms
+        self._passed = Passed()
         self._ahead: Ahead | None = None  # while the next server has not taken over
 
     def ask(self, session: Session) -> None:
@@ -98,21 +98,28 @@ class Pull(Link):
     def _taken_over(self, session: Session, now: float) -> None:
         if self._ahead is not None and self._ahead.begin is not None:
             ahead, self._ahead = self._ahead, None
+            if not ahead.from_anywhere:
+                self._passed.go_over()
             for message in ahead.messages:
-                self._pass_on(*message, now)
+                self._pass_on_once(*message, now)
 
     def _take(
         self, session: Session, type_id: int, timestamp: int, payload: bytes, now: float
     ) -> None:
         """Pass on what the only server plays, or see where that of the next one begins."""
         if self._ahead is None:
-            self._pass_on(type_id, timestamp, payload, now)
+            self._pass_on_once(type_id, timestamp, payload, now)
             return
         self._ahead.take(type_id, timestamp, payload, self._passed, now)
         if session is self._session:
             self._taken_over(session, now)
         elif self._ahead.is_due:
             self._promote(session, now)
+
+    def _pass_on_once(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Leave out what the server before has played, where two of them overlap."""
+        if not self._passed.is_repeated(type_id, timestamp, payload, now):
+            self._pass_on(type_id, timestamp, payload, now)
 
     def _pass_on(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if not self.is_publishing:
@@ -121,8 +128,7 @@ class Pull(Link):
                 return
             self.is_publishing = True
             self.live.begin(now)
-        if type_id != MessageType.DATA:
-            self._passed = timestamp
+        self._passed.note(type_id, timestamp, payload, now)
         self.live.write(type_id, timestamp, payload, now)
 
     def _left(self, session: Session, now: float) -> None:
@@ -130,31 +136,85 @@ class Pull(Link):
             session.send("deleteStream", float(session.stream_id))
 
     def _over(self, now: float) -> None:
-        self._passed = self._ahead = None
+        self._passed, self._ahead = Passed(), None
         if self.is_publishing:
             self.is_publishing = False
             self.live.end(now)
 
 
-class Ahead:
-    """What the next server has played, from where one can begin there.
+class Passed:
+    """How far those who watch have come, with one server or several.
 
-    Own design: `begin` is that place, a time in ms after all that was passed on; `is_due` is
-    whether to go there without waiting for the old server to come to it.  Times far before what
-    was passed on are of another time line.
+    Own design: times in ms, of each medium by itself, since servers interleave them as they like;
+    `start` is the newest key frame, by which another server's stream is known to be the same.
     """
 
     def __init__(self) -> None:
-        self.begin: int | None = None
+        self.start: tuple[int, bytes] | None = None
+        self._times: dict[int, int] = {}
+        self._repeated: dict[int, int] = {}  # up to where the server in use repeats another one
+        self._tracks = Tracks()
+
+    def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """This was passed on.  Own design."""
+        weight, _ = self._tracks.note(type_id, timestamp, payload, now)
+        if type_id != MessageType.DATA and weight is not Weight.ESSENTIAL:
+            self._times[type_id] = timestamp
+        if weight is Weight.START:
+            self.start = timestamp, payload
+
+    def has(self, type_id: int, timestamp: int) -> bool:
+        """Whether what is of that time was passed on.
+
+        Own design: unless it is far before, for then it is of another time line.
+        """
+        return _reaches(self._times.get(type_id), timestamp)
+
+    def go_over(self) -> None:
+        """From now on another server plays, and may begin with what was passed on.  Own design."""
+        self._repeated = dict(self._times)
+
+    def is_repeated(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
+        """Whether the server in use plays what the one before has played.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary]: no media twice, but codec headers may differ.
+        """
+        until = self._repeated.get(type_id)
+        if until is None:
+            return False
+        if _reaches(until, timestamp):
+            weight, _ = self._tracks.note(type_id, timestamp, payload, now)
+            return weight is not Weight.ESSENTIAL
+        del self._repeated[type_id]
+        return False
+
+
+def _reaches(newest: int | None, timestamp: int) -> bool:
+    return newest is not None and newest - FAR < timestamp <= newest
+
+
+class Ahead:
+    """What the next server has played, from where one can begin there.
+
+    Own design: `begin` is that place, type and time in ms: a key frame that was not passed on, or,
+    once the next server has played the very key frame that was passed on last, whatever follows
+    what was passed on; `is_due` is whether to go there without waiting for the old server to come
+    to it.
+    """
+
+    def __init__(self) -> None:
+        self.begin: tuple[int, int] | None = None
         self.is_due = self.from_anywhere = False
         self.messages: list[tuple[int, int, bytes]] = []
         self._tracks, self._size = Tracks(), 0
         self._old = Tracks()
+        self._is_same = False
 
     def take(
-        self, type_id: int, timestamp: int, payload: bytes, passed: int | None, now: float
+        self, type_id: int, timestamp: int, payload: bytes, passed: Passed, now: float
     ) -> None:
-        """Keep what is needed of one message; `passed` is the time that players have seen, in ms.
+        """Keep what is needed of one message; `passed` is what players have seen.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary].
@@ -164,10 +224,12 @@ class Ahead:
             if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == MessageType.DATA:
                 return
             starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
-            is_new = passed is None or not passed - FAR < timestamp <= passed
-            if not (starts and (is_new or self.from_anywhere)):
+            self._is_same = self._is_same or passed.start == (timestamp, payload)
+            is_new = not passed.has(type_id, timestamp)
+            here = is_new and (starts or self._is_same)
+            if not here and not (starts and self.from_anywhere):
                 return
-            self.begin, self.is_due = timestamp, self.from_anywhere
+            self.begin, self.is_due = (type_id, timestamp), self.from_anywhere
             self.messages = [
                 (kind, 0 if kind == MessageType.DATA else timestamp, header)
                 for kind, header in self._tracks.opening()
@@ -188,6 +250,6 @@ class Ahead:
         if type_id == MessageType.DATA or weight is Weight.ESSENTIAL:
             return False
         if self.begin is not None:
-            return timestamp >= self.begin
+            return type_id == self.begin[0] and timestamp >= self.begin[1]
         starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
         return self._tracks.begun and starts

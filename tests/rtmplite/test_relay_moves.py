@@ -4,7 +4,7 @@ import pytest
 from relay_world import FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.relay import AGAIN, HOPS, OVERLAP
-from rtmplite.relay_pull import AHEAD, Ahead
+from rtmplite.relay_pull import AHEAD, Ahead, Passed
 from rtmplite.relay_session import elsewhere
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication
@@ -308,6 +308,38 @@ def test_a_pull_outlives_the_publication_it_moves_away_from():
     assert viewer.codes()[-1] == "NetStream.Play.UnpublishNotify"
 
 
+@pytest.mark.parametrize("last", [KEY, FRAME])
+def test_a_pull_leaves_nothing_out_if_the_old_server_has_played_the_key_frame_too(last):
+    """Covers E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+    [leave-at-boundary]: the publisher was asked as well, and went before the next one came.
+    """
+    world = RelayWorld(pull=PULL, others=["other"])
+    sources, viewer = pulling(world)
+    say(world, sources[0], (VIDEO, 20, KEY), (AUDIO, 39, SOUND))
+    asked(world, "rtmp://other/live")
+    played = [(VIDEO, 40, KEY), (AUDIO, 45, SOUND), (VIDEO, 60, FRAME)]
+    kept = played if last is FRAME else played[:1]
+    say(world, sources[0], *kept)
+    sources[0][0].send("deleteStream", float(sources[0][1]))
+    world.run()
+    say(world, sources[1], *played, (AUDIO, 61, SOUND), (VIDEO, 80, FRAME), (VIDEO, 100, FRAME))
+    got = [at for kind, at, body in viewer.media() if kind != DATA and body != VIDEO_HEADER]
+    assert got == [20, 39, 40, 45, 60, 61, 80, 100]
+
+
+def test_another_key_frame_is_no_reason_to_go_on_behind_it():
+    """Own design: of the same time, but another encoder's: a decoder needs the next one."""
+    world = RelayWorld(pull=PULL, others=["other"])
+    sources, viewer = pulling(world)
+    say(world, sources[0], (VIDEO, 20, KEY), (VIDEO, 40, FRAME))
+    asked(world, "rtmp://other/live")
+    sources[0][0].send("deleteStream", float(sources[0][1]))
+    world.run()
+    say(world, sources[1], (VIDEO, 20, KEY + b"!"), (VIDEO, 60, FRAME), (VIDEO, 80, KEY))
+    got = [at for kind, at, body in viewer.media() if kind != DATA and body != VIDEO_HEADER]
+    assert got == [20, 40, 80]
+
+
 def test_times_that_do_not_meet():
     """Own design: after a while the next key frame will do, whatever its time."""
     world = RelayWorld(pull=PULL, others=["other"])
@@ -337,13 +369,13 @@ def test_a_time_line_of_its_own():
 
 def test_what_is_ahead_has_a_limit():
     """Own design: an old server that is far behind is left."""
-    ahead = Ahead()
-    ahead.take(VIDEO, 0, VIDEO_HEADER, None, 0.0)
-    ahead.take(AUDIO, 0, SOUND, None, 0.0)
+    ahead, passed = Ahead(), Passed()
+    ahead.take(VIDEO, 0, VIDEO_HEADER, passed, 0.0)
+    ahead.take(AUDIO, 0, SOUND, passed, 0.0)
     assert ahead.begin is None  # there will be pictures
-    ahead.take(VIDEO, 20, KEY, None, 0.0)
-    assert ahead.begin == 20 and not ahead.is_due
-    ahead.take(VIDEO, 40, FRAME + bytes(AHEAD), None, 0.0)
+    ahead.take(VIDEO, 20, KEY, passed, 0.0)
+    assert ahead.begin == (VIDEO, 20) and not ahead.is_due
+    ahead.take(VIDEO, 40, FRAME + bytes(AHEAD), passed, 0.0)
     assert ahead.is_due and len(ahead.messages) == 3
 
 
