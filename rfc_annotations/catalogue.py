@@ -82,6 +82,14 @@ class Catalogue:
     not_ours: tuple[NotOurs, ...] = ()
 
     @property
+    def prose(self) -> Iterator[tuple[str, int, str]]:
+        """File, line and text of what is said of the specs, in words that must be ours."""
+        for entry in self.entries:
+            yield entry.file, entry.line, entry.why
+        for item in self.requirements.values():
+            yield item.file, item.line, item.summary
+
+    @property
     def entries(self) -> Iterator[Requirement | NotOurs]:
         """Whatever names a sentence."""
         yield from self.requirements.values()
@@ -113,8 +121,11 @@ class _Builder:
             return
         spec = str(document.get("spec", ""))
         for table, add in (("requirement", self._require), ("not-ours", self._decline)):
-            heads = (n for n, line in enumerate(text.splitlines(), 1) if line == f"[[{table}]]")
-            for line, entry in zip(heads, document.get(table, ()), strict=False):
+            entries = document.get(table, ())
+            heads = [n for n, line in enumerate(text.splitlines(), 1) if line == f"[[{table}]]"]
+            if len(heads) != len(entries):
+                self.faults.append((shown, 1, f"write [[{table}]] on lines of their own"))
+            for line, entry in zip(heads, entries, strict=False):
                 try:
                     add(spec, entry, shown, line)
                 except (KeyError, TypeError, ValueError) as error:

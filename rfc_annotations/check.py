@@ -6,14 +6,16 @@ from functools import cached_property
 from typing import Final
 
 from rfc_annotations import quotes, report, sentences, specs
-from rfc_annotations.catalogue import Key, Requirement
+from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
 from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import TOOL, Project
+from rfc_annotations.scan import Prose
 
 QUOTED: Final = 60  # characters of a sentence that a problem shows
+STRICT: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT", "SHOULD", "SHOULD NOT"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,8 +114,11 @@ def not_replaced(check: Check) -> Iterator[Problem]:
     for key, item in check.requirements.items():
         if not item.replaced_by:
             continue
-        if item.target not in check.requirements:
+        if item.target is None or item.target not in check.requirements:
             text = f"{item}: its replacement {item.replaced_by} is not catalogued"
+            yield Problem(item.file, item.line, 5, text)
+        elif check.requirements[item.target].replaced_by:
+            text = f"{item}: its replacement {item.replaced_by} was replaced too"
             yield Problem(item.file, item.line, 5, text)
         claims = check.claims.get(key, Claims())
         for cited in (*claims.code, *claims.tests, *claims.declined):
@@ -122,7 +127,13 @@ def not_replaced(check: Check) -> Iterator[Problem]:
 
 
 def mark_found(check: Check) -> Iterator[Problem]:
-    """Rule 6: the sentence that a mark names stands in that section of the local copy."""
+    """Rule 6: the local copy has what we say it has: sections, sentences, permissions."""
+    for name, listed in check.project.index.items():
+        copied = check.project.library.sections(name)
+        for section in sorted(set(listed) - set(copied)) if copied else ():
+            file = f"{TOOL}/index/{check.project.library.specs[name].slug}.txt"
+            text = f"the local copy has no {spell(name, section)}; run `rfc_annotations index`"
+            yield Problem(file, 1, 6, text)
     for item in check.project.catalogue.entries:
         known = check.project.library.specs.get(item.spec)
         sections = check.project.library.sections(item.spec) if known else None
@@ -133,6 +144,20 @@ def mark_found(check: Check) -> Iterator[Problem]:
             if locate(text, mark) is None:
                 text_ = f"{item}: no sentence {mark} in the local copy; wrong section or edition?"
                 yield Problem(item.file, item.line, 6, text_)
+        if isinstance(item, Requirement) and item.level in PERMISSIONS:
+            plain = known.plain if known else False
+            for text_ in _overruled(check, item, text, plain):
+                yield Problem(item.file, item.line, 6, f"{item}: the spec says {text_}")
+
+
+def _overruled(check: Check, item: Requirement, text: str, plain: bool) -> Iterator[str]:
+    """Notice a permission where the spec gives none, or commands and no other entry says so."""
+    if not sentences.keywords(text, item.marks, plain).intersection(PERMISSIONS):
+        yield "neither MAY nor OPTIONAL"
+    others = check.project.catalogue.of(item.spec, item.section)
+    obeyed = {mark for other in others if other.binding for mark in other.marks}
+    ours = (mark for mark in item.marks if mark not in obeyed)
+    yield from sorted(STRICT & sentences.keywords(text, ours, plain))
 
 
 def justified(check: Check) -> Iterator[Problem]:
@@ -142,6 +167,8 @@ def justified(check: Check) -> Iterator[Problem]:
             for line, name in scanned.uncited:
                 text = f"{name} neither cites nor says `Own design: reason`"
                 yield Problem(scanned.file, line, 7, text)
+    for top in check.project.astray():
+        yield Problem(f"{TOOL}/project.toml", 1, 7, f"there is no {top}")
 
 
 def own_words(check: Check) -> Iterator[Problem]:
@@ -151,13 +178,14 @@ def own_words(check: Check) -> Iterator[Problem]:
         "\n".join(text for _, text in (library.sections(name) or {}).values())
         for name in library.present
     )
-    everything = [prose for scanned in check.project.scanned for prose in scanned.prose]
-    known = quotes.repeated(everything, texts)
-    for scanned in check.project.scanned:
-        for prose in scanned.prose:
-            for line, words in quotes.quotations(prose, known):
-                text = f"repeats {words} words of a spec in a row; say it in your own"
-                yield Problem(scanned.file, line, 8, text)
+    scanned = [(one.file, prose) for one in check.project.scanned for prose in one.prose]
+    summed_up = [(file, Prose(line, said)) for file, line, said in check.project.catalogue.prose]
+    everything = scanned + summed_up
+    known = quotes.repeated((prose for _, prose in everything), texts)
+    for file, prose in everything:
+        for line, words in quotes.quotations(prose, known):
+            text = f"repeats {words} words of a spec in a row; say it in your own"
+            yield Problem(file, line, 8, text)
 
 
 def snapshot_fresh(check: Check) -> Iterator[Problem]:

@@ -9,20 +9,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-SECTION: Final = r"""(?:(?:[A-Z]|\d+)(?:\.\d+)*(?!\w)|"[^"]{1,120}")"""
+SECTION: Final = r"""(?:(?:[A-Z]|\d+)(?:\.\d+)*(?!\.?\w)|"[^"]{1,120}")"""
 SLUGS: Final = re.compile(r"\[([a-z0-9-]+)\]")
 DEPARTS: Final = "Departs from"
 NOT_DONE: Final = "Not done:"
 VERB: Final = re.compile(r"(Implements|Covers|Source:|Departs from|Not done:)\s+\Z")
 REASON: Final = re.compile(r"\s*:\s*\w")
 OWN_DESIGN: Final = re.compile(r"\bOwn\s+design:\s+\S")
-# A § that means something: a word, a heading or, one space too far, a number follows.
-MEANT: Final = re.compile(r'§(?=[\w"]|\s+\d)')
+# A § that means something: a word, a heading or, one space too far, a number follows.  Or the
+# word for it, beside an RFC.
+MEANT: Final = re.compile(
+    r"""§(?=[\w"]|\s+\d)
+    |\bRFC\s*\d+,?\s+\(?(?i:section|appendix)\s+(?:\d|[A-Z]\b)
+    |\b(?i:section|appendix)\s+[A-Z\d][\d.]*\s+(?:of|in)\s+RFC\s*\d""",
+    re.VERBOSE,
+)
+# A bracket that a citation leaves over: what wants to be a claim, and is no link.
+STRAY: Final = re.compile(r"(?:,|;|/|,?\s+(?:and|or))?\s*\[[\w-]+\](?![(\[])")
 CHAIN: Final = re.compile(r"\s*(?:[,/]|,?\s+(?:and|or|to))?\s+")  # between sections of one spec
 # What stands before and wants to be a spec; only the closed list may be one.
 STRANGER: Final = re.compile(
     r"\b(?P<name>(?:RFC|RTMP|RTMFP|E-RTMP|AMF|FLV|ISO|ITU|IEEE)(?:[ -]?v?\d[\w.-]*)?)\s+\Z"
 )
+ASTRAY: Final = re.compile(r"\b(?P<name>(?i:rfc)\s*\d+)[,:]?\s*\Z")  # not as the list spells it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,10 @@ def _citation(text: str, match: re.Match[str], chained: str | None) -> Citation 
     verb = VERB.search(before)
     if match["spec"] is None and (stranger := STRANGER.search(before)):
         return Mistake(match.start(), f"unknown spec {stranger['name']!r}")
+    if match["spec"] is None and (astray := ASTRAY.search(before)):
+        return Mistake(match.start(), f"{astray['name']!r} is not spelled right before its section")
+    if stray := STRAY.match(text, match.end()):
+        return Mistake(match.start(), f"cannot read the claim in {match[0] + stray[0]!r}")
     if verb and verb[1] in (DEPARTS, NOT_DONE) and not REASON.match(text, match.end()):
         return Mistake(match.start(), f"{verb[1].rstrip(':')!r} gives no reason after a colon")
     return Citation(

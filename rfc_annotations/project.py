@@ -77,7 +77,13 @@ class Project:
 
     def must_cite(self, file: str) -> bool:
         """Does rule 7 hold in this file?"""
-        return _below(file, self._settings["must_cite"])
+        edge: list[str] = self._settings["need_not_cite"]
+        return _below(file, self._settings["must_cite"]) and not _below(file, edge)
+
+    def astray(self) -> list[str]:
+        """Give the places where rule 7 should hold, or not, that are not there."""
+        named = [*self._settings["must_cite"], *self._settings["need_not_cite"]]
+        return [top for top in named if not _exists(self.root / top)]
 
     def _files(self) -> Iterator[tuple[str, Kind]]:
         settings = self._settings
@@ -87,6 +93,10 @@ class Project:
         for path in sorted(found):
             file = path.relative_to(self.root).as_posix()
             yield file, self.kind(file)
+
+
+def _exists(top: Path) -> bool:
+    return top.is_dir() or top.with_name(f"{top.name}.py").is_file()
 
 
 def _below(file: str, tops: list[str]) -> bool:

@@ -8,7 +8,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -151,6 +151,18 @@ class _Python(_Reader):
             lines.add(line)
             self.cite(text, line, self._owner(line), self._anchors.of_docstring(node))
             self.result.prose.append(Prose(line, text))
+        return lines | self._remarks(lines)
+
+    def _remarks(self, docstrings: set[int]) -> set[int]:
+        """Read the strings that stand alone, such as those below constants, like docstrings."""
+        lines = set()
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Expr(ast.Constant(str(text)), lineno=line) if line not in docstrings:
+                    lines.add(line)
+                    anchor = self._anchors.of_comment(line)
+                    self.cite(text, line, self._owner(line), anchor)
+                    self.result.prose.append(Prose(line, text))
         return lines
 
     def _owner(self, line: int) -> str:
@@ -163,8 +175,8 @@ class _Python(_Reader):
 
         What is our own design is so with all that it contains.
         """
-        for node in body:
-            if not isinstance(node, DEFINITIONS) or node.name.startswith("_"):
+        for node in _definitions(body):
+            if node.name.startswith("_"):
                 continue
             name = f"{prefix}{node.name}"
             if not _repeated(node) and not self._justified(node):
@@ -181,6 +193,15 @@ class _Python(_Reader):
                 if isinstance(method, DEFINITIONS):
                     within -= set(range(method.lineno, (method.end_lineno or 0) + 1))
         return any(cited.line in within for cited in self.result.cited)
+
+
+def _definitions(body: Iterable[ast.AST]) -> Iterator[Definition]:
+    """Yield what `body` defines, in whichever branch."""
+    for node in body:
+        if isinstance(node, DEFINITIONS):
+            yield node
+        elif not isinstance(node, ast.expr):
+            yield from _definitions(ast.iter_child_nodes(node))
 
 
 def _own_design(node: Definition) -> bool:

@@ -21,6 +21,7 @@ PLAIN: Final = re.compile(r"\b(?:must|shall|should|required|recommended)\b", re.
 ITEM: Final = re.compile(r"\s*(?:[o*•+-]|\(?(?:\d{1,2}|[a-z])[.)])\s+\S")  # begins a list's item
 RULED: Final = re.compile(r"\s*[|+].*[|+]\s*|\s*[-=+|_]{4,}\s*")  # a line of a table or figure
 STOPPED: Final = re.compile(r"[.:;!?][\"')\]]*\Z")
+BESIDE: Final = 4  # letters of a mark: fewer beside a keyword are no sentence around it
 PAGE_BREAK: Final = 2  # blank lines in a row that part pages rather than paragraphs
 ENDS: Final = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[<]*[A-Z0-9])")
 SHORT: Final = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|Fig|Sec|Sect|No|approx|resp|ca)|\b[A-Z])\.\Z")
@@ -57,20 +58,36 @@ def unmarked(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[s
     >>> list(unmarked(text, (), plain=True))[0]
     'It must be fresh.'
     """
+    words = PLAIN if plain else KEYWORD
     squeezed = squeeze(text)
     marked: set[int] = set()
     for mark in marks:
-        stretch = squeeze(locate(text, mark) or "")
+        named = locate(text, mark) or ""
+        stretch = squeeze(named)
+        if len(squeeze(words.sub("", named))) < BESIDE:
+            continue
         start = squeezed.find(stretch)
         marked.update(range(start, start + len(stretch)))
     begin = 0
     for sentence in sentences(text):
         begin = squeezed.index(squeeze(sentence), begin)
-        for keyword in (PLAIN if plain else KEYWORD).finditer(sentence):
+        for keyword in words.finditer(sentence):
             if begin + len(squeeze(sentence[: keyword.start()])) not in marked:
                 yield sentence
                 break
         begin += len(squeeze(sentence))
+
+
+def keywords(text: str, marks: Iterable[str], plain: bool = False) -> set[str]:
+    """Give the words of RFC 2119 in what the marks of a section name.
+
+    >>> from rfc_annotations.fingerprint import fingerprint
+    >>> sorted(keywords("It MUST NOT. It SHOULD.", [fingerprint("It MUST NOT.")]))
+    ['MUST NOT']
+    """
+    pattern = re.compile(KEYWORD.pattern, re.IGNORECASE) if plain else KEYWORD
+    named = " ".join(locate(text, mark) or "" for mark in marks)
+    return {" ".join(match[0].upper().split()) for match in pattern.finditer(named)}
 
 
 def _blocks(text: str) -> Iterator[str]:

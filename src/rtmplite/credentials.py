@@ -189,7 +189,7 @@ def in_words(verdict: Verdict) -> str:
 
 
 class KeysGuard:
-    """Some streams have keys: `name?key=KEY`.  Own design.
+    """Own design: some streams have keys, `name?key=KEY`.
 
     `publish` and `play` are keys by name; where there is one at all, a name without is refused,
     unless `*` has one for all others.

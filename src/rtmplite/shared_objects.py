@@ -53,7 +53,7 @@ _OVERHEAD: Final = 256  # bytes of memory for a slot beside its name and value
 
 
 class Member(Protocol):
-    """Who uses objects; `ServerConnection` is one.  Own design."""
+    """Own design: who uses objects; `ServerConnection` is one."""
 
     output_size: int
 
@@ -84,7 +84,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """How much clients may keep in objects, sizes in bytes.  Own design.
+    """Own design: how much clients may keep in objects, sizes in bytes.
 
     `objects` are in use at once, `uses` by one client; `size` is that of one object, `total` that
     of all; who lets `unread` bytes wait is cut off.

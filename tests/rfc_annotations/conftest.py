@@ -58,6 +58,7 @@ tests = ["tests"]
 tools = ["rfc_annotations"]
 markdown = ["."]
 must_cite = ["src/tea"]
+need_not_cite = []
 """
 CODE = '''\
 """Tea.  Implements RFC 7001 §1."""

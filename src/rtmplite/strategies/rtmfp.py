@@ -40,7 +40,7 @@ def long_vlus(draw: DrawFn) -> tuple[int, bytes]:
 
 
 def blobs() -> SearchStrategy[bytes]:
-    """Bytes that mean nothing here, some beyond the 127 that one byte of length can count."""
+    """Own design: bytes without meaning, some beyond the 127 that one byte of length counts."""
     return st.binary(max_size=24) | st.sampled_from([bytes(128), b"\xff" * 300])
 
 

@@ -1,0 +1,142 @@
+"""Ways around the rules, each of them shut."""
+
+import pytest
+
+from rfc_annotations.fingerprint import fingerprint
+
+CODE, TEST, README = "src/tea/pot.py", "tests/test_pot.py", "README.md"
+CATALOGUE = "rfc_annotations/requirements/rfc7001.toml"
+PROJECT = "rfc_annotations/project.toml"
+SPEC, INDEX = "specs/rfc7001.txt", "rfc_annotations/index/rfc7001.txt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "§1.9x",  # not section 1
+        "§2[waits]",
+        "§2 [Waits]",
+        "§2 [waits_long]",
+        "§2 [waits], [stirs]",
+        "§2 [waits] and [stirs]",
+        "RFC 7001, §99",
+        "RFC 7001: §99",
+        "rfc 7001 §2",
+        "RFC 7001§2",
+        "RFC 7001, section 99",
+        "RFC 7001 (Section 2)",
+        "section 99 of RFC 7001",
+        "Appendix B in RFC7001",
+    ],
+)
+def test_rule_1_hears_of_what_was_meant_as_a_citation(repo, text):
+    repo.replace(CODE, "(§2)", f"({text})")
+    (problem,) = repo.problems(1)
+    assert problem.startswith(f"{CODE}:7: rule 1: ")
+
+
+@pytest.mark.parametrize("text", ["§2 [a link](x.md)", "§2 [waits](x.md)", "§2 [a link][x]", "§2."])
+def test_rule_1_knows_a_link_from_a_claim(repo, text):
+    repo.write(README, f"# Tea\n\nRFC 7001 {text} and section 2\n")
+    assert repo.problems(1) == []
+
+
+def test_rule_1_counts_the_requirements_of_a_file(repo):
+    text = (repo.root / CATALOGUE).read_text()
+    second = text.partition("\n\n")[2].replace("waits", "stirs")
+    repo.write(CATALOGUE, text + second.replace("]]", "]]  # and so on"))
+    (problem,) = repo.problems(1)
+    assert problem.startswith(f"{CATALOGUE}:1: rule 1: ") and "[[requirement]]" in problem
+
+
+def test_rules_2_and_3_read_the_docstring_of_a_constant(repo):
+    repo.replace(
+        CODE, "MINUTES = 4\n", 'MINUTES = 4\n"""As RFC 7001 §9 and §2 [stirs] want it."""\n'
+    )
+    assert repo.problems(2) == [f"{CODE}:4: rule 2: there is no RFC 7001 §9"]
+    assert repo.problems(3) == [f"{CODE}:4: rule 3: RFC 7001 §2 [stirs] is not catalogued"]
+
+
+def test_rule_5_wants_a_replacement_that_stands(repo):
+    text = (repo.root / CATALOGUE).read_text()
+    repo.replace(CODE, " [waits]", "")
+    repo.replace(TEST, " [waits]", "")
+    repo.write(CATALOGUE, text + 'replaced-by = "RFC 7001 §2 [waits]"\n')
+    (problem,) = repo.problems(5)
+    assert problem.startswith(f"{CATALOGUE}:3: rule 5: ") and "was replaced too" in problem
+
+
+def test_rule_6_does_not_take_a_must_for_a_may(repo):
+    repo.replace(CATALOGUE, '"MUST"', '"MAY"')
+    repo.replace(SPEC, "four minutes.", "four minutes; she MAY talk.")
+    said = fingerprint("The host MUST wait four minutes; she MAY talk.")
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), said)
+    assert repo.problems(6) == [f"{CATALOGUE}:3: rule 6: RFC 7001 §2 [waits]: the spec says MUST"]
+    text = (repo.root / CATALOGUE).read_text().partition("\n\n")[2]
+    binding = text.replace("waits", "waits-indeed").replace("MAY", "MUST")
+    repo.write(CATALOGUE, f'spec = "RFC 7001"\n\n{text}\n{binding}')
+    assert repo.problems(6) == []  # the sentence is held to by the other one
+
+
+def test_rule_6_wants_a_permission_to_be_given(repo):
+    told = fingerprint("In former days, milk came first.")
+    repo.replace(CATALOGUE, 'section = "2"', 'section = "1.1"')
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), told)
+    repo.replace(CATALOGUE, '"MUST"', '"MAY"')
+    assert repo.problems(6) == [
+        f"{CATALOGUE}:3: rule 6: RFC 7001 §1.1 [waits]: the spec says neither MAY nor OPTIONAL"
+    ]
+
+
+def test_rule_6_wants_an_index_of_sections_that_are_there(repo):
+    repo.write(INDEX, (repo.root / INDEX).read_text() + "9\tSugar\n")
+    repo.replace(CODE, "(§2)", "(§9)")
+    assert repo.problems(2) == []
+    assert repo.problems(6) == [
+        f"{INDEX}:1: rule 6: the local copy has no RFC 7001 §9; run `rfc_annotations index`"
+    ]
+
+
+def test_rule_7_looks_into_branches_and_for_missing_folders(repo):
+    cup = "def cup():\n        pass\n"
+    repo.write("src/tea/cups.py", f"try:\n    {cup}except ImportError:\n    {cup}")
+    assert [p.split(" ")[0] for p in repo.problems(7)] == [
+        "src/tea/cups.py:2:",
+        "src/tea/cups.py:5:",
+    ]
+    (repo.root / "src/tea/cups.py").unlink()
+    repo.replace(PROJECT, '"src/tea"', '"src/tea", "src/milk"')
+    assert repo.problems(7) == [f"{PROJECT}:1: rule 7: there is no src/milk"]
+
+
+def test_rule_7_holds_in_new_places_and_spares_those_that_are_named(repo):
+    repo.write("src/kitchen/sink.py", "def wash():\n    pass\n")
+    repo.replace(PROJECT, '"src/tea"', '"src"')
+    assert [p.split(":")[0] for p in repo.problems(7)] == ["src/kitchen/sink.py"]
+    repo.replace(PROJECT, "need_not_cite = []", 'need_not_cite = ["src/kitchen"]')
+    assert repo.problems(7) == []
+
+
+@pytest.mark.parametrize("entry", ["requirement", "not-ours"])
+def test_rule_8_reads_the_catalogue(repo, entry):
+    quote = "the pot before any water of a rolling boil is poured on the leaves"
+    if entry == "requirement":
+        repo.replace(CATALOGUE, "Four minutes, by the clock.", quote)
+        line = 3
+    else:
+        text = (repo.root / CATALOGUE).read_text()
+        more = f'[[not-ours]]\nsection = "1"\nmarks = []\nwhy = "It says: {quote}."\n'
+        repo.write(CATALOGUE, text + more)
+        line = 10
+    assert repo.problems(8) == [
+        f"{CATALOGUE}:{line}: rule 8: repeats 14 words of a spec in a row; say it in your own"
+    ]
+
+
+def test_rule_10_is_not_content_with_the_mark_of_a_mere_word(repo):
+    repo.replace("rfc_annotations/specs.toml", 'title = "Tea"', 'title = "Tea"\ncomplete = ["1.1"]')
+    text = (repo.root / CATALOGUE).read_text()
+    more = f'[[not-ours]]\nsection = "1.1"\nmarks = ["{fingerprint("SHOULD")}"]\nwhy = "No."\n'
+    repo.write(CATALOGUE, text + more)
+    (problem,) = repo.problems(10)
+    assert "Milk SHOULD come last." in problem
