@@ -7,7 +7,7 @@ connection beside the old one, which goes on until there is a good moment.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ from rtmplite.relay_session import Session
 from rtmplite.rtmp.client import DEFAULT_LIMITS, ClientConnection, Target
 from rtmplite.rtmp.message import Message
 
-HOPS: Final = 3  # from server to server in one attempt
+HOPS: Final = 5  # from server to server, or to the next proof, in one attempt
 AGAIN: Final = 2.0  # s until another attempt to reach a server that we were asked to move to
 OVERLAP: Final = 10.0  # s that two servers may do the same before a moment has to do
 
@@ -151,7 +151,7 @@ class Link:
         if session is self._session and session.since is not None:
             self._asked, self._hops = target, 0
             if self._next is None:
-                self._open_next(now)
+                self._open_next(target, now)
 
     def on_end(self, session: Session, now: float) -> None:
         """The connection is gone: go on with another one, now or later.  Own design."""
@@ -209,17 +209,16 @@ class Link:
 
     # -- moving -----------------------------------------------------------------------------
 
-    def _open_next(self, now: float) -> None:
-        assert self._asked is not None
+    def _open_next(self, where: Target, now: float) -> None:
         self._move_at = now + self.backoff.answer
-        self._next = self._open(self._asked, now)
+        self._next = self._open(where, now)
         self._dial(self._next)
 
     def _move_is_due(self, now: float) -> None:
         """Try again, or go over without a good moment, or give this attempt up."""
         if self._next is None:
             if self._asked is not None:
-                self._open_next(now)
+                self._open_next(self._asked, now)
         elif self._next.since is not None:
             self._overlapped(self._next, now)
         else:
@@ -232,8 +231,8 @@ class Link:
         self._move_at = now + AGAIN
         if session.elsewhere is not None and session.since is None and self._hops < HOPS:
             self._hops += 1
-            self._asked = session.elsewhere
-            self._open_next(now)
+            self._asked = replace(session.elsewhere, proof="")  # which is good but once
+            self._open_next(session.elsewhere, now)
 
     def _promote(self, session: Session, now: float) -> None:
         """The next server is the one in use from now on, whether it has answered or not."""

@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from rtmplite.amf import amf0
-from rtmplite.flv.metadata import SET_DATA_FRAME
+from rtmplite.flv.metadata import wrapped
 from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
 from rtmplite.relay_session import Session
 from rtmplite.rtmp.chunk import encode_absolute
@@ -22,7 +22,6 @@ from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import Framing, LiveStream, Player
 
 _META_DATA: Final = amf0.encode("onMetaData")
-_SET: Final = amf0.encode(SET_DATA_FRAME)
 
 
 class Push(Link):
@@ -101,7 +100,7 @@ def publishing(stream_id: int) -> Framing:
 
     def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
         if type_id == MessageType.DATA and payload.startswith(_META_DATA):
-            payload = _SET + payload
+            payload = wrapped(payload)
         chunks = CHUNK_STREAMS[type_id]
         return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from rtmplite.amf.values import Value
+from rtmplite.authmod import proven
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp import control
 from rtmplite.rtmp.carrier import Limits, text
@@ -50,7 +51,8 @@ class Session(ClientConnection):
     """A client's connection whose events go straight to its link.
 
     Own design: `since` is when it began to publish or play, None before; `elsewhere` is where the
-    server has sent us instead, if it has, and `stream_id` what it has given us.
+    server has sent us instead, if it has, or the same place with what it asks for, and `stream_id`
+    what it has given us.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Session(ClientConnection):
         self.stream_id, self._create = 0, 0.0
         self.since: float | None = None
         self.elsewhere: Target | None = None
+        self._random = random
         super().__init__(target, random, now, limits=limits)
 
     def _on_media(self, message: Message, now: float) -> None:
@@ -118,10 +121,19 @@ class Session(ClientConnection):
             self._owner.on_asked_to_move(self, target, now)
 
     def _refused(self, information: Value, now: float) -> None:
-        """It may be by another server's address: Field §"Redirects"."""
-        url = redirection(information)
-        self.elsewhere = None if url is None else elsewhere(self.target, url)
-        self.abort(_words(information), now)
+        """It may be by another server's address, Field §"Redirects", or who are we.
+
+        The latter is Field §"authmod=adobe".
+        """
+        url, words = redirection(information), _words(information)
+        try:
+            if url is not None:
+                self.elsewhere = elsewhere(self.target, url)
+            elif self.since is None:
+                self.elsewhere = proven(self.target, words, self._random)
+        except RemoteError as error:
+            words = str(error)
+        self.abort(words, now)
 
     def _ended(self, now: float) -> None:
         self._owner.on_end(self, now)
@@ -142,7 +154,8 @@ def elsewhere(target: Target, url: str) -> Target | None:
     name = target.stream.partition("?")[0]
     if named.stream.partition("?")[0] == name:
         found = named
-    return replace(found, stream=found.stream if "?" in found.stream else target.stream)
+    stream = found.stream if "?" in found.stream else target.stream
+    return replace(found.as_user_of(target), stream=stream)
 
 
 def _words(information: Value) -> str:

@@ -21,6 +21,7 @@ from rtmplite.flv.enhanced_raw import (
     track_ids,
     video_packet_type,
 )
+from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmp.message import MessageType
@@ -35,9 +36,6 @@ VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait 
 MAX_KEPT: Final = 2 * 1024 * 1024  # bytes
 KEEPING: Final = 1024  # bytes
 
-# What publishers wrap onMetaData in.  FMLE, OBS, ffmpeg and librtmp all do; players of all kinds
-# want it unwrapped, as Flash Media Server passed it on: Field §"@setDataFrame".
-_SET_DATA_FRAME: Final = amf0.encode("@setDataFrame")
 _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
 
@@ -124,8 +122,7 @@ class Tracks:
         if payload.startswith(_CLEAR_DATA_FRAME):
             self._forget((MessageType.DATA, 0, DEFAULT_TRACK))
             return Weight.NOTHING, payload
-        if payload.startswith(_SET_DATA_FRAME):
-            payload = payload[len(_SET_DATA_FRAME) :]
+        payload = unwrapped(payload)  # players of all kinds want it so
         is_metadata = payload.startswith(_ON_META_DATA)
         return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
 

@@ -29,6 +29,7 @@ SET_DATA_FRAME: Final = "@setDataFrame"  # what publishers put first: Field §"@
 AUDIO_TRACKS: Final = "audioTrackIdInfoMap"
 VIDEO_TRACKS: Final = "videoTrackIdInfoMap"
 
+_WRAPPER: Final = amf0.encode(SET_DATA_FRAME)
 _TRACK_IDS: Final = frozenset(map(str, range(256)))
 
 # Source: §E.5 [properties], by the name of each argument of `build`.
@@ -99,6 +100,16 @@ def read(payload: bytes | memoryview) -> dict[str, Value] | None:
             raise RemoteError("onMetaData without properties")
         case _:
             return None
+
+
+def wrapped(payload: bytes) -> bytes:
+    """What a publisher sends for a server to keep and pass on: Field §"@setDataFrame"."""
+    return _WRAPPER + payload
+
+
+def unwrapped(payload: bytes) -> bytes:
+    """What a player gets, who may find the wrapper still there: Field §"@setDataFrame"."""
+    return payload.removeprefix(_WRAPPER)
 
 
 def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:

@@ -3,6 +3,7 @@
 Whether it speaks RTMP (`rtmp_client`) or RTMFP (`rtmfp_client`) is the same to all that is here.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
@@ -12,6 +13,7 @@ from gevent.event import AsyncResult
 from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
+from rtmplite.authmod import proven
 from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.refusal import ElsewhereError, failure, next_target
@@ -57,6 +59,11 @@ class Client:
         reply = self._wait(1.0, self._connected, timeout)
         information = reply[1] if len(reply) > 1 else None
         self.information = information if isinstance(information, dict) else {}
+
+    @property
+    def target(self) -> Target:
+        """Where the server is."""
+        return self._machine.target
 
     def flush(self) -> None:
         """Send what is queued; waits while the server takes nothing."""
@@ -289,9 +296,11 @@ def established(
 ) -> C:
     """Connect, by `open_to`; a server that sends us elsewhere is obeyed a few times.
 
-    Raises RemoteError if the server refuses, and what `open_to` does.
+    One that asks who we are is told what the URL says: Field §"authmod=adobe".  Raises RemoteError
+    if the server refuses, and what `open_to` does.
     """
-    for hops_left in reversed(range(REDIRECTS + 1)):
+    hops_left = REDIRECTS
+    while True:
         client = open_to(target)
         if on_call is not None:
             client.on_call = on_call
@@ -299,10 +308,15 @@ def established(
             client.establish(timeout)
         except ElsewhereError as error:
             client.close()
-            target = next_target(target, error, hops_left)
+            target, hops_left = next_target(target, error, hops_left), hops_left - 1
+        except RemoteError as error:
+            client.close()
+            again = proven(target, error.description, os.urandom)
+            if again is None:
+                raise
+            target = again
         except BaseException:
             client.close()
             raise
         else:
             return client
-    raise AssertionError("the last hop returns or raises")

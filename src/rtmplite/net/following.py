@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 
 import gevent
 
-from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.flv.metadata import SET_DATA_FRAME
+from rtmplite.flv.metadata import wrapped
 from rtmplite.net.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.clock import now
+from rtmplite.net.redaction import public
 from rtmplite.net.refusal import ElsewhereError
 from rtmplite.relay_session import elsewhere
 from rtmplite.rtmp.client import Target
@@ -29,7 +29,6 @@ TURN: Final = 0.1  # s to wait for the old server before looking at the new one
 
 Connect: TypeAlias = Callable[[Target], Client]
 
-_SET: Final = amf0.encode(SET_DATA_FRAME)
 _FAILURES: Final = (OSError, RemoteError, LocalError, TimeoutError)
 
 
@@ -76,6 +75,7 @@ class _Following:
         self._connect = connect
         self._seeking: gevent.Greenlet[[str], tuple[Client, ClientStream] | None] | None = None
         self._not_before = 0.0
+        self._begin()
 
     def close(self) -> None:
         """Close the connection in use, and the one that was to follow."""
@@ -105,7 +105,8 @@ class _Following:
     def _seek(self, url: str) -> tuple[Client, ClientStream] | None:
         client = None
         try:
-            client = self._connect(Target.parse(url, stream=False))
+            target = Target.parse(url, stream=False).as_user_of(self.client.target)
+            client = self._connect(target)
             return client, client.create_stream(timeout=self.timeout)
         except _FAILURES as error:
             self._failed(client, error)
@@ -113,10 +114,13 @@ class _Following:
 
     def _failed(self, client: Client | None, error: Exception) -> None:
         """Stay where we are, and try again later."""
-        log.warning("cannot move to %s: %s", self.client.reconnect_to, error)
+        log.warning("cannot move to %s: %s", public(self.client.reconnect_to or ""), error)
         self._not_before = now() + AGAIN
         if client is not None:
             client.close()
+
+    def _begin(self) -> None:
+        """Hook: nothing has been written or read yet."""
 
     def _leave(self, client: Client, stream: ClientStream) -> None:
         try:
@@ -129,15 +133,7 @@ class _Following:
 class Publishing(_Following):
     """Writes to one server after another; begins as `stream.publish(name)` has left it."""
 
-    def __init__(
-        self,
-        client: Client,
-        stream: ClientStream,
-        name: str,
-        connect: Connect,
-        timeout: float = TIMEOUT,
-    ) -> None:
-        super().__init__(client, stream, name, connect, timeout)
+    def _begin(self) -> None:
         self._tracks = Tracks()
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
@@ -163,7 +159,7 @@ class Publishing(_Following):
         for type_id, payload in self._tracks.opening():
             is_data = type_id == MessageType.DATA
             at = 0 if is_data else timestamp  # metadata is of no time: ffmpeg shows other as text
-            stream.write(type_id, at, (_SET if is_data else b"") + payload)
+            stream.write(type_id, at, wrapped(payload) if is_data else payload)
         old = self.client, self.stream
         self.client, self.stream = client, stream
         self._leave(*old)
@@ -172,15 +168,7 @@ class Publishing(_Following):
 class Playing(_Following):
     """Reads from one server after another; begins as `stream.play(name)` has left it."""
 
-    def __init__(
-        self,
-        client: Client,
-        stream: ClientStream,
-        name: str,
-        connect: Connect,
-        timeout: float = TIMEOUT,
-    ) -> None:
-        super().__init__(client, stream, name, connect, timeout)
+    def _begin(self) -> None:
         self._next: _Ahead | None = None
         self._waiting: deque[Message] = deque()
 

@@ -10,6 +10,8 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.client import Client, ClientStream
 from rtmplite.net.clock import now
 from rtmplite.net.following import begin
+from rtmplite.net.publish import URL
+from rtmplite.net.redaction import public
 from rtmplite.net.rtmfp_client import connect
 from rtmplite.net.transports import add_trust, trust
 from rtmplite.probe import Probe
@@ -22,7 +24,7 @@ PROGRESS: Final = 0.5  # s
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
     probe = commands.add_parser("probe", help="say what a stream is made of")
-    probe.add_argument("url", help="rtmp[s] or rtmfp://host[:port]/app/stream")
+    probe.add_argument("url", help=URL)
     probe.add_argument("--seconds", type=float, default=SECONDS, help="watch it for so long (5)")
     probe.add_argument("--json", action="store_true", help="for programs")
     probe.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
@@ -59,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         client.close()
     report: dict[str, Any] = {
-        "url": options.url,
+        "url": public(options.url),
         "connect_ms": round((connected - began) * 1000, 1),
         "round_trip_ms": round((answered - connected) * 1000, 1),
         **probe.report(now()),

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 
 import gevent
 
-from rtmplite.amf import amf0
 from rtmplite.errors import LocalError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType, as_script
@@ -18,6 +17,8 @@ from rtmplite.net.clock import now
 PROGRESS: Final = 0.5  # s
 STEP: Final = 40  # ms from the end of a file to its next beginning, if the file does not tell
 FOREVER: Final = 0
+URL: Final = "rtmp[s] or rtmfp://[user:password@]host[:port]/app/stream"
+LOOP: Final = "--loop"
 
 
 class Writer(Protocol):
@@ -41,8 +42,8 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
         " peer id to ask for, and begin when somebody plays",
     )
     publish.add_argument(
-        "--loop",
-        type=int,
+        LOOP,
+        type=_times,
         nargs="?",
         const=FOREVER,
         default=1,
@@ -50,6 +51,19 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
         help="N times, without a number until it is stopped",
     )
     return publish
+
+
+def spelled_out(words: Sequence[str]) -> list[str]:
+    """The same command line, but that argparse takes no file for the number of `--loop`.
+
+    >>> spelled_out(["publish", "--loop", "a.flv", "--loop", "2"])
+    ['publish', '--loop=0', 'a.flv', '--loop', '2']
+    """
+    following = [*words[1:], ""]
+    return [
+        f"{LOOP}={FOREVER}" if word == LOOP and not after.isdecimal() else word
+        for word, after in zip(words, following, strict=True)
+    ]
 
 
 def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Writer) -> None:
@@ -61,7 +75,7 @@ def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Writer) -> No
                 gevent.sleep(early)
             data = tag.data
             if tag.tag_type == TagType.SCRIPT and metadata.read(data) is not None:
-                data = amf0.encode(metadata.SET_DATA_FRAME) + data
+                data = metadata.wrapped(data)
             stream.write(tag.tag_type, time & 0xFFFFFFFF, data)
             sent, size = sent + 1, size + len(data)
             if now() - told >= PROGRESS:
@@ -80,6 +94,12 @@ def load(path: Path) -> list[Tag]:
     if not tags:
         raise LocalError(f"{path} is empty")
     return [tag for tag in tags if tag.tag_type != TagType.SCRIPT_AMF3]
+
+
+def _times(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is no number of times")
+    return int(text)
 
 
 def _rounds(tags: Sequence[Tag], rounds: int) -> Iterator[tuple[int, Tag]]:

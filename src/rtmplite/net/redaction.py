@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-_USER: Final = re.compile(r"(\w://)[^/@\s]*@")
+# Up to the last at sign of the authority, or, in a URL that is wrong because of a slash in the
+# password, behind it; what looks like a port is none.
+_USER: Final = re.compile(r"(\w://)(?:[^/\s]*@|[^/@\s:]+:(?!\d*(?:[/?\s]|$))[^@\s]*@)")
 _QUERY: Final = re.compile(r"\?[^\s]+")
 
 

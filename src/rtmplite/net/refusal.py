@@ -21,7 +21,7 @@ def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target
         raise error from None
     if not hops_left or (target.secure and not found.secure):
         raise error
-    return found
+    return found.as_user_of(target)
 
 
 def failure(information: Value) -> RemoteError:

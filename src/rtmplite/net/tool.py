@@ -12,11 +12,13 @@ from typing import BinaryIO, Final
 from rtmplite.amf import amf0
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
+from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net import access, direct, mend, probe, push, serve, transports
 from rtmplite.net import publish as sending
 from rtmplite.net.client import Client, ClientStream
 from rtmplite.net.following import Connect, Playing, Publishing, begin
+from rtmplite.net.redaction import public
 from rtmplite.net.rtmfp_client import RtmfpClient, connect
 from rtmplite.rtmfp.lanes import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
@@ -32,17 +34,18 @@ _KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; its exit code: 0 done, 1 the other side failed, 2 bad usage."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(sending.spelled_out(words))
     try:
         code: int = options.run(options)
         return code
     except KeyboardInterrupt:
         return 0
     except (OSError, RemoteError, TimeoutError) as error:
-        print(f"rtmplite: {error}", file=sys.stderr)
+        print(f"rtmplite: {public(str(error))}", file=sys.stderr)
         return BAD_USAGE if options.run is serve.run else FAILED
     except LocalError as error:
-        print(f"rtmplite: {error}", file=sys.stderr)
+        print(f"rtmplite: {public(str(error))}", file=sys.stderr)
         return BAD_USAGE
 
 
@@ -71,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
         command.add_argument("--seconds", type=float, help="stop after so much of it")
     for command in (publish, play, dump):
-        command.add_argument("url", help="rtmp[s] or rtmfp://host[:port]/app/stream")
+        command.add_argument("url", help=sending.URL)
         command.add_argument("--digest", action="store_true", help="sign the handshake")
         command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
         transports.add_trust(command.add_argument)
@@ -186,7 +189,10 @@ def _messages(
             late = first is not None and message.timestamp - first > (options.seconds or 0) * 1000
             if options.seconds is not None and late:
                 return
-            yield Tag(message.type_id, message.timestamp, message.payload)
+            data = message.payload
+            if message.type_id == TagType.SCRIPT:
+                data = unwrapped(data)
+            yield Tag(message.type_id, message.timestamp, data)
     finally:
         playing.close()
 

@@ -5,9 +5,9 @@ every command that arrives on a stream is handed on, and the caller knows what i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
@@ -24,6 +24,9 @@ DEFAULT_LIMITS: Final = Limits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
 # ffmpeg and librtmp have it; over UDP RFC 7425 §6.1 [default-port].
 DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443, "rtmfp": 1935}
+PLAYER: Final = "LNX 9,0,124,2"
+# Whom servers ask for a user: Field §"authmod=adobe".
+ENCODER: Final = "FMLE/3.0 (compatible; rtmplite)"
 REDIRECT: Final = 302.0  # HTTP's word for it: Field §"Redirects"
 ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
@@ -40,7 +43,8 @@ class Target:
     """Where an rtmp URL leads: RTMP Errata §8.1.2 and §8.1.3.
 
     `stream` is what follows the last slash of a path with more than one, else empty; `secure` is
-    whether TLS comes first.
+    whether TLS comes first.  `user` and `password` are for a server that asks for them, and
+    `proof` is what it is told then, behind the application's name: Field §"authmod=adobe".
     """
 
     host: str
@@ -49,6 +53,9 @@ class Target:
     stream: str
     tc_url: str
     secure: bool = False
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    proof: str = field(default="", repr=False)
 
     @property
     def by_datagrams(self) -> bool:
@@ -57,7 +64,7 @@ class Target:
 
     @classmethod
     def parse(cls, url: str, stream: bool = True) -> "Target":
-        """Read `rtmp://host[:port]/app[/instance][/stream]`, or with `rtmps` or `rtmfp`.
+        """Read `rtmp://[user:password@]host[:port]/app[/instance][/stream]`, `rtmps` or `rtmfp`.
 
         LocalError for anything else.  With `stream` false the whole path is the application's.
         With a fragment, the stream is that, whatever the path.  A query goes with the application,
@@ -86,7 +93,23 @@ class Target:
             query, _, name = query.rpartition("/") if "/" in query else (query, "", "")
         host = parts.netloc.rpartition("@")[2]  # RTMP Errata §10 [stripped]
         tc_url = f"{parts.scheme}://{host}/{path}{query}"
-        return cls(parts.hostname, port, path + query, name, tc_url, parts.scheme == "rtmps")
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        return cls(
+            parts.hostname,
+            port,
+            path + query,
+            name,
+            tc_url,
+            parts.scheme == "rtmps",
+            user,
+            password,
+        )
+
+    def as_user_of(self, other: "Target") -> "Target":
+        """Who we are there we are here, unless the URL says another.  Own design: as ffmpeg."""
+        if self.user:
+            return self
+        return replace(self, user=other.user, password=other.password)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +188,12 @@ class NetClient(Carrier):
 
     def _connect(self) -> None:
         """Connect, as RTMP 1.0 §7.2.1.1 has it, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
+        target = self.target
+        proof = target.proof and ("&" if "?" in target.app else "?") + target.proof
         properties: dict[str, Value] = {
-            "app": self.target.app,
-            "flashVer": "LNX 9,0,124,2",
-            "tcUrl": self.target.tc_url,
+            "app": target.app + proof,
+            "flashVer": ENCODER if target.user else PLAYER,
+            "tcUrl": target.tc_url + proof,
             "fpad": False,
             "capabilities": 15.0,
             "audioCodecs": float(_AUDIO_CODECS),
