@@ -16,13 +16,18 @@ from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import TEXT, FlvHttp
 from rtmplite.net.redaction import public
 from rtmplite.net.shared_files import SharedFiles
+from rtmplite.net.sparing import Sparing
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live, vod
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream import ServerStream, State
 from rtmplite.streams import Registry
+
+log = logging.getLogger(__name__)
+
+_TOLD: Final = "told"  # of a connection
 
 _LISTENERS: Final = (*transports.LISTENERS, "http")
 HELP: Final = f"a server with the applications {live.APP} and {vod.APP}"
@@ -52,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger(record.__name__).setLevel(logging.INFO)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Sparing())
     for name in _LISTENERS:
         address = getattr(options, name)
         setattr(options, name, None if address is None else addresses.parse(address))
@@ -69,7 +76,13 @@ def run(options: argparse.Namespace) -> int:
         files = Files(_folder(options.vod), workers)
         applications[vod.APP] = doors.guard(vod.VodApplication(files, Alarms()))
     limits = access.limits(options)
-    ways = transports.Transports(options, applications.get, registry, limits, access.crowd(options))
+    nowhere = _Nowhere()
+
+    def application_for(name: str) -> Application:
+        return applications.get(name, nowhere)
+
+    crowd = access.crowd(options)
+    ways = transports.Transports(options, application_for, registry, limits, crowd)
     ways.start()
     listening = dict(ways.addresses)
     flv, http = FlvHttp(registry, admits=doors.admits), None
@@ -112,19 +125,37 @@ class _ToldLive(LiveApplication):
         self._tell(connection, stream)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Tell why."""
+        """Tell why, of whom something was told."""
         super().on_disconnect(connection, now)
-        print(f"{connection.id} {public(connection.reason)}", flush=True)
+        if connection.data is _TOLD:
+            print(f"{connection.id} {public(connection.reason)}", flush=True)
 
     def _tell(self, connection: NetConnection, stream: ServerStream) -> None:
         host, port = connection.peer_address
+        if stream.state is State.IDLE:
+            reason = "somebody publishes that already" if stream.path else "it has no name"
+            log.warning("%s may not have %s, %s: %s", connection.id, stream.path, host, reason)
+            return
+        connection.data = _TOLD
         print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
+
+
+class _Nowhere(LiveApplication):
+    """What nobody has here."""
+
+    def on_connect(self, connection: NetConnection, now: float) -> None:
+        """Refuse, and tell."""
+        name, host = connection.app.partition("/")[0], connection.peer_address[0]
+        log.warning("%s may not connect, %s: no application %.40r", connection.id, host, name)
+        reason = f"No such application: {name}"
+        connection.reject(reason, now, "NetConnection.Connect.InvalidApp")
 
 
 def _say_refused(question: Question, reason: str) -> None:
     """A line for everyone who may not, without what he said to prove that he may."""
     what = f"{question.event} {question.path}".strip()
-    print(f"{question.client} may not {what}, {question.host}: {public(reason)}", flush=True)
+    who = question.client or "a viewer"
+    log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
 
 
 def _folder(path: Path) -> Path:
