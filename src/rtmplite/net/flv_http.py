@@ -36,6 +36,9 @@ MAX_CLIENTS: Final = 500  # who are no viewers yet; more wait in the system's qu
 MAX_VIEWERS: Final = 1000
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 
+LINGER: Final = 5.0  # s, for a viewer to read what is left when a stream has ended
+
+_VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
 _PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
 _WATCH_READ, _WATCH_WRITE = 1, 2
 _Socket: type[socket.socket] = monkey.get_original("socket", "socket")
@@ -140,9 +143,10 @@ class FlvHttp:
         live = self._registry.get(match[1], match[2])
         if live is None or not live.publishing:
             return None
-        host = environ.get("REMOTE_ADDR", "")
-        admitted = self._admits(match[1], match[2], environ.get("QUERY_STRING", ""), host)
-        return live if admitted else None
+        if _VERDICT not in environ:  # a request is one question, whoever looks
+            host, query = environ.get("REMOTE_ADDR", ""), environ.get("QUERY_STRING", "")
+            environ[_VERDICT] = self._admits(match[1], match[2], query, host)
+        return live if environ[_VERDICT] and live.publishing else None  # it may be over by now
 
     def _answer(
         self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
@@ -204,6 +208,7 @@ class _Viewer:
         loop = gevent.get_hub().loop
         self._reader: Any = loop.io(connected.fileno(), _WATCH_READ)
         self._writer: Any = loop.io(connected.fileno(), _WATCH_WRITE)
+        self._linger: Any = loop.timer(LINGER)
         self._reader.start(self._on_readable)
 
     def put(self, data: bytes) -> None:
@@ -232,6 +237,8 @@ class _Viewer:
             self.put(self._web.close())
         self._ending = True
         self.flush()
+        if self._open:
+            self._linger.start(self.shut)
 
     def flush(self) -> None:
         """Send as much as the socket takes."""
@@ -261,7 +268,7 @@ class _Viewer:
             return
         self._open = False
         self._output.clear()
-        for watcher in (self._reader, self._writer):
+        for watcher in (self._reader, self._writer, self._linger):
             watcher.stop()
             watcher.close()
         self._socket.close()
@@ -289,7 +296,7 @@ class _Viewer:
             self.shut()
         elif self._web is not None:
             reply, closed = self._web.receive(data)
-            if reply:
+            if reply and not self.output_size:  # who reads nothing is told nothing
                 self.put(reply)
             if closed:
                 self._web = None

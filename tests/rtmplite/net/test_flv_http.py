@@ -10,6 +10,7 @@ from wsproto import events as ws
 
 from rtmplite.amf import amf0
 from rtmplite.flv import file
+from rtmplite.net import flv_http
 from rtmplite.net.clock import now
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.streams import Patience, Registry
@@ -226,6 +227,63 @@ def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
     room.live.end(now())
     reader.join(5)
     assert len(file.read(data[0])[1]) == sent + 2
+
+
+def test_who_reads_nothing_does_not_stay_for_ever(studio, monkeypatch):
+    """When a stream has ended, who does not read what is left is gone after a while."""
+    monkeypatch.setattr(flv_http, "LINGER", 0.01)
+    room = studio(Patience(skip=1 << 30, limit=1 << 30, seconds=1000.0))
+    room.begin()
+    room.watch()
+    (viewer,) = room.http._viewers
+    while not viewer.output_size:
+        room.live.write(9, 40, KEY + bytes(1 << 20), now())
+        gevent.sleep(0)
+    room.live.end(now())
+    assert room.http.viewers == 1
+    with gevent.Timeout(5):
+        while room.http.viewers:
+            gevent.sleep(0.01)
+
+
+def test_pings_of_who_reads_nothing_are_not_kept(studio):
+    """Own design: answers that nobody reads would pile up, for as long as nothing is published."""
+    room = studio(Patience(skip=1 << 30, limit=1 << 30, seconds=1000.0))
+    room.begin()
+    web = WSConnection(ConnectionType.CLIENT)
+    client = room.connect(web.send(ws.Request(host="x", target="/live/demo.flv")).decode())
+    client.recv(100)
+    (viewer,) = room.http._viewers
+    while not viewer.output_size:
+        room.live.write(9, 40, KEY + bytes(1 << 20), now())
+        gevent.sleep(0)
+    size = viewer.output_size
+    ping = bytes.fromhex("898400000000") + b"ping"
+    for _ in range(10):
+        client.sendall(ping * 100)
+        viewer._on_readable()
+    assert viewer.output_size <= size
+
+
+def test_one_request_is_one_question(studio):
+    """A web service that decides is asked once, also if it denies."""
+    asked = []
+    room = studio(admits=lambda *question: asked.append(question))
+    room.begin()
+    assert status(room.get("/live/demo.flv?key=k")) == 404
+    assert asked == [("live", "demo", "key=k", "127.0.0.1")]
+
+
+def test_a_stream_may_end_while_somebody_decides(studio):
+    """Then there is nothing to watch, and nobody waits for the next one."""
+
+    def admits(*question):
+        room.live.end(now())
+        return True
+
+    room = studio(admits=admits)
+    room.begin()
+    assert status(room.get()) == 404 and room.http.viewers == 0
 
 
 def test_bytes_are_made_once(studio, monkeypatch):
