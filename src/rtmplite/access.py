@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.netconnection import NetConnection, State
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
 
@@ -296,27 +296,7 @@ class GuardedApplication:
         self, connection: NetConnection, question: Question, decide: Answer, now: float
     ) -> None:
         """Ask, and let nothing more come from that client before the answer."""
-        state = {"waits": False, "answered": False}
-
-        def answer(verdict: Verdict, now: float) -> None:
-            if state["answered"] or connection.closed:
-                return
-            state["answered"] = True
-            try:
-                if state["waits"] and question.event is not Event.CONNECT:
-                    connection.resume_reading()
-                decide(verdict, now)
-                if state["waits"]:
-                    connection.proceed(now)
-            except Exception:  # nobody else would close it, and it would wait for ever
-                connection.abort("internal error", now)
-                raise
-
-        self._guard.ask(question, answer, now)
-        if not state["answered"] and connection.state is not State.CLOSED:
-            state["waits"] = True
-            if question.event is not Event.CONNECT:
-                connection.pause_reading()
+        connection.wait_for(lambda answer: self._guard.ask(question, answer, now), decide)
 
     def _elsewhere(
         self, connection: NetConnection, stream: ServerStream, verdict: Verdict, now: float

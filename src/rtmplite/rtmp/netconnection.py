@@ -8,7 +8,7 @@ Chunks or RTMFP flows, it is the same to all that is here.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
@@ -23,6 +23,8 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.rtmp.shared_object import SharedObject
 from rtmplite.streams import Registry
+
+T = TypeVar("T")
 
 DEFAULT_LIMITS: Final = Limits()
 HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
@@ -166,6 +168,39 @@ class NetConnection(Carrier):
     def held_on(self, now: float) -> None:
         """Own design: undo `hold_on`."""
         self.limits, self._patience = self._patience or self.limits, None
+
+    def wait_for(
+        self,
+        ask: Callable[[Callable[[T, float], None]], None],
+        decide: Callable[[T, float], None],
+    ) -> None:
+        """Let `ask` find out something, now or later, then `decide`; the client waits meanwhile.
+
+        Own design: nothing more is read from it before the answer.  Only the first one counts,
+        and none does after the end.
+        """
+        waits = answered = False
+
+        def answer(found: T, now: float) -> None:
+            nonlocal answered
+            if answered or self.closed:
+                return
+            answered = True
+            try:
+                if waits and not self.deciding:
+                    self.resume_reading()
+                decide(found, now)
+                if waits:
+                    self.proceed(now)
+            except Exception:  # nobody else would close it, and it would wait for ever
+                self.abort("internal error", now)
+                raise
+
+        ask(answer)
+        if not answered and not self.closed:
+            waits = True
+            if not self.deciding:
+                self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
         """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.
@@ -321,23 +356,14 @@ class NetConnection(Carrier):
         name = text(command.args[0]).partition("?")[0] if command.args else ""
         path = "/".join(part for part in (self.instance, name) if part)
 
-        state = {"waits": False, "answered": False}
+        if not isinstance(application := self.application, HasLengths):
+            self.result(command.transaction_id, 0.0)
+            return
 
-        def answer(seconds: float, now: float) -> None:
-            state["answered"] = True
-            if not self.closed:
-                self.result(command.transaction_id, seconds)
-            if state["waits"] and not self.closed:
-                self.resume_reading()
-                self.proceed(now)
+        def ask(answer: Callable[[float, float], None]) -> None:
+            application.on_length(self, path, answer, now)
 
-        if isinstance(self.application, HasLengths):
-            self.application.on_length(self, path, answer, now)
-        else:
-            answer(0.0, now)
-        if not state["answered"]:
-            state["waits"] = True
-            self.pause_reading()
+        self.wait_for(ask, lambda seconds, now: self.result(command.transaction_id, seconds))
 
     def _notify(self, name: str, code: str, description: str) -> None:
         information: dict[str, Value] = {
