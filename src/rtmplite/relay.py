@@ -15,7 +15,7 @@ from rtmplite.relay_session import Session
 from rtmplite.rtmp.client import DEFAULT_LIMITS, ClientConnection, Target
 from rtmplite.rtmp.message import Message
 
-HOPS: Final = 5  # from server to server, or to the next proof, in one attempt
+HOPS: Final = 3  # from server to server in one attempt
 AGAIN: Final = 2.0  # s until another attempt to reach a server that we were asked to move to
 OVERLAP: Final = 10.0  # s that two servers may do the same before a moment has to do
 
@@ -185,9 +185,8 @@ class Link:
             return
         self._over(now)
         where, self._asked, self._move_at = self._asked, None, None
-        if session.elsewhere is not None and session.since is None and self._hops < HOPS:
-            self._hops += 1
-            self._connect(session.elsewhere, now)
+        if (target := self._sent_to(session)) is not None:
+            self._connect(target, now)
             return
         if session.since is not None and now - session.since >= self.backoff.steady:
             self.failures = 0
@@ -202,6 +201,14 @@ class Link:
             return
         self._attempt_ends = now + self.backoff.wait(self.failures, self._random(1)[0])
         self._become(State.WAITING, now)
+
+    def _sent_to(self, session: Session) -> Target | None:
+        """Where to try next at once: with the next proof, or elsewhere, but not for ever."""
+        target = None if session.since is not None else session.elsewhere
+        if target is not None and not target.proof:
+            self._hops += 1
+            return target if self._hops <= HOPS else None
+        return target
 
     def _become(self, state: State, now: float) -> None:
         self.state = state
@@ -229,10 +236,9 @@ class Link:
         self.reason, self._next = session.reason, None
         self._leave(session, now)
         self._move_at = now + AGAIN
-        if session.elsewhere is not None and session.since is None and self._hops < HOPS:
-            self._hops += 1
-            self._asked = replace(session.elsewhere, proof="")  # which is good but once
-            self._open_next(session.elsewhere, now)
+        if (target := self._sent_to(session)) is not None:
+            self._asked = replace(target, proof="")  # which is good but once
+            self._open_next(target, now)
 
     def _promote(self, session: Session, now: float) -> None:
         """The next server is the one in use from now on, whether it has answered or not."""
