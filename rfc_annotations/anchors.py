@@ -10,6 +10,8 @@ The anchor of a claim is a set of lines; running any of them will do.
 - A statement of a class or a module runs at import, so a claim on it (a table, a constant) stands
   for every line of the module's functions, which are what uses it.
 
+A comment in a block that has nothing to follow it stands for nothing, and nothing meets it.
+
 An empty anchor cannot be traced (a class without methods, a module of constants): a passing test
 is then enough.
 """
@@ -42,9 +44,11 @@ class Anchors:
         """Give the anchor of a claim in a docstring."""
         return body_lines(node) if isinstance(node, FUNCTIONS) else function_lines(node)
 
-    def of_comment(self, line: int) -> Lines:
-        """Give the anchor of a claim in a comment that ends on `line`."""
+    def of_comment(self, line: int, column: int = 0) -> Lines:
+        """Give the anchor of a claim in a comment that begins at `column` and ends on `line`."""
         statement, inside = self._statement(line)
+        if _after_all(statement, line, column):
+            return frozenset([line])  # which nothing runs
         if statement is None:
             return self._module
         if isinstance(statement, DEFINITIONS):
@@ -61,6 +65,17 @@ class Anchors:
         if around:
             return around[-1]
         return next((s for s in self._statements if _first(s[0]) > line), (None, False))
+
+
+def _after_all(statement: ast.stmt | None, line: int, column: int) -> bool:
+    """Does a comment stand at the end of a block, and speak of nothing?
+
+    Below it come the end or a definition further out, which is another matter.
+    """
+    if statement is None:
+        return column > 0
+    ahead = _first(statement) > line and column > statement.col_offset
+    return ahead and isinstance(statement, DEFINITIONS)
 
 
 def function_lines(node: ast.AST) -> Lines:

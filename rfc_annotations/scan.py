@@ -114,6 +114,7 @@ class Comment:
     last: int
     text: str
     alone: bool
+    column: int = 0
 
 
 class _Python(_Reader):
@@ -130,7 +131,7 @@ class _Python(_Reader):
         self.result.default = self.grammar.default(about)
         strings = self._docstrings()
         for comment in comments(self._tokens):
-            anchor = self._anchors.of_comment(comment.last)
+            anchor = self._anchors.of_comment(comment.last, comment.column)
             if self.cite(comment.text, comment.line, self._owner(comment.last), anchor):
                 self._sources.update(range(comment.line, comment.last + 1))
             self.result.prose.append(Prose(comment.line, comment.text))
@@ -270,7 +271,7 @@ def comments(tokens: list[tokenize.TokenInfo]) -> Iterator[Comment]:
 
 def _comment(block: list[tokenize.TokenInfo]) -> Comment:
     text = "\n".join(token.string.lstrip("#: ") for token in block)
-    return Comment(block[0].start[0], block[-1].start[0], text, True)
+    return Comment(block[0].start[0], block[-1].start[0], text, True, block[0].start[1])
 
 
 def _literals(

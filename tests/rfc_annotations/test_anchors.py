@@ -65,6 +65,13 @@ def test_what_runs_at_import_stands_for_the_functions_that_use_it():
     assert ANCHORS.of_comment(35) == FUNCTIONS
 
 
+def test_a_comment_that_nothing_follows_is_met_by_nothing():
+    assert ANCHORS.of_comment(35, 4) == {35}
+    assert ANCHORS.of_comment(31, 8) == {31}
+    assert ANCHORS.of_comment(31, 0) == {34}
+    assert ANCHORS.of_comment(13, 4) == set(range(18, 31))
+
+
 def test_a_comment_above_a_method_and_a_docstring_stand_for_the_whole():
     assert ANCHORS.of_comment(13) == set(range(18, 31))
     box = ANCHORS.tree.body[2]
