@@ -265,7 +265,7 @@ class Stack:
             self._refuse(request, flow, error)
             return
         if self._servers.receive(request, flow, now):
-            self.counters.repeated += 1
+            self.counters.repeated += request.method != "ACK"
         elif request.method == "ACK":
             self._ack_up(request, flow, now)
         elif self.transactions >= self._limit or self._servers.held + size > self._max_bytes:

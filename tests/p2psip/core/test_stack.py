@@ -79,6 +79,15 @@ def test_a_full_stack_refuses_and_keeps_count():
     assert asker.heard == [-503, -503] and len(sent(stack)) == 3 and stack.transactions == 6
 
 
+def test_what_counts_as_repeated_is_what_was_sent_twice():
+    stack = lone_stack(Server(486))
+    stack.receive(incoming(), UDP, 0.0)
+    stack.receive(incoming(), UDP, 0.5)
+    assert stack.counters.repeated == 1
+    stack.receive(incoming("ACK"), UDP, 0.6)  # each refusal has one, and nothing got lost
+    assert stack.counters.repeated == 1
+
+
 def test_large_requests_fill_a_stack_before_many_do():
     """Own design: what is kept is counted in bytes as well, and none is left at the end."""
     core = Server(486)
