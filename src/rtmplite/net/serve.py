@@ -11,6 +11,7 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.access import Question
+from rtmplite.errors import LocalError
 from rtmplite.net import access, addresses, record, transports
 from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import TEXT, FlvHttp
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _TOLD: Final = "told"  # of a connection
 
+_OFF: Final = "off"
 _LISTENERS: Final = (*transports.LISTENERS, "http")
 HELP: Final = f"a server with the applications {live.APP} and {vod.APP}"
 
@@ -37,7 +39,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
     serve = commands.add_parser("serve", help=HELP)
     add = serve.add_argument
-    add("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here")
+    add("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here, or off")
     add("--rtmps", metavar="HOST:PORT", help="listen here for RTMP over TLS")
     add("--rtmpt", metavar="HOST:PORT", help="listen here for RTMP through HTTP")
     add("--rtmfp", metavar="HOST:PORT", help="listen here for RTMFP, by UDP")
@@ -61,7 +63,9 @@ def run(options: argparse.Namespace) -> int:
         handler.addFilter(Sparing())
     for name in _LISTENERS:
         address = getattr(options, name)
-        setattr(options, name, None if address is None else addresses.parse(address))
+        setattr(options, name, None if address in (None, _OFF) else addresses.parse(address))
+    if not any(getattr(options, name) for name in transports.LISTENERS):
+        raise LocalError("nothing to serve: --rtmp is off, and there is no other")
     doors = access.Access(options, _say_refused)
     doors.check(getattr(options, name) for name in _LISTENERS)
     registry, workers = Registry(), Workers()

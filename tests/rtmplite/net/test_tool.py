@@ -259,6 +259,14 @@ def test_stdout_is_a_file_too(server, tmp_path, corpus):
     assert Counter(tag.tag_type for tag in file.tags(data))[8] == 8
 
 
+def test_a_server_may_do_without_plain_rtmp(tmp_path):
+    """`off` is no address."""
+    words = ("serve", "--rtmp", "off", "--rtmpt", "127.0.0.1:0")
+    with Tool(tmp_path / "serve", *words) as server:
+        server.wait_until(lambda: "ready rtmpt=" in server.output, what="it")
+        assert " rtmp=" not in server.output
+
+
 def test_sigterm_is_a_proper_end(server):
     """Exit 0."""
     server.child.send_signal(signal.SIGTERM)
@@ -269,6 +277,7 @@ def test_sigterm_is_a_proper_end(server):
     ("words", "code"),
     [
         (["serve", "--rtmp", "nonsense"], 2),
+        (["serve", "--rtmp", "off"], 2),
         (["serve", "--rtmp", "192.0.2.1:1"], 2),
         (["play", "rtmp://127.0.0.1/live"], 2),
         (["play", "http://127.0.0.1/live/x"], 2),
