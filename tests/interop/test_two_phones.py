@@ -91,10 +91,10 @@ def test_calls_that_do_not_come_about(phones, transport):
 
 
 def test_who_can_be_called(phones):
-    """Covers RFC 3261 §16.5: 404 for whom nobody knows."""
+    """Covers RFC 3261 §16.5: 480 for who is not there, known or not."""
     server, idle, alice, bob = phones()
     alice.dial(f"sip:carol@{server.sip}")
-    assert "404" in alice.wait_event("CALL_CLOSED")["param"]
+    assert "480" in alice.wait_event("CALL_CLOSED")["param"]
     bob.dial("sip:alice@127.0.0.1")  # without a port: our domain, wherever we listen
     alice.wait_event("CALL_ESTABLISHED")
     bob.hangup()

@@ -108,9 +108,13 @@ class Endpoint:
             self._deliver(server, server.request, now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
-        """To a user of ours: the hook first, then the bindings.  RFC 3261 §16.5."""
-        acceptor = self._route(request) if request.method == "INVITE" else None
-        if acceptor is not None:
+        """To a user of ours: the hook first, then the bindings.  RFC 3261 §16.5.
+
+        What is no call is for the phones of a user, if there are any, and else ours to answer.
+        Never a 404: who cannot be called now may come with any connection.
+        """
+        acceptor = self._route(request)
+        if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
         targets = [
@@ -120,11 +124,13 @@ class Endpoint:
         ]
         if targets:
             self._forward(server, targets, now)
-            return
-        aor = self._domains.address_of_record(request.uri)
-        if self._verifier is not None and aor is not None and not self._verifier.knows(aor):
-            raise RemoteError("Not Found", 404)
-        raise RemoteError("Temporarily Unavailable", 480)
+        elif acceptor is None:
+            raise RemoteError("Temporarily Unavailable", 480)
+        elif request.method == "OPTIONS":
+            refuse_extensions(request)
+            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+        else:
+            raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
 
     def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
         """To somebody who is not ours, for users of ours alone: RFC 3261 §16.5."""

@@ -80,10 +80,11 @@ def test_another_port_of_this_machine_is_somebody_else():
 
 
 def test_who_is_not_there_and_who_is_not_at_all():
-    """Covers RFC 3261 §16.5: 404 needs a list of users, otherwise everybody might come."""
+    """Covers RFC 3261 §16.5: a stream of any name may come, so nobody is not found for good."""
     home = Home(users=store("bob"))
     assert finals(home.hear(request("INVITE", "sip:bob@home", OUTSIDER))) == [480]
-    assert finals(home.hear(request("MESSAGE", "sip:zoe@home", OUTSIDER))) == [404]
+    assert finals(home.hear(request("INVITE", "sip:zoe@home", OUTSIDER))) == [480]
+    assert finals(home.hear(request("MESSAGE", "sip:zoe@home", OUTSIDER))) == [480]
     assert finals(Home().hear(request("INVITE", "sip:zoe@home", OUTSIDER))) == [480]
 
 
@@ -105,6 +106,19 @@ def test_the_hook_comes_before_the_bindings():
     assert finals(home.hear(request("INVITE", "sip:bob@home", OUTSIDER))) == [486]
     assert len(taken) == 1
     assert forwarded(home.hear(request("MESSAGE", "sip:bob@home", OUTSIDER)))  # calls alone
+
+
+@pytest.mark.parametrize(
+    ("method", "status"), [("OPTIONS", 200), ("MESSAGE", 405), ("NOTIFY", 405)]
+)
+def test_what_is_no_call_is_answered_for_a_user_in_this_process(method, status):
+    """Covers RFC 3261 §11.2 and §8.2.1: a registrar elsewhere asks whether we are alive."""
+    home = Home(route=lambda asked: print if asked.uri.user == "bob" else None)
+    [(response, *_)] = home.hear(request(method, f"sip:bob@{HOME};line=1", OUTSIDER))
+    assert response.status == status and "INVITE" in response.headers.get("Allow")
+    asking = request(method, "sip:bob@home", OUTSIDER, ("Require", "100rel"), call="2")
+    assert finals(home.hear(asking)) == [420 if method == "OPTIONS" else 405]
+    assert finals(home.hear(request(method, "sip:zoe@home", OUTSIDER, call="3"))) == [480]
 
 
 @pytest.mark.parametrize(
