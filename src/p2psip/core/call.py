@@ -45,6 +45,7 @@ class Timer(StrEnum):
     """What a call waits for; own design, the sections are where each is used."""
 
     ANSWER = "answer"  # somebody to pick up
+    EXPIRES = "expires"  # the same, as long as the caller said: §13.3.1
     PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 

@@ -26,6 +26,9 @@ from p2psip.transaction.table import Agenda
 __all__ = ["Call", "CallOwner", "CallState", "IncomingCall", "Login", "OutgoingCall", "UserAgent"]
 
 
+_Origin = tuple[str, int, str, str]
+
+
 class UserAgent:
     """The user agents of one stack (§8).
 
@@ -40,7 +43,7 @@ class UserAgent:
         self._dialogs: dict[DialogId, tuple[Call, Dialog]] = {}
         self._calls: dict[Call, None] = {}
         # INVITEs not answered yet, by what a copy on another path has in common: §8.2.2.2.
-        self._ringing: dict[tuple[str, int, str], IncomingCall] = {}
+        self._ringing: dict[_Origin, IncomingCall] = {}
 
     @property
     def dialogs(self) -> int:
@@ -176,6 +179,9 @@ class UserAgent:
             self.release(call.dialog)
 
 
-def _origin(request: Request) -> tuple[str, int, str]:
-    """What copies of one request have in common, whichever way they came (§8.2.2.2)."""
-    return request.call_id, request.cseq.number, request.from_.tag or ""
+def _origin(request: Request) -> _Origin:
+    """What copies of one request have in common, whichever way they came (§8.2.2.2).
+
+    One for another user is no copy: each is a user agent, and a proxy may call many at once.
+    """
+    return request.call_id, request.cseq.number, request.from_.tag or "", str(request.uri)

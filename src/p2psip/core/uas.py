@@ -52,9 +52,11 @@ class IncomingCall(Call):
     def start(self, now: float) -> None:
         """Wait for the user, as long as caller and agent allow (§13.3.1)."""
         patience = self.agent.answer_timeout
-        if self.invite.expires is not None:
-            patience = min(patience, self.invite.expires)
-        self._timers[Timer.ANSWER] = now + patience
+        expires = self.invite.expires
+        if expires is not None and expires < patience:
+            self._timers[Timer.EXPIRES] = now + expires
+        else:
+            self._timers[Timer.ANSWER] = now + patience
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
@@ -112,6 +114,9 @@ class IncomingCall(Call):
     def _on_timer(self, timer: Timer, now: float) -> None:
         if timer is Timer.PROGRESS:
             self.ring(now, *self._progress)
-        else:  # nobody here answers, or the caller's own limit is reached (§13.3.1)
+        elif timer is Timer.EXPIRES:  # the caller's own limit is reached: §13.3.1
+            self._refuse(487, "Request Terminated", now)
+            self.owner.on_cancelled(self, now)
+        else:  # nobody here answers
             self._refuse(480, "Temporarily Unavailable", now)
             self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)

@@ -20,6 +20,7 @@ from link import Link
 
 from p2psip.core.ua import CallState
 from p2psip.errors import LocalError
+from p2psip.sip.uri import Uri
 
 
 def test_nobody_picks_up_in_time():
@@ -33,10 +34,14 @@ def test_nobody_picks_up_in_time():
 
 
 def test_the_callers_own_limit_is_kept():
+    """Covers RFC 3261 §13.3.1."""
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0, headers=[("Expires", "5")])
     link.run(until=6.0)
-    assert alice.log[-1] == ("rejected", call, 480)
+    assert alice.log[-1] == ("rejected", call, 487) and bob.events() == ["cancelled"]
+    call = alice.dial(B, 6.0, headers=[("Expires", "500")])
+    link.run(until=70.0)
+    assert alice.log[-1] == ("rejected", call, 480)  # ours is nearer
     settle(link, alice, bob)
 
 
@@ -130,6 +135,8 @@ def test_an_invite_that_comes_twice_on_two_paths():
     """RFC 3261 §8.2.2.2: the merged request gets 482."""
     link, script, bob, _invite, _response = called(ring)
     assert script.say(first_request(branch="2"), B).status == 482 and len(bob.calls) == 1
+    for_carol = first_request(branch="3").replace(uri=Uri.parse(f"sip:carol@{B}"))
+    assert script.say(for_carol, B).status == 180 and len(bob.calls) == 2  # a proxy rings both
     settle(link, bob)
 
 
