@@ -153,9 +153,9 @@ class Gateway(Home):
     def register(self, aor, contact, credentials, owner, now):
         registration = Registration(
             self.stack,
-            Address(aor),
+            aor,
             contact,
-            aor.replace(user=None),
+            aor.uri.replace(user=None),
             owner,
             self.random,
             login=credentials,

@@ -223,21 +223,20 @@ class AudioCall(CallOwner):
         if self._endpoint is None or self._local is None:
             raise RemoteError("Not Acceptable Here", 488)
         if not sdp:
-            return bytes(self._local)  # our description again is a valid offer: §14.2
+            theirs = Session.parse(call.remote_sdp) if call.remote_sdp else None
+            self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
+            return bytes(self._local)
         self._local, plan = sdp_map.answer(
             Session.parse(sdp), self.names, self._endpoint, previous=self._local
         )
-        self._start(plan, now)
-        if plan.media.held != self._held:
-            self._held = plan.media.held
-            self.user.on_call_held(self._held, now)
+        self._change(plan, now)
         return bytes(self._local)
 
     def on_answer(self, call: Call, sdp: bytes | None, now: float) -> None:
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
         if sdp and self._local is not None:
             try:
-                self._start(sdp_map.conclude(self._local, Session.parse(sdp)), now)
+                self._change(sdp_map.conclude(self._local, Session.parse(sdp)), now)
             except RemoteError as error:
                 self._unusable(error, now)
 
@@ -293,6 +292,13 @@ class AudioCall(CallOwner):
     def _start(self, plan: AudioPlan, now: float) -> None:
         if self.leg is not None:
             self.leg.start(plan, now)
+
+    def _change(self, plan: AudioPlan, now: float) -> None:
+        """Do what a later answer settled; the user hears of hold and its end: RFC 3264 §8.4."""
+        self._start(plan, now)
+        if plan.media.held != self._held:
+            self._held = plan.media.held
+            self.user.on_call_held(self._held, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer leaves nothing to hear, and tell the user: RFC 3264 §7."""

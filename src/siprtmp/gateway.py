@@ -174,12 +174,12 @@ class SipSide:
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
-        self, aor: Uri, contact: Uri, credentials: Login, owner: RegistrationOwner, now: float
+        self, aor: Address, contact: Uri, credentials: Login, owner: RegistrationOwner, now: float
     ) -> Registration:
         """Register at the domain of `aor`: RFC 3261 §10.2."""
-        registrar = aor.replace(user=None)
+        registrar = aor.uri.replace(user=None)
         registration = Registration(
-            self.stack, Address(aor), contact, registrar, owner, os.urandom, login=credentials
+            self.stack, aor, contact, registrar, owner, os.urandom, login=credentials
         )
         self._registrations.add(registration)
         registration.start(now)

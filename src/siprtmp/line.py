@@ -17,6 +17,7 @@ from p2psip.core.registration import Registration
 from p2psip.core.stack import ServerHandle
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
+from p2psip.sip.build import REASONS
 from p2psip.sip.uri import Uri
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError as RtmpError
@@ -198,7 +199,7 @@ class Line:
         code, _, reason = said.strip().partition(" ")
         if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
             code, _, reason = DECLINE.partition(" ")
-        self._call.refuse(int(code), _printable(reason) or DECLINE.partition(" ")[2], now)
+        self._call.refuse(int(code), _printable(reason) or REASONS.get(int(code), ""), now)
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:

@@ -123,6 +123,20 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     return make_offer(lines, ours.origin, ours.host)
 
 
+def offer_again(
+    names: Sequence[str], ours: Endpoint, before: Session, theirs: Session | None
+) -> Session:
+    """An offer of all we can have, within a call: RFC 3264 §8, RFC 6337 §5.3.
+
+    `before` and `theirs` are the descriptions in force: every codec keeps its number.  What the
+    peer had put on hold is offered both ways, since it asks what we would like.
+    """
+    codecs = tuple(_codec(name, False) for name in names if name != "flv")
+    mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
+    lines = [None] * next(mine, 0) + [LocalMedia("audio", ours.port, codecs)]
+    return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
+
+
 def answer(
     theirs: Session,
     names: Sequence[str],

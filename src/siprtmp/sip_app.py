@@ -10,6 +10,7 @@ from p2psip.core.keyring import Login
 from p2psip.core.registration import Registration
 from p2psip.core.stack import ServerHandle
 from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.amf.values import Value
@@ -39,7 +40,7 @@ class SipHome(Protocol):
         """A Contact that leads back here: RFC 3261 §8.1.1.8."""
 
     def register(
-        self, aor: Uri, contact: Uri, credentials: Login, owner: Line, now: float
+        self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
     ) -> Registration:
         """Start registering `aor`: RFC 3261 §10.2."""
 
@@ -143,7 +144,7 @@ class SipApplication:
         """Register the line's identity: RFC 3261 §10.2."""
         credentials = self.credentials(line.account)
         assert credentials is not None
-        return self._home.register(line.account.identity, line.contact, credentials, line, now)
+        return self._home.register(line.account.address, line.contact, credentials, line, now)
 
     def credentials(self, account: Account) -> Login | None:
         """What a challenge is answered with: RFC 7616 §3.4; None without a password."""

@@ -172,6 +172,27 @@ def test_the_phone_holds_and_comes_back(how):
     assert len(wire.sent) == 2 and world.is_clean()
 
 
+def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice):
+    """Covers RFC 6337 §5.3: all we have, under the numbers it had, and both ways."""
+    alice.call("invite", BOB, "wideband", "pcmu", "narrowband")
+    world.wait()
+    phone = desk.calls[-1]
+    offers = [Session.parse(phone.remote_sdp)]
+    phone.reinvite(sdp(PCMU, more=("sendonly",)), world.now)
+    world.wait()
+    assert alice.heard()[-1] == ("holded", True)
+    answer_in_ack(desk, sdp(PCMU, port=6000))
+    phone.reinvite(b"", world.now)
+    world.wait()
+    assert alice.heard() == [("holded", False)]
+    assert world.gateway.media.remote == (DESK, 6000)
+    offers.append(Session.parse(desk.log[-1][2]))
+    [first], [again] = (offer.media for offer in offers)
+    assert again == first and "recvonly" not in str(again)
+    assert offers[1].origin.version > offers[0].origin.version
+    assert world.is_clean()
+
+
 def test_a_new_offer_we_cannot_have_leaves_the_call_as_it_was(world, desk, alice):
     """Covers RFC 3261 §14.2."""
     alice.call("invite", BOB, "pcmu")

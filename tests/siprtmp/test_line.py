@@ -86,6 +86,7 @@ def test_accepting_codecs_that_the_offer_lacks_is_488_and_byed(world, desk, alic
     [
         ((), 603, "Decline"),
         (("486 Busy Here",), 486, "Busy Here"),
+        (("486",), 486, "Busy Here"),
         (("302 Elsewhere",), 302, "Elsewhere"),
         (("200 OK",), 603, "Decline"),
         (("no",), 603, "Decline"),

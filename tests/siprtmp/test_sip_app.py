@@ -19,6 +19,19 @@ def test_registers_before_anything_is_answered(world):
     assert world.gateway.registrar.count(world.now) == 0 and world.is_clean()
 
 
+def test_the_registration_has_the_name_to_display(world):
+    """Covers RFC 3261 §20.39."""
+    seen, pass_on = [], world.gateway.registrar.on_register
+    world.gateway.registrar.on_register = lambda server, request, now: (
+        seen.append(request),
+        pass_on(server, request, now),
+    )
+    alice = world.rich("alice@home", "alice", PASSWORD, "Alice A.")
+    assert alice.connected
+    assert {str(each.to) for each in seen} == {'"Alice A." <sip:alice@home>'}
+    assert all(each.from_.display == "Alice A." for each in seen) and world.is_clean()
+
+
 @pytest.mark.parametrize(("password", "status"), [("wrong", "40"), ("", "403")])
 def test_a_stranger_is_turned_away_and_the_line_stays(world, password, status):
     """Own design: nobody loses a line to who cannot prove to be the same."""
