@@ -12,7 +12,7 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import gevent
 from gevent.event import Event
@@ -45,12 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"p2psip: {error}", file=sys.stderr)
         return FAILED
     except (LocalError, OSError) as error:
-        print(f"p2psip: {error}", file=sys.stderr)
+        print(f"p2psip: {_in_words(error)}", file=sys.stderr)
         return BAD_USAGE
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, instead of a page of usage and then the line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_USAGE, f"{self.prog.removeprefix('python -m ')}: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m p2psip", description=__doc__.split("\n")[0])
+    parser = _Parser(prog="python -m p2psip", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     register = commands.add_parser("register", help="be reachable until interrupted")
@@ -63,16 +70,18 @@ def _parser() -> argparse.ArgumentParser:
 
     listen = commands.add_parser("listen", help="answer calls, one after the other")
     listen.add_argument("aor", nargs="?", help="register as bob@example.com first")
-    listen.add_argument("--calls", type=int, metavar="N", help="end after so many calls")
+    listen.add_argument("--calls", type=_count, metavar="N", help="end after so many calls")
     listen.set_defaults(run=_listen)
 
     options = commands.add_parser("options", help="print what somebody can do")
     options.add_argument("uri", help="whom to ask: sip:example.com")
     options.set_defaults(run=_options)
 
-    register.add_argument("--seconds", type=float, metavar="S", help="end after S seconds")
+    register.add_argument("--seconds", type=_seconds, metavar="S", help="end after S seconds")
     for command in (call, listen):
-        command.add_argument("--seconds", type=float, metavar="S", help="hang up after S seconds")
+        command.add_argument(
+            "--seconds", type=_seconds, metavar="S", help="hang up after S seconds"
+        )
         command.add_argument("--play", type=Path, metavar="WAV", help="what to say (8000 Hz, mono)")
         command.add_argument(
             "--record", type=Path, metavar="WAV", help="where to keep what is heard"
@@ -83,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (register, call, listen, options):
         command.add_argument("--listen", metavar="HOST:PORT", help="where to be reached ourselves")
         command.add_argument(
-            "--timeout", type=float, default=30.0, metavar="S", help="for an answer"
+            "--timeout", type=_seconds, default=30.0, metavar="S", help="for an answer"
         )
         command.add_argument("--password", help=f"better given in the variable {PASSWORD}")
         command.add_argument("--display", default="", metavar="NAME", help="our name, for display")
@@ -173,6 +182,8 @@ class Talk:
     def __init__(self, options: argparse.Namespace, stop: Event) -> None:
         self._sound = read_wav(options.play) if options.play else None
         self._record: Path | None = options.record
+        if self._record is not None:
+            _check_place(self._record)
         self._limit = float("inf") if options.seconds is None else options.seconds
         self._stop = stop
         self._heard: list[tuple[bytes, int]] = []
@@ -220,14 +231,17 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     if not colon or not port.isdecimal() or int(port) > 0xFFFF:
         raise LocalError(f"{listen!r} is not HOST:PORT")
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
-    return Agent(
-        (host.strip("[]"), int(port)),
-        (identity.user if identity else None) or "anonymous",
-        domain,
-        password=options.password or os.environ.get(PASSWORD),
-        display=options.display,
-        codecs=getattr(options, "codec", None) or tuple(LAWS),
-    )
+    try:
+        return Agent(
+            (host.strip("[]"), int(port)),
+            (identity.user if identity else None) or "anonymous",
+            domain,
+            password=options.password or os.environ.get(PASSWORD),
+            display=options.display,
+            codecs=getattr(options, "codec", None) or tuple(LAWS),
+        )
+    except OSError as error:
+        raise LocalError(f"{listen}: {error.strerror or error}") from None
 
 
 def _uri(text: str) -> Uri:
@@ -250,6 +264,37 @@ def _own_address(uri: Uri) -> str:
         s.connect((host, port))
         address: str = s.getsockname()[0]
         return address
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def _check_place(path: Path) -> None:
+    """Raise LocalError if nothing can be written there; after the call it would be too late."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise LocalError(f"{path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise LocalError(f"{path}: cannot be written")
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 def _tell(status: int, reason: str) -> None:

@@ -102,13 +102,20 @@ def test_refusal_and_silence_are_exit_code_1(listener):
         ["call", "bob@127.0.0.1", "--play", "/absent.wav"],
         ["call", "bob@127.0.0.1", "--listen", "127.0.0.1"],
         ["listen", "--listen", "0.0.0.0:0"],
+        ["listen", "--listen", "192.0.2.1:0"],
         ["listen", "--codec", "MP3"],
+        ["listen", "--calls", "0"],
+        ["listen", "--record", "/absent/heard.wav"],
+        ["call", "bob@127.0.0.1:9", "--seconds", "-1"],
+        ["call", "bob@127.0.0.1:9", "--record", "/"],
+        ["register", "bob@127.0.0.1:9", "--timeout", "soon"],
     ],
 )
 def test_what_is_asked_for_wrongly_is_exit_code_2(arguments):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
-    assert err.startswith(("p2psip: ", "usage: ")) and "Traceback" not in err
+    assert err.startswith(("p2psip: ", f"p2psip {''.join(arguments[:1])}: "))
+    assert err.count("\n") == 1 and err.endswith("\n") and "Errno" not in err
 
 
 def test_help():
