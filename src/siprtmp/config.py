@@ -101,10 +101,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line."""
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, instead of a page of usage and then the line.
+
+    Own design.  Raises ConfigError.
+    """
 
     def error(self, message: str) -> NoReturn:
+        """Leave it to the command.  Own design."""
         raise ConfigError(message)
 
 
@@ -115,7 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     and the configuration file stands between the two; and none may be shortened, so that a
     later version can have a new one.  A bad option raises ConfigError.
     """
-    parser = _Parser(
+    parser = Parser(
         prog="python -m siprtmp serve",
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -177,7 +181,9 @@ def load_file(path: Path) -> Settings:
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
     settings = replace(Settings(source=path), **_from_document(document, path))
     named = {name: getattr(settings, name) for name in _PATHS}

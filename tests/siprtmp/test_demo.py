@@ -122,4 +122,4 @@ def test_a_killed_demo_leaves_nothing_behind(start):
 def test_bad_options(start, options):
     demo = start(*options)
     code, line = demo.end()
-    assert code == 2 and "error: argument" in line
+    assert code == 2 and line.startswith("siprtmp: argument --") and demo.said == [line]

@@ -16,13 +16,15 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
+from siprtmp.config import Parser
+
 SECONDS: Final = 10.0
 SHORTEST: Final = 1.0
 LONGEST: Final = 3600.0
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Play the demo; 0 if the call held, 1 if not."""
+    """Play the demo; 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
     from siprtmp.demo.show import Show
 
     options = _parser().parse_args(arguments)
@@ -30,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m siprtmp demo",
         description="Place a call on loopback: an RTMP client calls a SIP phone through a gateway. "
         "Exit code 0 if both heard the other's tone and nothing was lost, else 1.",
