@@ -59,6 +59,24 @@ def test_a_great_leap_is_another_stream():
     assert buffer.skipped == 0 and buffer.tick(9.0) == []
 
 
+@pytest.mark.parametrize("first", [1, 1 << 16])
+def test_a_leap_is_great_from_the_greatest_gap_on(first):
+    """Covers RFC 3550 §A.1: up to there, packets are missing; wherever the numbers began."""
+    buffer = ReorderBuffer(hold_seconds=1.0)
+    buffer.put(first, first, 0.0)
+    assert buffer.put(first + MAX_DROPOUT, "waits", 0.0) == []
+    assert buffer.tick(1.0) == ["waits"] and buffer.skipped == MAX_DROPOUT - 1
+    assert buffer.put(first + 2 * MAX_DROPOUT + 1, "new", 1.0) == ["new"]
+    assert buffer.skipped == MAX_DROPOUT - 1
+
+
+def test_as_many_may_wait_as_the_depth_says():
+    """Covers RFC 3550 §5.1: one more, and what is missing is given up."""
+    buffer = ReorderBuffer(depth_packets=2)
+    assert [buffer.put(number, number, 0.0) for number in (1, 3, 4)] == [[1], [], []]
+    assert buffer.put(5, 5, 0.0) == [3, 4, 5] and buffer.skipped == 1
+
+
 def scenarios(corpus):
     """Yield (title, limits, events) of the file that pjmedia tests its jitter buffer with."""
     title, limits, events = "", {}, ""

@@ -66,3 +66,22 @@ def test_blocks_report_what_came_since_the_last():
     assert reception.sender_clock == (0x1122334455667788, 9)
     reception.heard(header(3, 1), 8.0), reception.heard(header(3, 2), 8.0)
     assert reception.block(8.0)[0].last_sr == 0
+
+
+def test_a_block_tells_the_delay_to_the_tick_and_none_without_a_report():
+    """Covers RFC 3550 §6.4.1: the delay is 0 until a sender report came."""
+    reception = Reception(8000)
+    reception.heard(header(1, 1), 0.0)
+    [block] = reception.block(1.0)
+    assert (block.last_sr, block.delay) == (0, 0)
+    reception.note(SenderReport(1, 0, 0, 0, 0), now=2.0)
+    reception.heard(header(1, 2), 2.0)
+    assert reception.block(102.0)[0].delay == 100 * 65536
+
+
+def test_a_block_tells_the_jitter():
+    """Covers RFC 3550 §6.4.1 and §A.8: a sixteenth of 80 ticks, for a packet 10 ms late."""
+    reception = Reception(8000)
+    reception.heard(header(1, 1), 0.0)
+    reception.heard(header(1, 2), 0.03)
+    assert reception.block(1.0)[0].jitter == 5
