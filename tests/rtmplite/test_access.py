@@ -4,8 +4,13 @@ import pytest
 from rtmp_world import World
 
 from rtmplite.access import ALLOWED, Calling, Event, GuardedApplication, Guards, Verdict
+from rtmplite.flv.tag import Tag
+from rtmplite.rtmp.chunk_writer import ChunkWriter
 from rtmplite.rtmp.client import Reply
+from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.connection import CHUNK_SIZE
 from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.message import Message
 
 
 class Slow:
@@ -192,6 +197,23 @@ def test_a_slow_verdict_keeps_everything_in_order():
     guard.answer(world)
     assert source.codes() == ["NetStream.Publish.Start"] and written == [0, 1, 2]
     assert source.server.reading
+
+
+def test_nothing_overtakes_a_verdict_inside_an_aggregate():
+    """RTMP 1.0 §7.1.6: what is in one is not looked at before its time, so it holds media alone."""
+    guard = Slow()
+    world = guarded(guard)
+    client = world.client()
+    commands = [
+        Command("createStream", 2.0, None, ()).message(0),
+        Command("publish", 0.0, None, ("demo", "live")).message(1),
+    ]
+    parts = [bytes(Tag(each.type_id, 0, each.payload)) + bytes(4) for each in commands]
+    guard.answer(world)
+    client.client.put(ChunkWriter(CHUNK_SIZE).write(Message(22, 0, 1, b"".join(parts)), 8))
+    world.run()
+    assert [each.event for each in guard.asked] == [Event.CONNECT]
+    assert not client.server.streams and not client.server.closed
 
 
 def test_a_verdict_that_comes_too_late_does_nothing():

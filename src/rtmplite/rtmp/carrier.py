@@ -125,7 +125,8 @@ class Carrier:
             self._on_command(Command.parse(message), message.stream_id, now)
         elif message.type_id == MessageType.AGGREGATE:
             for part in aggregated(message):
-                self._on_message(part, now)
+                if part.type_id in MEDIA_TYPES:  # a command would overtake what is not decided
+                    self._on_media(part, now)
         elif message.type_id in _SHARED_TYPES:
             self._on_shared(SharedObject.parse(message), now)
         elif parsed := control.parse_control(message):
