@@ -4,8 +4,10 @@ Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT
 """
 
 import ipaddress
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
@@ -14,6 +16,7 @@ from p2psip.sip.via import Via
 from p2psip.transaction.flow import LOCAL, Flow
 from p2psip.transaction.key import default_port
 
+MAX_GONE: Final = 10_000  # lost connections to remember
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -50,6 +53,7 @@ class Hops:
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
         self.known = lambda uri: ()
+        self._gone: OrderedDict[Flow, None] = OrderedDict()
 
     @property
     def transports(self) -> Collection[str]:
@@ -98,7 +102,7 @@ class Hops:
         host = uri.param("maddr") or uri.host
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
-        known = list(self.known(uri))
+        known = [flow for flow in self.known(uri) if flow not in self._gone]
         if transport is not None and transport not in self._listeners:
             return known
         if not _is_numeric(host):
@@ -107,6 +111,17 @@ class Hops:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
         named = Flow(transport, (host, uri.port or default_port(transport)))
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
+
+    def lost(self, flow: Flow) -> None:
+        """Take that a connection others had opened is gone: no way to them any more (§18.4)."""
+        if flow.reliable and flow.local is not None:
+            self._gone[flow] = None
+            if len(self._gone) > MAX_GONE:
+                self._gone.popitem(last=False)
+
+    def found(self, flow: Flow) -> None:
+        """Take a message over `flow`: whoever was there is there again.  Own design."""
+        self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
         """The same flow, or the short way to ourselves.  Own design: see `Outbox`."""

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.sip.grammar import split
 from p2psip.sip.message import Request, Response
+from p2psip.sip.params import find, parse_params
 
 SDP: Final = "application/sdp"
 ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
@@ -33,14 +35,30 @@ def refuse_extensions(request: Request) -> None:
 
 def session(message: Request | Response) -> bytes | None:
     """The session description in a message, None when there is none (§13.2.1)."""
-    return message.body if message.body and message.content_type == SDP else None
+    is_sdp = message.content_type == SDP and not _is_encoded(message)
+    return message.body if message.body and is_sdp else None
 
 
 def offer_of(request: Request) -> bytes | None:
     """The offer in an INVITE or UPDATE, None when it leaves the offer to us (§13.2.1).
 
-    Raises RefusalError with 415 for a body that is no session description (§8.2.3).
+    Raises RefusalError with 415 for a body that is no session description, or compressed, unless
+    its sender says that it may be passed over (§8.2.3).
     """
-    if request.body and request.content_type != SDP:
-        raise RefusalError(415, "Unsupported Media Type", [("Accept", SDP)])
+    if request.body and not _is_optional(request):
+        if request.content_type != SDP:
+            raise RefusalError(415, "Unsupported Media Type", [("Accept", SDP)])
+        if _is_encoded(request):
+            raise RefusalError(415, "Unsupported Media Type", [("Accept-Encoding", "identity")])
     return session(request)
+
+
+def _is_encoded(message: Request | Response) -> bool:
+    """Whether the body is compressed, which nothing here understands (§20.12)."""
+    return message.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
+
+
+def _is_optional(message: Request) -> bool:
+    """Whether the body may be passed over (§20.11)."""
+    _, *parameters = split(message.headers.get("Content-Disposition", ""), ";")
+    return (find(parse_params(parameters), "handling") or "").lower() == "optional"

@@ -119,6 +119,7 @@ class Stack:
     def receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
         """Take one datagram or framed message; never raises, whatever it holds (§18.2.1)."""
         self._now = now
+        self._hops.found(flow)
         self._receive(data, flow, now)
         self._deliver_local(now)
 
@@ -130,6 +131,7 @@ class Stack:
     def flow_failed(self, flow: Flow, now: float) -> None:
         """Take the news that messages on `flow` were or may be lost (§17.1.4, RFC 6026 §8.8)."""
         self._now = now
+        self._hops.lost(flow)
         self._clients.flow_failed(flow, now)
         self._servers.flow_failed(flow, now)
         self._deliver_local(now)

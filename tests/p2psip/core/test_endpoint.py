@@ -154,8 +154,18 @@ def test_a_connection_that_is_gone_is_followed_by_the_contact():
     contact = f"<sip:bob@{CAROL}:5060;transport=tcp>"
     home.hear(register(contact=contact), source=BOB, transport="TCP")
     assert forwarded(home.hear(request("INVITE", "sip:bob@home", OUTSIDER)))[0][1:] == (BOB, "TCP")
-    home.stack.flow_failed(Flow("TCP", (BOB, 5060)), 0.1)
-    assert forwarded(home.said())[0][1:] == (CAROL, "TCP")
+    connection = Flow("TCP", (BOB, 5060), (HOME, 5060))
+    home.stack.flow_failed(connection, 0.1)
+    [(invite, to, how)] = home.said()
+    assert (to, how) == (CAROL, "TCP")
+    sent = home.hear(response_to(invite, 200, to_tag="t"), source=CAROL, transport="TCP")
+    route = ("Route", answer_to(sent).record_routes[0])
+    for cseq, method in ((1, "ACK"), (2, "BYE")):  # an ACK has one way only: it is not tried again
+        message = request(method, contact.strip("<>"), OUTSIDER, route, to=";tag=t", cseq=cseq)
+        assert forwarded(home.hear(message))[0][1:] == (CAROL, "TCP")
+    home.hear(b"\r\n\r\n", source=BOB, transport="TCP")  # it is back
+    again = request("INVITE", "sip:bob@home", OUTSIDER, call="2")
+    assert forwarded(home.hear(again))[0][1:] == (BOB, "TCP")
 
 
 def test_two_users_who_share_a_contact_keep_their_own_connections():

@@ -121,6 +121,7 @@ def test_a_second_invite_while_the_first_is_open():
     [
         ({"Require": "100rel"}, 420, "Unsupported"),
         ({"Content_Type": "text/plain"}, 415, "Accept"),
+        ({"Content_Encoding": "gzip"}, 415, "Accept-Encoding"),
         ({"Contact": None}, 400, "To"),
     ],
 )
@@ -128,6 +129,17 @@ def test_an_invite_that_cannot_be_a_call(changes, status, header):
     link, _script, bob, _invite, response = called(**changes)
     assert response.status == status and header in response.headers and response.to.tag
     assert bob.calls == []
+    settle(link, bob)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"Content_Type": "text/plain"}, {"Content_Encoding": "gzip"}],
+)
+def test_a_body_that_may_be_passed_over(changes):
+    """Covers RFC 3261 §8.2.3: it is a call without an offer."""
+    link, _script, bob, *_ = called(Content_Disposition="render;handling=optional", **changes)
+    assert bob.calls[0].remote_sdp is None
     settle(link, bob)
 
 
