@@ -225,7 +225,14 @@ class Line:
             raise RemoteError("SIPS Not Supported", 480)
         if not address.uri.host:
             raise RemoteError("Bad destination")
-        return Address(address.uri, _printable(address.display))
+        return Address(self._in_our_domain(address.uri), _printable(address.display))
+
+    def _in_our_domain(self, uri: Uri) -> Uri:
+        """With the port that `connect` named for its domain, if that is meant: RFC 3261 §19.1.2."""
+        home = self.account.identity
+        if uri.port is None and uri.host == home.host and not self._home.is_local_domain(uri):
+            return uri.replace(port=home.port)
+        return uri
 
     # -- a call for us ------------------------------------------------------------------
 

@@ -158,6 +158,10 @@ class SipApplication:
         """Whether a client without a password may be `identity`.  Own design."""
         return self._home.may_claim(connection, identity, query)
 
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
+        return self._home.is_local_domain(uri)
+
     def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
         """Begin `remote` with its metadata: FLV 10.1 §E.5."""
         announce(remote, call, now)

@@ -164,6 +164,23 @@ def test_destinations_that_cannot_be_called(world, alice, dest, status):
     assert world.is_clean()
 
 
+@pytest.mark.parametrize(
+    ("identity", "dest", "called"),
+    [
+        ("alice@far.example:5070", "bob@far.example", "sip:bob@far.example:5070"),
+        ("alice@far.example:5070", "bob@FAR.example:5080", "sip:bob@far.example:5080"),
+        ("alice@far.example:5070", "bob@near.example", "sip:bob@near.example"),
+        ("alice@10.0.0.1:5070", "bob@10.0.0.1", "sip:bob@10.0.0.1"),  # which is ours
+    ],
+)
+def test_the_port_of_the_domain_is_that_of_its_users(world, identity, dest, called):
+    """Covers RFC 3261 §19.1.2: a domain is where `connect` said, unless it is ours."""
+    client = world.rich(identity)
+    client.call("invite", dest)
+    [start] = [values for what, values in world.gateway.log.lines if what == "call-start"]
+    assert start["callee"] == called
+
+
 @pytest.mark.parametrize(("names", "status"), [(("opus",), "488"), (("dtmf",), "488")])
 def test_codecs_that_cannot_be_offered(world, desk, alice, names, status):
     """Covers RFC 3264 §5."""
