@@ -15,6 +15,7 @@ from gevent.event import Event
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
+from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
 from rtmplite.rtmp.server import ServerConnection
@@ -107,11 +108,23 @@ class TunnelServer:
     def _of(self, environ: dict[str, Any]) -> Answer:
         if environ["REQUEST_METHOD"] != "POST":
             return Answer(405)
-        size = environ.get("CONTENT_LENGTH") or "0"
-        if not size.isdecimal() or int(size) > MAX_BODY:
+        length, path = environ.get("CONTENT_LENGTH") or "0", environ["PATH_INFO"]
+        room, account = self._tunnels.room(path)
+        if not length.isdecimal() or (size := int(length)) > min(room, MAX_BODY):
             return Answer(413)
-        body = environ["wsgi.input"].read(int(size))
-        path = environ["PATH_INFO"]
+        if account is None:
+            return self._answer_to(environ, path, size)
+        try:
+            account.take(size)
+        except RemoteError:
+            return Answer(503)
+        try:
+            return self._answer_to(environ, path, size)
+        finally:
+            account.give(size)
+
+    def _answer_to(self, environ: dict[str, Any], path: str, size: int) -> Answer:
+        body = environ["wsgi.input"].read(size)
         address = environ["REMOTE_ADDR"], int(environ["REMOTE_PORT"])
         end = now() + TURN_LIMIT
         try:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # [fits-a-chunk].
 CHUNK_SIZE: Final = 4096
 
+ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
+
 # Own design: every medium has a chunk stream to itself, for bytes that many players share; RTMP
 # 1.0 §5.3.1.1 leaves the numbers from 3 up to us, Flash and ffmpeg use 3 for commands as well.
 CONTROL_CHUNKS: Final = 2
@@ -179,6 +181,16 @@ class Connection(Carrier):
     def queued(self) -> int:
         """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
         return self.output_size + sum(map(len, self.output))
+
+    @property
+    def account(self) -> Account:
+        """Own design: who pays for what is kept of this peer."""
+        return self._account
+
+    @property
+    def room(self) -> int:
+        """How many bytes it may want to send at once.  Own design: a message, whatever is cut."""
+        return self._reader.max_message + ROOM
 
     def proceed(self, now: float) -> None:
         """Use what was kept while nothing was read.  Own design: see `receive`."""

@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.server import ServerConnection
 
 IDLE_LIMIT: Final = 30.0  # s without a request; a client asks every half second at the latest
 TURN_LIMIT: Final = 5.0  # s that a request waits for the ones before it
 AHEAD: Final = 8  # requests; HTTP clients open no more connections than that
 MAX_SESSIONS: Final = 1000
+SMALL_BODY: Final = 1024  # bytes; a request that carries nothing has one byte
 
 # What the first byte of an answer may be, from "ask again soon" to every half second, and after
 # how many answers without anything in them the next one is used.
@@ -85,6 +87,18 @@ class Tunnels:
         answer = tunnel.request(words[0], int(words[2]), body, now)
         self._judge(words[1], tunnel)
         return answer
+
+    def room(self, path: str) -> tuple[int, Account | None]:
+        """How long the body of a request may be, and who pays for it while it arrives.
+
+        Own design: nobody keeps our memory by bodies that belong to nothing, or that are longer
+        than a stranger's may be.
+        """
+        words = path.strip("/").split("/")
+        tunnel = self._tunnels.get(words[1]) if len(words) == 3 and words[0] == "send" else None
+        if tunnel is None:
+            return SMALL_BODY, None
+        return tunnel.machine.room, tunnel.machine.account
 
     def give_up(self, path: str, reason: str, now: float) -> None:
         """Own design: end the tunnel of a request that cannot be answered."""

@@ -35,6 +35,7 @@ def server():
         return ServerConnection({"live": application}.get, registry, os.urandom, now())
 
     made = TunnelServer("127.0.0.1", 0, connection)
+    made.budget = registry.budget
     made.start()
     yield made
     made.stop()
@@ -168,6 +169,38 @@ def test_encrypted_rtmp_is_logged(server, caplog):
 def test_what_is_not_served(server, method, path, length, status):
     """By its status."""
     assert Http(server).ask(path, method=method, length=length)[0] == status
+
+
+def test_a_body_is_worth_no_more_than_who_sends_it(server):
+    """Own design: nobody keeps our memory by what belongs to nothing, or is a stranger's."""
+    http = Http(server)
+    assert http.ask("/send/unknown/0", bytes(tunnel.SMALL_BODY))[0] == 404
+    assert http.ask("/send/unknown/0", bytes(tunnel.SMALL_BODY + 1))[0] == 413
+    name = http.ask("/open/1")[1].decode().strip()
+    assert http.ask(f"/idle/{name}/0", bytes(tunnel.SMALL_BODY + 1))[0] == 413
+    assert http.ask(f"/send/{name}/0", bytes(200_000))[0] == 413
+    client = Client(server)
+    assert http.ask(f"/send/{client.name}/999", bytes(200_000))[0] == 400  # it was read
+    assert server.budget.used < 200_000
+
+
+def test_bodies_are_paid_for_while_they_arrive(server):
+    """Own design: from the memory that all connections share."""
+    http, client = Http(server), Client(server)
+    before = server.budget.used
+    http.send(f"/send/{client.name}/{client.number}", b"", length=100_000)
+    with gevent.Timeout(5.0):
+        while server.budget.used == before:
+            gevent.sleep(0.001)
+    assert server.budget.used == before + 100_000
+    other = Http(server)
+    server.budget.total = server.budget.used
+    assert other.ask(f"/send/{client.name}/{client.number}", bytes(1000))[0] == 503
+    http.socket.close()
+    http.file.close()
+    with gevent.Timeout(5.0):
+        while server.budget.used != before:
+            gevent.sleep(0.001)
 
 
 def test_silent_http_connections_go(server, monkeypatch):
