@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from rtmplite.relay_session import Session
-from rtmplite.rtmp.client import DEFAULT_LIMITS, ClientConnection, Target
+from rtmplite.relay_session import ChunkSession, FlowSession, Session, open_session
+from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
 from rtmplite.rtmp.message import Message
 
 HOPS: Final = 3  # from server to server in one attempt
@@ -52,14 +52,14 @@ class Backoff:
         return longest * (1 - chance / 1024)
 
 
-Dial: TypeAlias = Callable[[ClientConnection], None]
+Dial: TypeAlias = Callable[[ChunkSession | FlowSession], None]
 DEFAULT_BACKOFF: Final = Backoff()
 
 
 class Link:
     """One stream on another server, and the connection to it that comes and goes.  Own design.
 
-    `dial` connects a socket to a machine, by `machine.target`, and tells it by `connection_lost`
+    `dial` connects a network to a machine, by `machine.target`, and tells it by `connection_lost`
     when that fails.  `on_change` is called after every change of `state` and of `where`, which is
     the server in use, that of `target` or another one; `reason` says why the last attempt ended.
     """
@@ -174,8 +174,8 @@ class Link:
         self._become(State.CONNECTING, now)
         self._dial(session)
 
-    def _open(self, where: Target, now: float) -> Session:
-        return Session(self, self._start_code, where, self._random, now, self._limits)
+    def _open(self, where: Target, now: float) -> ChunkSession | FlowSession:
+        return open_session(self, self._start_code, where, self._random, now, self._limits)
 
     def _failed(self, session: Session, now: float) -> None:
         self.reason, self._session = session.reason, None
@@ -218,8 +218,8 @@ class Link:
 
     def _open_next(self, where: Target, now: float) -> None:
         self._move_at = now + self.backoff.answer
-        self._next = self._open(where, now)
-        self._dial(self._next)
+        self._next = session = self._open(where, now)
+        self._dial(session)
 
     def _move_is_due(self, now: float) -> None:
         """Try again, or go over without a good moment, or give this attempt up."""

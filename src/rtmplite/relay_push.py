@@ -14,7 +14,8 @@ from typing import Final
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
 from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
-from rtmplite.relay_session import Session
+from rtmplite.relay_session import FlowSession, Session
+from rtmplite.rtmfp.flash import encode_message
 from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
 from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
@@ -59,8 +60,7 @@ class Push(Link):
         session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
 
     def _started(self, session: Session, now: float) -> None:
-        framing = publishing(session.stream_id)
-        self._players[session] = self.live.join(session, framing, None, now)
+        self._players[session] = self.live.join(session.outlet(), _framing(session), None, now)
 
     def _joined(self, session: Session, now: float) -> None:
         """Publish there from the next key frame on, which ends it here.
@@ -68,7 +68,7 @@ class Push(Link):
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary].
         """
-        usual = publishing(session.stream_id)
+        usual = _framing(session)
 
         def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
             player = self._players.get(session)
@@ -76,10 +76,10 @@ class Push(Link):
                 self._promote(session, now)
             return usual(type_id, timestamp, payload)
 
-        self._players[session] = self.live.join(session, frame, None, now)
+        self._players[session] = self.live.join(session.outlet(), frame, None, now)
 
     def _taken_over(self, session: Session, now: float) -> None:
-        self._players[session].stream_id = publishing(session.stream_id)
+        self._players[session].stream_id = _framing(session)
         self.live.rearrange()
 
     def _left(self, session: Session, now: float) -> None:
@@ -91,6 +91,20 @@ class Push(Link):
             session.send("deleteStream", float(session.stream_id))
 
 
+def _framing(session: Session) -> Framing:
+    return in_flows if isinstance(session, FlowSession) else publishing(session.stream_id)
+
+
+def in_flows(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    """How a publisher writes messages over RTMFP: RFC 7425 §5.1.2, Field §"@setDataFrame"."""
+    return encode_message(type_id, timestamp, _published(type_id, payload))
+
+
+def _published(type_id: int, payload: bytes) -> bytes:
+    is_metadata = type_id == MessageType.DATA and payload.startswith(_META_DATA)
+    return wrapped(payload) if is_metadata else payload
+
+
 @cache
 def publishing(stream_id: int) -> Framing:
     """How a publisher writes messages on `stream_id`: RTMP 1.0 §7.2.2.6, Field §"@setDataFrame".
@@ -99,9 +113,7 @@ def publishing(stream_id: int) -> Framing:
     """
 
     def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
-        if type_id == MessageType.DATA and payload.startswith(_META_DATA):
-            payload = wrapped(payload)
-        chunks = CHUNK_STREAMS[type_id]
+        chunks, payload = CHUNK_STREAMS[type_id], _published(type_id, payload)
         return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
 
     return frame

@@ -1,5 +1,7 @@
 """One connection of a relay: connect, get a stream, publish or play on it, and say what comes.
 
+It goes in chunks or in flows, as the URL says; its link sees no difference.
+
 Implements RTMP 1.0 §7.2.1.1, RTMP 1.0 §7.2.1.3 and the first steps of RTMP 1.0 §7.2.2 from the
 client's side.  What it all is for, and what follows from its end, is for its link to know.
 """
@@ -11,12 +13,15 @@ from typing import Final, Protocol
 from rtmplite.amf.values import Value
 from rtmplite.authmod import proven
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.flash_client import RtmfpClientConnection
+from rtmplite.rtmfp.outlet import Outlet as FlowOutlet
 from rtmplite.rtmp import control
 from rtmplite.rtmp.carrier import Limits, text
-from rtmplite.rtmp.client import ClientConnection, Target, redirection
+from rtmplite.rtmp.client import ClientConnection, NetClient, Target, redirection
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.reconnect import requested
+from rtmplite.streams import Outlet
 
 _CONNECT: Final = 1.0  # the transaction id: RTMP 1.0 §7.2.1.1
 _OVER: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete")
@@ -47,29 +52,24 @@ class Owner(Protocol):
         """The connection is gone; `reason` says why.  Own design."""
 
 
-class Session(ClientConnection):
-    """A client's connection whose events go straight to its link.
+class Session(NetClient):
+    """A client's connection whose events go straight to its link; `open_session` makes it.
 
     Own design: `since` is when it began to publish or play, None before; `elsewhere` is where the
     server has sent us instead, if it has, or the same place with what it asks for, and `stream_id`
     what it has given us.
     """
 
-    def __init__(
-        self,
-        owner: Owner,
-        start_code: str,
-        target: Target,
-        random: Callable[[int], bytes],
-        now: float,
-        limits: Limits,
-    ) -> None:
-        self._owner, self._start_code = owner, start_code
+    def __init__(self, owner: Owner, start_code: str, random: Callable[[int], bytes]) -> None:
+        # What it is carried by is initialised by the class that joins the two.
+        self._owner, self._start_code, self._random = owner, start_code, random
         self.stream_id, self._create = 0, 0.0
         self.since: float | None = None
         self.elsewhere: Target | None = None
-        self._random = random
-        super().__init__(target, random, now, limits=limits)
+
+    def outlet(self) -> Outlet:
+        """Where a live stream puts what is to be published there.  Own design."""
+        raise NotImplementedError
 
     def _on_media(self, message: Message, now: float) -> None:
         self._owner.on_media(self, message, now)
@@ -82,6 +82,8 @@ class Session(ClientConnection):
 
     def _on_command(self, command: Command, stream_id: int, now: float) -> None:
         """Go on to the next question: RTMP 1.0 §7.2.1.1, §7.2.1.3, then the stream's."""
+        super()._on_command(command, stream_id, now)  # over RTMFP there is more to it
+        self.events()
         number, first = command.transaction_id, command.args[0] if command.args else None
         if command.name == "_error" and number in (_CONNECT, self._create):
             self._refused(first, now)
@@ -139,17 +141,75 @@ class Session(ClientConnection):
         self._owner.on_end(self, now)
 
 
+class ChunkSession(Session, ClientConnection):
+    """One over the chunk stream.  Own design: a live stream's bytes go straight into it."""
+
+    def __init__(
+        self,
+        owner: Owner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        limits: Limits,
+    ) -> None:
+        Session.__init__(self, owner, start_code, random)
+        ClientConnection.__init__(self, target, random, now, limits=limits)
+
+    def outlet(self) -> Outlet:
+        """The connection itself.  Own design."""
+        return self
+
+
+class FlowSession(Session, RtmfpClientConnection):
+    """One over RTMFP.  Own design: sound and pictures that are late are given up, as for players.
+
+    RFC 7425 §5.1.1 [abandons].
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        limits: Limits,
+    ) -> None:
+        Session.__init__(self, owner, start_code, random)
+        RtmfpClientConnection.__init__(self, target, now, limits=limits)
+
+    def outlet(self) -> Outlet:
+        """What sorts messages into the stream's flows.  Own design."""
+        outlet = FlowOutlet(self, self.stream_id, self.lifetimes)
+        self._outlets[self.stream_id] = outlet
+        return outlet
+
+
+def open_session(
+    owner: Owner,
+    start_code: str,
+    target: Target,
+    random: Callable[[int], bytes],
+    now: float,
+    limits: Limits,
+) -> ChunkSession | FlowSession:
+    """Begin a connection as the URL of `target` wants it.  Own design: RFC 7425 §6.1."""
+    kind = FlowSession if target.by_datagrams else ChunkSession
+    return kind(owner, start_code, target, random, now, limits)
+
+
 def elsewhere(target: Target, url: str) -> Target | None:
     """The same stream at another server, None for what is no address of one.
 
-    Own design: nor for one without TLS if `target` has it, nor by RTMFP, which relays do not speak.
-    The URL may name the stream or not.
+    Own design: nor for one without TLS if `target` has it; RTMFP is encrypted, and does not tell
+    who the other end is.  The URL may name the stream or not.
     """
     try:
         found, named = Target.parse(url, stream=False), Target.parse(url)
     except LocalError:
         return None
-    if found.by_datagrams or (target.secure and not found.secure):
+    if target.secure and not found.secure:
         return None
     name = target.stream.partition("?")[0]
     if named.stream.partition("?")[0] == name:

@@ -41,8 +41,6 @@ class Rule:
         if not app or not name or not url:
             raise LocalError(f"{rule} is not APP/NAME=URL")
         named = Target.parse(url.replace("{name}", "name"))
-        if named.by_datagrams:
-            raise LocalError(f"{rule}: relays speak RTMP, not RTMFP")
         if "*" in pattern and named.stream and "{name}" not in url:
             raise LocalError(f"{rule} would give every stream the same name; put {{name}} there")
         return cls(app, name, url)

@@ -92,7 +92,8 @@ def test_nobody_is_sent_about_for_ever():
         ("rtmp://a/live/demo", "rtmps://b/live", "rtmps://b/live", "demo"),
         ("rtmps://a/live/demo", "rtmp://b/live", None, None),
         ("rtmp://a/live/demo", "http://b/live", None, None),
-        ("rtmp://a/live/demo", "rtmfp://b/live", None, None),
+        ("rtmp://a/live/demo", "rtmfp://b/live", "rtmfp://b/live", "demo"),
+        ("rtmps://a/live/demo", "rtmfp://b/live", None, None),
         ("rtmp://a/live/demo", "", None, None),
     ],
 )

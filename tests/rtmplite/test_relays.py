@@ -36,7 +36,6 @@ def test_rules_name_targets(rule_, stream, port):
         "live/demo",
         "live=rtmp://far/live",
         "live/x=http://far/x",
-        "live/x=rtmfp://far/live/x",
         "live/*=rtmp://far/live/one",
     ],
 )

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import gevent
@@ -9,10 +10,16 @@ from gevent import socket
 
 from rtmplite.net.clock import now
 from rtmplite.net.peers import Peers, Socket
+from rtmplite.net.rtmfp_dial import dial
+from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.tls import Tls, client_context
+from rtmplite.rtmfp.flash_client import RtmfpClientConnection
+from rtmplite.rtmfp.flow_connection import FlowConnection
 from rtmplite.rtmp.client import ClientConnection
 
 TIMEOUT: Final = 10.0  # s, for a connection to stand
+FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they are lost
+LOOK: Final = 0.01  # s between looks whether they have
 
 
 class Dialer(Peers[ClientConnection]):
@@ -30,10 +37,27 @@ class Dialer(Peers[ClientConnection]):
     ) -> None:
         super().__init__(merge_ms)
         self._tls, self.tick = tls, tick
+        self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
 
-    def dial(self, machine: ClientConnection) -> None:
+    def dial(self, machine: ClientConnection | RtmfpClientConnection) -> None:
         """Connect `machine` to its target; it hears by `connection_lost` if that fails."""
-        gevent.spawn(self._dial, machine)
+        if isinstance(machine, ClientConnection):
+            gevent.spawn(self._dial, machine)
+        else:
+            gevent.spawn(self._dial_by_flows, machine)
+
+    def farewell(self) -> None:
+        """Wait a moment for those whose machines are closed, until they have said so."""
+        super().farewell()
+        end = now() + FAREWELL
+        while any(port.connections for port in self._ports) and now() < end:
+            gevent.sleep(LOOK)
+
+    def stop(self) -> None:
+        """Close every socket, now."""
+        super().stop()
+        for port in list(self._ports):
+            self._close(port)
 
     def _dial(self, machine: ClientConnection) -> None:
         target = machine.target
@@ -52,6 +76,23 @@ class Dialer(Peers[ClientConnection]):
             self._tls = self._tls or client_context()
             tls = Tls(self._tls, target.host)
         self.adopt(connected, machine, tls)
+
+    def _dial_by_flows(self, machine: RtmfpClientConnection) -> None:
+        try:
+            port, _, _ = dial(machine)
+        except OSError as error:
+            machine.connection_lost(now(), error.strerror or str(error))
+            return
+        self._ports[port] = None
+        port.on_over = partial(self._over, port)
+        port.watch(machine)  # from now on, to hear if it is given up before there is a session
+
+    def _over(self, port: RtmfpPort, machine: FlowConnection) -> None:
+        gevent.spawn_later(FAREWELL, self._close, port)
+
+    def _close(self, port: RtmfpPort) -> None:
+        self._ports.pop(port, None)
+        port.close()
 
     def _tick(self) -> None:
         super()._tick()

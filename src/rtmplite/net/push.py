@@ -25,7 +25,9 @@ PROGRESS: Final = 0.5  # s
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
     push = commands.add_parser("push", help="play a stream and publish it on other servers")
-    push.add_argument("source", metavar="URL_FROM", help="rtmp[s]://host[:port]/app/stream")
+    push.add_argument(
+        "source", metavar="URL_FROM", help="rtmp[s] or rtmfp://host[:port]/app/stream"
+    )
     push.add_argument("targets", metavar="URL_TO", nargs="+", help="the same")
     push.add_argument("--attempts", type=int, default=ATTEMPTS, help="in a row, for each end (5)")
     push.add_argument("--forever", action="store_true", help="wait when the source is unpublished")
@@ -135,6 +137,4 @@ def _named(url: str) -> Target:
     target = Target.parse(url)
     if not target.stream:
         raise LocalError(f"{url} names no stream")
-    if target.by_datagrams:
-        raise LocalError(f"{url}: relays speak RTMP, not RTMFP")
     return target

@@ -7,17 +7,37 @@ import gevent
 import pytest
 from certificates import certificate
 
+from rtmplite.amf import amf0
 from rtmplite.net import dialer, peers
 from rtmplite.net.clock import now
 from rtmplite.net.dialer import Dialer
+from rtmplite.net.rtmfp_client import connect
+from rtmplite.net.rtmfp_server import RtmfpServer
 from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.net.rtmp_server import RtmpServer
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay import Backoff
 from rtmplite.relays import Relays, Rule
+from rtmplite.rtmfp.flash_server import RtmfpServerConnection
+from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry
+
+
+class Sink:
+    """Writes down what a stream gets."""
+
+    def __init__(self, heard):
+        self.heard = heard
+
+    def write(self, type_id, timestamp, payload, now):
+        self.heard.append((type_id, timestamp, payload))
+
+    def end(self, now):
+        self.heard.append("end")
+
 
 KEY = b"\x17\x01\0\0\0key"
 BACKOFF = Backoff(first=0.05, most=0.1)
@@ -35,16 +55,20 @@ def serve(monkeypatch):
     monkeypatch.setattr(peers, "TICK", 0.02)
     stops = []
 
-    def run(port=0, tls=None):
+    def run(port=0, tls=None, flows=False):
         registry, application = Registry(), LiveApplication()
+        kind = RtmfpServerConnection if flows else ServerConnection
 
         def connection(address):
-            return ServerConnection({"live": application}.get, registry, os.urandom, now())
+            return kind({"live": application}.get, registry, os.urandom, now())
 
-        server = RtmpServer("127.0.0.1", port, connection, tls=tls)
+        if flows:
+            server = RtmfpServer("127.0.0.1", port, connection)
+        else:
+            server = RtmpServer("127.0.0.1", port, connection, tls=tls)
         server.registry = registry
         server.start()
-        scheme = "rtmps" if tls else "rtmp"
+        scheme = "rtmfp" if flows else "rtmps" if tls else "rtmp"
         server.url = "{}://{}:{}/live".format(scheme, *server.address)
         stops.append(server.stop)
         return server
@@ -77,20 +101,22 @@ def states(server):
     return [str(link.state) for link in server.relays.links]
 
 
-@pytest.mark.parametrize("secure", [False, True])
-def test_a_push_arrives(serve, made, secure):
-    """Message for message, with and without TLS."""
-    far = serve(tls=server_context(made.file, made.key) if secure else None)
-    near = serve()
+@pytest.mark.parametrize("scheme", ["rtmp", "rtmps", "rtmfp"])
+def test_a_push_arrives(serve, made, scheme):
+    """Message for message, with and without TLS, and by RTMFP."""
+    tls = server_context(made.file, made.key) if scheme == "rtmps" else None
+    far, near = serve(tls=tls, flows=scheme == "rtmfp"), serve()
     trust = client_context(made.file)
     serve.relay(near, tls=trust, push=f"live/*={far.url}/{{name}}")
     source = RtmpClient.connect(near.url).create_stream()
     source.publish("demo")
-    viewer = RtmpClient.connect(far.url, tls=trust).create_stream()
+    target = Target.parse(far.url, stream=False)
+    viewer = connect(target, timeout=5.0, tls=trust).create_stream()
     viewer.play("demo")
     assert b"|RtmpSampleAccess" in viewer.read().payload
     until(lambda: states(near) == ["running"])
-    sent = [(9, time, KEY + bytes(time * 2000)) for time in range(50)]
+    size = 20 if scheme == "rtmfp" else 2000  # there key frames make older ones useless
+    sent = [(9, time, KEY + bytes(time * size)) for time in range(50)]
     for message in sent:
         source.write(*message)
     got = [viewer.read() for _ in sent]
@@ -118,6 +144,51 @@ def test_a_server_that_is_not_there_and_then_is(serve, made):
     until(lambda: states(near) == ["running"])
 
 
+def test_by_rtmfp_the_end_comes_after_the_last_message(serve):
+    """And what publishers wrap metadata in is put around them again."""
+    far, near = serve(flows=True), serve()
+    serve.relay(near, push=f"live/*={far.url}/{{name}}")
+    heard = []
+    far.registry.on_begin.append(lambda live, moment: live.tap(Sink(heard)))
+    source = RtmpClient.connect(near.url).create_stream()
+    source.publish("demo")
+    until(lambda: states(near) == ["running"])
+    metadata = amf0.encode("onMetaData", {"width": 320.0})
+    source.write(18, 0, amf0.encode("@setDataFrame") + metadata)
+    source.write(9, 0, KEY + bytes(100_000))
+    source.write(8, 5, b"\xb2sound")
+    source.delete()
+    until(lambda: heard and heard[-1] == "end")
+    assert sorted(heard[:-1]) == [
+        (8, 5, b"\xb2sound"),
+        (9, 0, KEY + bytes(100_000)),
+        (18, 0, metadata),
+    ]
+
+
+def test_nothing_is_left_of_who_goes_by_rtmfp(serve, monkeypatch):
+    """Neither of one who played, nor of one who never had an answer, nor of a bad name."""
+    monkeypatch.setattr(dialer, "FAREWELL", 0.1)
+    far, near = serve(flows=True), serve()
+    with plain.socket(plain.AF_INET, plain.SOCK_DGRAM) as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        silent = f"rtmfp://127.0.0.1:{deaf.getsockname()[1]}/live"
+        places = [far.url, silent, "rtmfp://no.such.host.invalid/live"]
+        made = Dialer()
+        rules = [Rule.parse(f"live/*={url}/{{name}}") for url in places]
+        near.relays = Relays(near.registry, made.dial, os.urandom, push=rules, backoff=BACKOFF)
+        made.start()
+        source = RtmpClient.connect(near.url).create_stream()
+        source.publish("demo")
+        until(lambda: states(near) == ["running", "connecting", "waiting"])
+        assert len(made._ports) == 2
+        assert far.connections[0].state is State.CONNECTED
+        source.delete()
+        until(lambda: not made._ports)
+        until(lambda: not far.connections)
+        made.stop()
+
+
 def test_a_certificate_that_is_not_trusted(serve, made):
     """Is the reason of the failure."""
     far = serve(tls=server_context(made.file, made.key))
@@ -129,11 +200,12 @@ def test_a_certificate_that_is_not_trusted(serve, made):
     assert "certificate is not trusted" in near.relays.links[0].reason
 
 
-def test_a_pull_on_demand(serve):
+@pytest.mark.parametrize("flows", [False, True])
+def test_a_pull_on_demand(serve, flows):
     """From the first player to the last."""
-    far, near = serve(), serve()
+    far, near = serve(flows=flows), serve()
     serve.relay(near, pull=f"live/*={far.url}")
-    source = RtmpClient.connect(far.url).create_stream()
+    source = connect(Target.parse(far.url, stream=False), timeout=5.0).create_stream()
     source.publish("demo")
     assert far.registry.get("live", "demo").players == 0
     viewer = RtmpClient.connect(near.url).create_stream()
