@@ -226,3 +226,57 @@ def test_a_message_of_too_many_tracks_is_soon_read():
     tracks = Tracks()
     assert peak(lambda: tracks.note(9, 0, huge, 0.0)) < 64 * 1024
     assert tracks.opening() == []
+
+
+def test_metadata_can_be_taken_back():
+    """Field §"@setDataFrame": by @clearDataFrame, and the headers stay."""
+    tracks = Tracks()
+    tracks.note(18, 0, META, 0.0)
+    tracks.note(9, 0, AV1_START, 0.0)
+    cleared = amf0.encode("@clearDataFrame", "onMetaData")
+    assert tracks.note(18, 0, cleared, 0.0) == (Weight.NOTHING, cleared)
+    assert tracks.opening() == [(9, AV1_START)]
+
+
+def test_what_has_been_seen_is_told():
+    """The kinds of messages, the newest time, and whether anything could be played yet."""
+    tracks = Tracks()
+    assert (tracks.timestamp, tracks.begun, tracks.kinds) == (0, False, set())
+    tracks.note(18, 5, META, 0.0)
+    tracks.note(9, 6, AV1_START, 0.0)
+    assert (tracks.timestamp, tracks.begun, tracks.kinds) == (6, False, {9, 18})
+    tracks.note(8, 7, b"\xb2speex", 0.0)
+    assert (tracks.timestamp, tracks.begun, tracks.kinds) == (7, True, {8, 9, 18})
+
+
+def test_as_much_is_kept_as_may_be():
+    """Own design: to the byte, each header with its cost."""
+    tracks = Tracks()
+    full = AV1_START.ljust(MAX_KEPT - KEEPING, b"\0")
+    tracks.note(9, 0, full, 0.0)
+    assert tracks.opening() == [(9, full)]
+    tracks.note(9, 0, full + b"\0", 0.0)
+    assert tracks.opening() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ((8, b"\xaf\x00\x12\x10"), (8, b"\xae\x00\x12\x10")),
+        ((9, AV1_START), (9, b"\x17\x00\0\0\0avcC")),
+        ((9, b"\x17\x00\0\0\0avcC"), (9, AV1_START)),
+    ],
+)
+def test_a_header_in_the_other_spelling_takes_the_place(old, new):
+    """Covers E-RTMP v2 §"Enhanced Video" [one-sequence-start]: one decoder, one header."""
+    tracks = Tracks()
+    tracks.note(old[0], 0, old[1], 0.0)
+    tracks.note(new[0], 0, new[1], 0.0)
+    assert tracks.opening() == [new]
+
+
+def test_an_old_video_packet_has_no_tracks():
+    """FLV 10.1 §E.4.3.1: codec 6 looks like the packet type of many tracks, and is none."""
+    tracks = Tracks()
+    tracks.note(9, 0, AV1_KEY, 0.0)
+    assert tracks.note(9, 0, b"\x16\x00screen\x05...", 0.1)[0] is Weight.START

@@ -153,8 +153,36 @@ def test_a_chunk_size_may_be_extreme(size):
 
 
 def test_no_message_is_longer_than_its_length_can_say():
-    """Covers RTMP Errata §7 [within-limits]."""
+    """Covers RTMP Errata §7 [within-limits], RTMP 1.0 §5.3.1.2 [compact]."""
     with pytest.raises(LocalError):
         ChunkWriter().write(audio(0, 1 << 24), 3)
     with pytest.raises(LocalError):
         encode_absolute(8, 0, 1, bytes(1 << 24), 3, 128)
+
+
+@pytest.mark.parametrize("time", [0, 0xFFFFFE, 0xFFFFFF, 0x1000000, 0xFFFFFFFF])
+@pytest.mark.parametrize("length", [0, 127, 128, 129])
+@pytest.mark.parametrize("number", [2, 3, 63, 64, 65, 319, 320])
+def test_what_is_shared_is_what_a_writer_begins_with(time, length, number):
+    """Covers RTMP Errata §7 [within-limits], RTMP 1.0 §5.3.1.2.1 [type-0-extended].
+
+    At the limits of times, chunks and numbers; and RTMP 1.0 §5.3.1.2.5 [stream-id-is-little].
+    """
+    message = Message(9, time, 0x04030201, b"?" * length)
+    raw = encode_absolute(9, time, 0x04030201, message.payload, number, 128)
+    assert raw == ChunkWriter().write(message, number)
+    assert ChunkReader().feed(raw) == [message]
+    extended = b"\xff\xff\xff" if time >= 0xFFFFFF else time.to_bytes(3, "big")
+    at = len(basic_header(0, number))
+    assert raw[: at + 3] == basic_header(0, number) + extended
+    assert raw[at + 7 : at + 11] == b"\1\2\3\4"
+
+
+def test_the_longest_message_is_written():
+    """Covers RTMP Errata §7 [within-limits], RTMP 1.0 §5.3.1.2 [compact]."""
+    message = Message(9, 0, 1, bytes((1 << 24) - 1))
+    writer = ChunkWriter(1 << 24)
+    raw = writer.write(message, 3)
+    assert raw == encode_absolute(9, 0, 1, message.payload, 3, 1 << 24)
+    assert raw[4:7] == b"\xff\xff\xff" and len(raw) == 12 + len(message.payload)
+    assert encode_absolute(9, 0, 1, message.payload, 3, 1 << 23)[4:7] == b"\xff\xff\xff"
