@@ -10,6 +10,7 @@ from mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, Message, encode_absolute
+from rtmplite.rtmp.chunk_reader import BYTES_PER_MESSAGE, FREE_MESSAGES
 from rtmplite.rtmp.control import Abort
 from rtmplite.strategies import rtmp
 
@@ -153,11 +154,37 @@ def test_an_abandoned_message_is_forgotten():
     assert last == Message(9, 2000, 1, b"\1" * 300)
 
 
+def test_every_abort_is_obeyed():
+    """Covers RTMP 1.0 §5.4.2 [abort-discards], RTMP 1.0 §5.4 [at-once].
+
+    Those after the first have a short header, and are all there at once.
+    """
+    reader, writer = ChunkReader(), ChunkWriter()
+    for number in range(3):
+        lost = Message(9, 1000 * number, 1, bytes(300))
+        new = Message(9, 1000 * number + 40, 1, b"\2" * 300)
+        abort = Abort(4).message()
+        raw = writer.write(lost, 4)[:-174] + writer.write(abort, 2) + writer.write(new, 4)
+        assert reader.feed(raw) == [abort, new]
+
+
 def test_an_equal_header_in_the_middle_goes_on():
     """Covers RTMP 1.0 §5.3.1.2.4: type 3 is but a SHOULD for the rest of a message."""
     header = "04 000000 0000c8 09 01000000"
     (message,) = read(header + "00" * 128 + header + "01" * 72)
     assert message == Message(9, 0, 1, bytes(128) + b"\1" * 72)
+
+
+@pytest.mark.parametrize("changed", ["0000c8 08", "0000c9 09"])
+def test_another_header_in_the_middle_begins_anew(changed):
+    """Covers RTMP 1.0 §5.3.1.2.5 [length-is-of-message], RTMP 1.0 §5.3.1.2.4.
+
+    Another type will do, or another length; what came before is lost.
+    """
+    started = "04 000000 0000c8 09 01000000" + "00" * 128
+    size, type_id = bytes.fromhex(changed)[2:]
+    body = "44 000005" + changed + "01" * 128 + "c4" + "01" * (size - 128)
+    assert read(started + body) == [Message(type_id, 5, 1, b"\1" * size)]
 
 
 def test_an_equal_short_header_in_the_middle_goes_on_too():
@@ -212,6 +239,25 @@ def test_a_peer_cannot_fill_our_memory():
         ChunkReader(max_streams=10).feed(b"".join(many))
     with pytest.raises(RemoteError, match="flood"):
         ChunkReader().feed(encode_absolute(8, 1, 1, b"", 4, 128) + b"\xc4" * 60000)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (encode_absolute(8, 1, 1, b"", 4, 128), b"\xc4"),
+        (encode_absolute(1, 0, 0, b"\0\0\0\x80", 2, 128), b"\xc2\0\0\0\x80"),
+    ],
+)
+def test_a_flood_begins_where_messages_are_too_many_for_their_bytes(first, again):
+    """Covers RTMP 1.0 §5.3: whichever way they are read, whole media or what is obeyed."""
+
+    def is_flood(count):
+        return count + 1 > FREE_MESSAGES + (len(first) + count * len(again)) // BYTES_PER_MESSAGE
+
+    most = max(count for count in range(4000) if not is_flood(count))
+    assert len(ChunkReader().feed(first + again * most)) == most + 1
+    with pytest.raises(RemoteError, match="flood"):
+        ChunkReader().feed(first + again * (most + 1))
 
 
 @pytest.mark.parametrize(
