@@ -18,6 +18,7 @@ class Certificate:
 def certificate(folder, names="IP:127.0.0.1,DNS:localhost"):
     """Make one; `names` as openssl's subjectAltName has them."""
     program = require("openssl", "openssl")
+    folder.mkdir(exist_ok=True)
     made = Certificate(folder / "certificate.pem", folder / "key.pem")
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     words = ["req", "-x509", *kind, "-subj", "/CN=test", "-addext", f"subjectAltName={names}"]

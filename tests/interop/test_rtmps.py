@@ -1,5 +1,8 @@
 """RTMP over TLS: ffmpeg (GnuTLS) and our own client; RTMPE, which rtmpdump asks for, refused."""
 
+import re
+import signal
+import ssl
 import sys
 
 import pytest
@@ -51,6 +54,26 @@ def test_who_does_not_trust_goes(start, server, made):
     server.joined(1)
     publish = start(Ffmpeg.publish, url, seconds=3)
     assert publish.finish() == trusting.finish() == 0
+
+
+def test_sighup_reads_the_certificate_again(start, server, made, tmp_path):
+    """As those who renew it tell servers; what cannot be used changes nothing but the log."""
+    host, port = re.search(r"rtmps=(\S+):(\d+)", server.output).groups()
+
+    def shown() -> str:
+        return ssl.get_server_certificate((host, int(port)))
+
+    old, new = made.file.read_text(), certificate(tmp_path / "new")
+    assert shown() == old
+    made.file.write_text("no certificate")
+    server.child.send_signal(signal.SIGHUP)
+    server.says("the certificate stays as it was")
+    assert shown() == old
+    made.key.write_bytes(new.key.read_bytes())
+    made.file.write_bytes(new.file.read_bytes())
+    server.child.send_signal(signal.SIGHUP)
+    server.wait_until(lambda: shown() == new.file.read_text(), what="the new certificate")
+    assert start(Ffmpeg.publish, server.url("demo", "rtmps"), seconds=1).finish() == 0
 
 
 def test_without_tls_on_a_tls_port(start, server):

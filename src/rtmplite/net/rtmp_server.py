@@ -78,6 +78,10 @@ class RtmpServer(Peers[ServerConnection]):
         host, port = self._listener.getsockname()[:2]
         return host, port
 
+    def renew(self, tls: ssl.SSLContext) -> None:
+        """Show another certificate, to who comes from now on."""
+        self._tls = tls
+
     def ask_to_reconnect(self, tc_url: str | None = None) -> list[ServerConnection]:
         """Ask all who know how to come back, to `tc_url` if given; gives those who were asked.
 

@@ -96,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)
+    gevent.signal_handler(signal.SIGHUP, _reload, ways)
     ready = " ".join("{}={}:{}".format(name, *at) for name, at in listening.items())
     print(f"ready {ready}", flush=True)
     stop.wait()
@@ -160,6 +161,13 @@ def _say_refused(question: Question, reason: str) -> None:
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
+
+
+def _reload(ways: transports.Transports) -> None:
+    try:
+        ways.reload()
+    except LocalError as error:
+        log.warning("the certificate stays as it was: %s", error)
 
 
 def _folder(path: Path) -> Path:

@@ -83,6 +83,7 @@ def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext
     Raises LocalError naming the file that cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system still allows
     for path in (certificate, key):
         if path is not None and not path.is_file():
             raise LocalError(f"{path}: no such file")
@@ -101,6 +102,7 @@ def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSL
     """
     try:
         context = ssl.create_default_context(cafile=ca)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
     except (OSError, ValueError) as error:
         raise LocalError(f"{ca}: no usable certificates: {error}") from None
     if insecure:

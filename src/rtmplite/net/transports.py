@@ -151,6 +151,14 @@ class Transports:
                 raise LocalError(f"--{name} {host}:{port}: {reason}") from None
         self._dialer.start()
 
+    def reload(self) -> None:
+        """Read the certificate again, which is replaced before it is too old; LocalError.
+
+        Who is connected stays, and if it cannot be used the old one does.
+        """
+        if isinstance(server := self._servers.get("rtmps"), RtmpServer):
+            server.renew(_context(self._options))
+
     @property
     def addresses(self) -> dict[str, Address]:
         """Where it listens, by the names of the options."""

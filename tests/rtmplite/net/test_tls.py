@@ -161,6 +161,24 @@ def test_one_turn_is_one_system_call(serve, made, monkeypatch):
     assert [count for count in calls if count] == [1]
 
 
+def test_a_certificate_is_renewed_while_it_serves(serve, made, tmp_path):
+    """Who comes from now on sees the new one, who is here stays."""
+    server, new = serve(), certificate(tmp_path)
+    old = RtmpClient.connect(server.url, tls=client_context(made.file))
+    server.renew(server_context(new.file, new.key))
+    with pytest.raises(RemoteError, match="not trusted"):
+        RtmpClient.connect(server.url, tls=client_context(made.file))
+    RtmpClient.connect(server.url, tls=client_context(new.file)).close()
+    assert old.create_stream().id == 1
+    old.close()
+
+
+def test_old_versions_are_not_spoken(made):
+    """Whatever the system's settings allow."""
+    for context in (server_context(made.file, made.key), client_context(made.file)):
+        assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
 def test_a_client_that_does_not_trust(serve, caplog):
     """It says so; the server's log says what it heard; --insecure is no question of trust."""
     server = serve()
