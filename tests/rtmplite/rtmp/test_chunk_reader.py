@@ -176,7 +176,7 @@ def test_an_equal_header_in_the_middle_goes_on():
 
 
 @pytest.mark.parametrize("changed", ["0000c8 08", "0000c9 09"])
-def test_another_header_in_the_middle_begins_anew(changed):
+def test_another_type_or_length_in_the_middle_begins_anew(changed):
     """Covers RTMP 1.0 §5.3.1.2.5 [length-is-of-message], RTMP 1.0 §5.3.1.2.4.
 
     Another type will do, or another length; what came before is lost.
