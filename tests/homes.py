@@ -39,7 +39,16 @@ class Home(Element):
     Alone, `hear` feeds it one message and `wait` lets time pass; both give what it sends.
     """
 
-    def __init__(self, link=None, *, users=None, nat=False, route=lambda request: None, t1=0.5):
+    def __init__(
+        self,
+        link=None,
+        *,
+        users=None,
+        nat=False,
+        route=lambda request: None,
+        vouches=lambda uri: False,
+        t1=0.5,
+    ):
         self.address, self.random = HOME, random_source("home")
         self.hosts = {"far": [FAR], "mirror": [HOME]}
         listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
@@ -57,6 +66,7 @@ class Home(Element):
             self.domains,
             route=route,
             verifier=self.verifier,
+            vouches=vouches,
             nat=nat,
         )
         self.machines = [self.stack, self.agent, self.proxy]

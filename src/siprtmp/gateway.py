@@ -151,6 +151,7 @@ class SipSide:
             self._domains,
             route=self._route,
             verifier=verifier,
+            vouches=self._is_caller,
             nat=settings.nat,
         )
         stack.core = Witness(self.endpoint, log)
@@ -167,6 +168,10 @@ class SipSide:
         """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
         text = self._settings.call_from
         return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
+
+    def _is_caller(self, uri: Uri) -> bool:
+        """Whether it is who stock tools call as; a rich client had to prove that it is."""
+        return self.canonical(uri) == self.canonical(self.caller.uri)
 
     def contact(self, user: str, line: str) -> Uri:
         """A Contact that leads back here, marked with whose it is: RFC 3261 §8.1.1.8."""

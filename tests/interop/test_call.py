@@ -145,6 +145,15 @@ def test_a_failed_call_ends_the_publish_with_the_sip_status(start, gateway, answ
     server.wait_status(settled(idle))
 
 
+def test_a_stream_calls_as_the_user_it_is_told_to_be(start, gateway, tmp_path):
+    users = users_file(tmp_path, "bob", "radio")
+    server = gateway("--users", users, "--call-from", '"The Radio" <sip:radio@127.0.0.1>')
+    phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD)
+    start(Ffmpeg.publish, server.url("call", f"bob@{server.sip}"), seconds=2)
+    assert phone.wait_event("CALL_ESTABLISHED")["peeruri"] == "sip:radio@127.0.0.1"
+    phone.wait_event("CALL_CLOSED")
+
+
 def test_a_publisher_that_dies_hangs_up(start, gateway):
     server = gateway()
     phone = start(Baresip, "bob", registrar=server.sip)

@@ -46,7 +46,8 @@ class Endpoint:
 
     `route(request)` may take a request for a user of ours by returning who accepts it.
     Without a `verifier` there are no users to check: then only this machine may send
-    to other domains.  `nat` sends to where a phone registered from.
+    to other domains.  `vouches(uri)` tells whether this process may call as that user without a
+    password.  `nat` sends to where a phone registered from.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Endpoint:
         *,
         route: Callable[[Request], Acceptor | None] = lambda request: None,
         verifier: Verifier | None = None,
+        vouches: Callable[[Uri], bool] = lambda uri: False,
         nat: bool = False,
     ) -> None:
         self._stack, self._agents, self._domains = stack, agents, domains
         self.registrar, self.proxy = registrar, proxy
         self._route, self._verifier, self._nat = route, verifier, nat
+        self._vouches = vouches
         stack.core = self
         stack.know(self._known_flows)
 
@@ -170,12 +173,14 @@ class Endpoint:
         """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.
 
         Own design: a caller in this process that is none of the users needs no password, it
-        is a stock tool's stream.
+        is a stock tool's stream; nor does the user whom the operator lets such streams call as.
         """
         aor = self._domains.address_of_record(request.from_.uri)
         if self._verifier is None or aor is None:
             return True
-        if _is_born_here(server) and not self._verifier.knows(aor):
+        if _is_born_here(server) and (
+            not self._verifier.knows(aor) or self._vouches(request.from_.uri)
+        ):
             return True
         challenges = self._verifier.demand(request, aor, self._domains, now, proxy=True)
         if challenges:

@@ -240,8 +240,9 @@ class Heard:
 
 
 def test_a_stock_tool_in_this_process_needs_no_password_and_a_user_does():
-    home = Home(users=store("ann"))
-    for user, expected in (("call", [(f"sip:x@{FAR}", FAR, "UDP")]), ("ann", [])):
+    home = Home(users=store("ann", "radio"), vouches=lambda uri: uri.user == "radio")
+    there = [(f"sip:x@{FAR}", FAR, "UDP")]
+    for user, expected in (("call", there), ("ann", []), ("radio", there)):
         message = request("INVITE", f"sip:x@{FAR}", ("Via", None), user=user, call=user)
         heard = Heard()
         home.stack.request(message, heard, 0.0, flows=[Flow("LOCAL", (HOME, 5060))])
@@ -249,6 +250,8 @@ def test_a_stock_tool_in_this_process_needs_no_password_and_a_user_does():
         assert forwarded(sent) == expected
         assert all("Record-Route" not in m.headers for m, _, _ in sent)
         assert (407 in heard.statuses) == (not expected)
+    outside = request("INVITE", f"sip:x@{FAR}", user="radio", call="outside")
+    assert finals(home.hear(outside)) == [407]
 
 
 def test_what_came_back_to_us_by_dns_is_not_from_this_process():
