@@ -120,10 +120,13 @@ class Linphone(Process):
         self.child.stdin.write(f"{text}\n".encode())
         self.child.stdin.flush()
 
-    def wait_for(self, words: str, timeout: float = 15.0) -> None:
-        """Wait until it has printed `words`, such as "connected" or "ended"."""
-        what = f"{words!r} from {self.user}'s linphonec"
-        self.wait_until(lambda: words in self.trace, what=what, timeout=timeout)
+    def wait_for(self, state: str, times: int = 1, timeout: float = 15.0) -> None:
+        """Wait until its calls have come to a state, such as "LinphoneCallReleased", so often."""
+
+        def seen() -> bool:
+            return self.trace.count(f" to {state}\n") >= times
+
+        self.wait_until(seen, what=f"{state} of {self.user}'s linphonec", timeout=timeout)
 
     def heard(self) -> tuple[Samples, int]:
         """What its call has brought, decoded, and the rate."""

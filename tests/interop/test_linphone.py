@@ -4,6 +4,7 @@ import pytest
 from interop.accounts import PASSWORD, users_file
 from interop.linphone import Linphone
 from interop.peers import Ffmpeg, RtmpDump, decode_audio
+from interop.richclient import RichClient
 from interop.tones import tone_fraction, trimmed
 
 SECONDS = 5
@@ -63,3 +64,26 @@ def test_a_speex_phone_calls_a_waiting_name(start, server, phone, rate):
     well_heard(phone, player.file)
     publisher.stop()
     server.wait_status({"calls": 0, "dialogs": 0, "names": 0})
+
+
+@pytest.mark.parametrize("rate", [16000])
+def test_a_phone_holds_and_comes_back(server, phone, rate):
+    """Covers RFC 3264 §8.4 with a peer's re-INVITEs."""
+    alice = RichClient(server.rtmp, "alice@127.0.0.1")
+    alice.call("invite", "bob@127.0.0.1")
+    assert alice.expect("ringing") == ("180 Ringing",)
+    alice.expect("accepted")
+    alice.open_streams()
+    alice.heard(10)
+    for times in (1, 2):
+        phone.command("pause")
+        assert alice.expect("holded") == (True,)
+        phone.wait_for("LinphoneCallPaused", times)
+        phone.command("resume")
+        assert alice.expect("holded") == (False,)
+        phone.wait_for("LinphoneCallStreamsRunning", times + 1)
+    alice.heard(10)
+    phone.command("terminate")
+    alice.expect("byed")
+    alice.close()
+    server.wait_status({"calls": 0, "dialogs": 0, "lines": 0})
