@@ -1,11 +1,13 @@
 """The runs that docs/4-protocols/rtmfp-steps.md shows, and the page's blocks made of them.
 
 Endpoints on an in-memory link, with fixed randomness, so that every run gives the same bytes.  When
-the code has changed what it sends, `PYTHONPATH=src python tests/rtmfp_walk.py` brings the page up
-to date; a test compares it.
+the code has changed what it sends, `PYTHONPATH=src python tests/rtmfp_walk.py` brings the page, and
+the file with all bytes of its first run, up to date; a test compares them.
 """
 
+import json
 import re
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,8 +26,10 @@ from rtmplite.rtmfp.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.epd import Epd
 from rtmplite.rtmfp.flash_client import RtmfpClientConnection
 from rtmplite.rtmfp.flash_server import RtmfpServerConnection
+from rtmplite.rtmfp.keying import Component, SessionKeys
 from rtmplite.rtmfp.listener import SessionListener
 from rtmplite.rtmfp.packet import Packet, unscramble
+from rtmplite.rtmfp.params import KEY_LENGTH
 from rtmplite.rtmfp.startup import Limits
 from rtmplite.rtmp.client import Reply, Target
 from rtmplite.rtmp.live import LiveApplication
@@ -33,6 +37,7 @@ from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import Registry
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/4-protocols/rtmfp-steps.md"
+VECTORS = PAGE.with_suffix(".json")
 BLOCK = re.compile(r"(?<=^<!-- run: )(\S+)( -->\n```\w+\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
 URL = "rtmfp://192.0.2.1/live"
@@ -323,5 +328,37 @@ def renewed(text):
     return BLOCK.sub(lambda match: f"{match[1]}{match[2]}{found[match[1]]}", text)
 
 
+def vectors():
+    """All datagrams of the first run, whole, with their keys and what is in them."""
+    run = Conversation()
+    client, agreed = run.world.private[CLIENT], run.agreed
+    group = Component.parse(agreed.skic).group_select
+    keys = {field.name: getattr(agreed.keys, field.name).hex() for field in fields(SessionKeys)}
+    datagrams = [
+        {
+            "ms": round(1000 * seen.at),
+            "from": "client" if seen.source == CLIENT else "server",
+            "lost": number in run.world.lost,
+            "datagram": seen.datagram.hex(),
+            "session_id": f"{seen.session_id:08x}",
+            "key": seen.protection.key[:KEY_LENGTH].hex(),
+            "decrypted": seen.plain.hex(),
+            "packet": seen.plain[seen.packet_at :].hex(),
+        }
+        for number, seen in enumerate(run.seen)
+    ]
+    found = {
+        "client_group": group,
+        "client_private": f"{client[group].private:x}",
+        "skic": agreed.skic.hex(),
+        "skrc": agreed.skrc.hex(),
+        "secret": agreed.secret.hex(),
+        "client_keys": keys,
+        "datagrams": datagrams,
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(renewed(PAGE.read_text()))
+    VECTORS.write_text(vectors())

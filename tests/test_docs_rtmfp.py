@@ -1,6 +1,8 @@
 """RTMFP's pages show what the code does today, and name what there is."""
 
+import hmac
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 import rtmfp_dump
 import rtmfp_walk
+from Crypto.Cipher import AES
 from interop.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
@@ -40,6 +43,23 @@ def test_the_steps_are_those_of_today():
     text = rtmfp_walk.PAGE.read_text()
     assert len(rtmfp_walk.BLOCK.findall(text)) == text.count("<!-- run: ") == 19
     assert rtmfp_walk.renewed(text) == text
+
+
+def test_the_whole_bytes_are_those_of_today():
+    """And enough to go from one to the other with AES, HMAC and XOR, by nobody's code."""
+    assert rtmfp_walk.VECTORS.read_text() == rtmfp_walk.vectors()
+    found = json.loads(rtmfp_walk.VECTORS.read_text())
+    secret, skic, skrc = (bytes.fromhex(found[name]) for name in ("secret", "skic", "skrc"))
+    inner = hmac.digest(skrc, skic, "sha256")
+    assert found["client_keys"]["encrypt_key"] == hmac.digest(secret, inner, "sha256").hex()
+    assert len(found["datagrams"]) > 20 and any(each["lost"] for each in found["datagrams"])
+    for each in found["datagrams"]:
+        datagram, decrypted = bytes.fromhex(each["datagram"]), bytes.fromhex(each["decrypted"])
+        assert decrypted.endswith(bytes.fromhex(each["packet"]))
+        cipher = AES.new(bytes.fromhex(each["key"]), AES.MODE_CBC, bytes(16))
+        assert cipher.encrypt(decrypted) == datagram[4 : 4 + len(decrypted)]
+        words = [int.from_bytes(datagram[at : at + 4]) for at in (0, 4, 8)]
+        assert f"{words[0] ^ words[1] ^ words[2]:08x}" == each["session_id"]
 
 
 def test_every_field_of_the_steps_is_in_its_class_and_every_section_in_its_rfc(conversation):
