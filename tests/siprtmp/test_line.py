@@ -24,6 +24,31 @@ def test_what_connect_is_answered_with():
     assert "WindowAcknowledgementSize" in seen
 
 
+def test_what_calls_look_like_on_the_wire():
+    """Covers RTMP 1.0 §7.2.1.2: as the original's clients know them, on stream 0 all of them."""
+    world, seen = GatewayWorld(), []
+    connection = world.server()
+    send = connection.send_command
+    connection.send_command = lambda *args, **options: (seen.append((args, options)), send(*args))
+    for name, number, *args in (
+        ("connect", 1.0),
+        ("invite", 2.0, "nobody@home"),
+        ("invite", 3.0, "nobody@home"),
+    ):
+        about = {"app": "sip/alice@home"} if name == "connect" else None
+        connection._on_command(Command(name, number, about, tuple(args)), 0, 0.0)
+        world.wait()
+    said = [(command.name, command.transaction_id, command.object, command.args)
+            for (command,), options in seen[1:] if not options]  # fmt: skip
+    refusal = ("480 Temporarily Unavailable",)
+    assert said == [
+        ("_result", 2.0, None, ()),
+        ("rejected", 2, None, refusal),
+        ("_result", 3.0, None, ()),
+        ("rejected", 3, None, refusal),
+    ]
+
+
 def test_a_call_out_and_its_end_by_either_side(world, desk, alice):
     """Covers RFC 3261 §13.2.1, §15.1.1 and §15.1.2."""
     alice.call("invite", f"sip:{BOB}", "pcmu", "dtmf")
