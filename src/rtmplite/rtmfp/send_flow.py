@@ -179,7 +179,8 @@ class SendFlow:
 
         Answers how many bytes are outstanding no more, and whether any message got further.
         Departs from RFC 7016 §3.6.2.4: what was taken for lost and has arrived after all is
-        removed too, as sending it again would help nobody.
+        removed too, as sending it again would help nobody; what was given up only when nothing
+        before it is missed any more (see `_trim`).
         """
         queue = self._queue
         before, queued = self.outstanding, self.queued
@@ -194,7 +195,9 @@ class SendFlow:
                 if entry.in_flight:
                     self.outstanding -= entry.transmit_size
                     self._side.flight.land(entry)
-                self._remove(entry)
+                # Of what is missing before an entry that was given up nobody else might tell.
+                if not entry.abandoned or first == 0:
+                    self._remove(entry)
         if self.state is FlowState.CLOSING and not queue.entries:
             self.state = FlowState.COMPLETE_LINGER
             self._side.completed(self, now)
@@ -234,6 +237,8 @@ class SendFlow:
             entry.sent_abandoned = entry.abandoned
             entry.message.begun = True
             self._queue.unsent = max(self._queue.unsent, number + 1)
+            if fsn >= self._queue.told:
+                self._queue.told, self._queue.teller = fsn, entry
             self.outstanding += len(chunk)
             self._side.flight.send(entry, len(chunk))
         return False
@@ -263,12 +268,18 @@ class SendFlow:
         """Drop what is given up from the front; answer the FSN: §3.6.2.3 [fsn-below-outstanding].
 
         It may be a number that is outstanding only if that was given up when it was sent.
+        Departs from RFC 7016 §3.6.2.3: the last one at the front stays until the receiver misses it
+        no more.  All that follows may have gone with a lower FSN; if nothing else came after that,
+        the receiver would hold it for ever.
         """
         queue = self._queue
         head = queue.head
-        while head is not None and queue.entries > 1 and head.abandoned and not head.in_flight:
+        while head is not None and head.abandoned and not head.in_flight:
+            second = queue.second
+            if second is None or not second.abandoned or second.in_flight:
+                break
             self._remove(head)
-            head = queue.head
+            head = second
         if head is None:
             return queue.end - 1
         # §3.6.2.3 [fsn-below-outstanding] [fsn-not-outstanding]

@@ -3,6 +3,7 @@
 Implements RFC 7016 §3.6.2: SEND_QUEUE, its entries, and in what order they go.
 """
 
+import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -71,10 +72,11 @@ class SendQueue:
 
     Own design: numbers follow each other, so that an entry is found by its distance from the
     first; `cursor` is the lowest number that may be due to be sent, besides the first entry's, and
-    `unsent` the lowest that never was.
+    `unsent` the lowest that never was.  `told` is the highest FSN that was sent, last with the
+    entry `teller`: while that is in the network nothing else needs to say so.
     """
 
-    __slots__ = ("_entries", "_first", "_gone", "cursor", "entries", "unsent")
+    __slots__ = ("_entries", "_first", "_gone", "cursor", "entries", "teller", "told", "unsent")
 
     def __init__(self) -> None:
         self._entries: deque[Entry | None] = deque()  # the first is never None
@@ -83,11 +85,19 @@ class SendQueue:
         self._gone = SequenceSet()
         self.entries = 0
         self.cursor = self.unsent = 1
+        self.teller: Entry | None = None
+        self.told = 0
 
     @property
     def head(self) -> Entry | None:
         """The first entry.  Own design: see `SendQueue`."""
         return self._entries[0] if self._entries else None
+
+    @property
+    def second(self) -> Entry | None:
+        """The entry after the first.  Own design: see `SendQueue`."""
+        following = itertools.islice(self._entries, 1, None)
+        return next((entry for entry in following if entry is not None), None)
 
     @property
     def tail(self) -> Entry | None:
@@ -143,7 +153,7 @@ class SendQueue:
         `final` is F_FINAL_SN, if any.  Nothing is eligible that is `span` numbers from the first.
         """
         head = self.head
-        if head is None or not head.in_flight:
+        if head is None or not (head.in_flight or head.abandoned):
             return head
         at = max(self.cursor - self._first, 1)
         limit = min(len(self._entries), span)
@@ -157,4 +167,7 @@ class SendQueue:
                 break
             at += 1
         self.cursor = self._first + at
-        return self._entries[at] if at < limit else None
+        if at < limit:
+            return self._entries[at]
+        is_told = self.told >= self._first and self.teller is not None and self.teller.in_flight
+        return None if head.in_flight or is_told else head

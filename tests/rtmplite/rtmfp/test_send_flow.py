@@ -200,6 +200,50 @@ def test_the_fsn_waits_for_what_is_outstanding():
     assert (two.sequence_number, two.forward_sequence_number) == (2, 1)
 
 
+def given_up_between():
+    """A flow that sent 1 and 3, of which 1 has arrived; 2 was given up before it was sent."""
+    wire = Sending()
+    flow = wire.flow()
+    flow.send(b"one", 0.0)
+    flow.send(b"two", 0.0).abandon(0.0)
+    flow.send(b"three", 0.0)
+    assert wire.numbers() == [1, 3]
+    return wire, flow
+
+
+@pytest.mark.parametrize("acks", [[(1,), (1, 1, 1)], [(1, 1, 1)]])
+def test_what_was_given_up_is_told_though_all_else_has_arrived(acks):
+    """Covers RFC 7016 §3.6.2.7.1 [fsn-update]: or the receiver would hold 3 for ever."""
+    wire, flow = given_up_between()
+    updates = []
+    for ack in acks:
+        wire.ack(*ack)
+        updates += wire.data()
+    (update,) = updates
+    assert (update.sequence_number, update.fsn_offset, update.abandon) == (2, 0, True)
+    wire.wait(3.0)
+    assert wire.numbers() == [2]
+    wire.ack(3)
+    assert (flow.queued, wire.session.queued, flow.has_entries) == (0, 0, False)
+
+
+def test_an_fsn_that_is_on_its_way_is_not_told_twice():
+    """Covers RFC 7016 §3.6.2.7.1 [fsn-update]: but again if another copy of that chunk arrived."""
+    wire = Sending()
+    flow = wire.flow()
+    flow.send(b"one", 0.0)
+    wire.data()
+    wire.ack(1)
+    flow.send(b"two", 0.0).abandon(0.0)
+    flow.send(b"three", 0.0)
+    (three,) = wire.data()
+    assert (three.sequence_number, three.forward_sequence_number) == (3, 2)
+    wire.ack(1)
+    assert wire.data() == []
+    wire.ack(1, 1, 1)
+    assert wire.numbers() == [2]
+
+
 def test_late_messages_are_given_up():
     """RFC 7016 §3.6.2.7: by their age, or because none of them was sent in time."""
     wire = Sending()
