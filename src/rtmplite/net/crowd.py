@@ -1,9 +1,10 @@
 """How many may be connected, in all and from one address, whichever listener they come to."""
 
-import ipaddress
 import logging
 from collections import Counter
 from typing import Final
+
+from rtmplite.host import host_of
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Crowd:
 
     def admits(self, host: str) -> bool:
         """Count one more from `host` if there is room, else tell the operator."""
-        source = _source(host)
+        source = host_of(host)
         if self.is_full:
             log.warning("refusing %s: %d connections", host, self._all)
             return False
@@ -43,16 +44,8 @@ class Crowd:
 
     def leaves(self, host: str) -> None:
         """Make room for another one; call it once for every `admits` that was true."""
-        source = _source(host)
+        source = host_of(host)
         self._all -= 1
         self._from[source] -= 1
         if not self._from[source]:
             del self._from[source]
-
-
-def _source(host: str) -> str:
-    """What counts as one address: of IPv6 it is the /64, which is what one customer has."""
-    address = ipaddress.ip_address(host.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return host

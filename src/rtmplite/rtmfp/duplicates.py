@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Duplicates:
-    """Looks for what makes an opening needless when an RHello tells who is there."""
+    """Looks for what makes an opening needless when an RHello tells who is there: §3.5.1.1.1."""
 
     def __init__(self, profile: "CryptoProfile", table: Table, openings: Openings) -> None:
         self._profile, self._table, self._openings = profile, table, openings

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.congestion import TimeCritical
 from rtmplite.rtmfp.control_chunks import ForwardedInitiatorHello, Ping
 from rtmplite.rtmfp.duplicates import Duplicates
@@ -85,6 +86,7 @@ class Endpoint:
         self._openings = Openings(self.profile, random)
         self.duplicates = Duplicates(profile, self.table, self._openings)
         self._notices = TimeCritical()
+        self.budget = Budget(limits.buffered_bytes)
         self._schedule = Schedule()
         self._working: dict[Session, None] = {}  # those that have something to send
         self._jobs: list[Job[Any]] = []
@@ -108,6 +110,11 @@ class Endpoint:
     def keyings_in_work(self) -> int:
         """How many strangers' keys are being computed.  Own design: for who watches the load."""
         return self._responder.in_work
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for one more session: §5 [resources-bounded]."""
+        return len(self.table) < self.limits.sessions and not self.budget.is_tight
 
     def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> Opening:
         """Open a session with whom `epd` selects, asking at all `addresses`: §3.5.1.1.1.
@@ -159,14 +166,11 @@ class Endpoint:
         """
         now = self._now = max(self._now, self._now if now is None else now)
         self._is_awake = False
-        working, self._working = self._working, {}
         datagrams = self.packets.take()
-        for session in working:
-            datagrams += session.take(now)
-            if session.state is State.CLOSED:
-                self._retire(session)
-            else:
-                self._schedule.plan(session)
+        self._take_from_sessions(datagrams, now)
+        if self.budget.is_over:
+            self._make_room(now)
+            self._take_from_sessions(datagrams, now)
         self._schedule.plan(self.packets)
         return datagrams
 
@@ -311,7 +315,25 @@ class Endpoint:
             self.table.prove(held)
             if held.user is None and held.is_open:
                 self.announce(held, now)
-        self._schedule.plan(session)
+        if session not in self._working:  # else `take` sees to it
+            self.budget.count(session)
+            self._schedule.plan(session)
+
+    def _take_from_sessions(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
+        working, self._working = self._working, {}
+        for session in working:
+            datagrams += session.take(now)
+            self.budget.count(session)
+            if session.state is State.CLOSED:
+                self._retire(session)
+            else:
+                self._schedule.plan(session)
+
+    def _make_room(self, now: float) -> None:
+        """Close those that take the most memory: §5 [resources-bounded]."""
+        for session in self.budget.excess(self.sessions):
+            self.budget.closed += 1
+            session.abort(now, "it takes too much memory")
 
     def _begin(
         self,
@@ -338,6 +360,7 @@ class Endpoint:
             listener=held,
             limits=self.session_limits,
             notices=self._notices,
+            budget=self.budget,
             on_work=self._on_session_work,
         )
         self.table.add(held)

@@ -6,6 +6,7 @@ Implements RFC 7016 §3.5.1.1.2, §3.5.1.4 and §3.5.1.5.
 from collections.abc import Callable
 from typing import Final
 
+from rtmplite.host import host_of
 from rtmplite.rtmfp.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.endpoint_listener import Forwarded
 from rtmplite.rtmfp.limiter import KEY_BYTES, Limiter
@@ -50,7 +51,7 @@ class Hellos:
         if not host.profile.selects(hello.endpoint_discriminator):
             if not self._redirector.on_foreign_hello(hello, source, now):
                 self._ignored("hello to somebody else")
-        elif not self.refers() and len(host.table) < host.limits.sessions:
+        elif not self.refers() and host.has_room:
             self._responder.on_hello(hello.tag, source, now)
         elif not self._redirector.refer(hello.tag, source, now):
             self._ignored("load")
@@ -81,7 +82,7 @@ class Hellos:
         longest = max(len(hello.tag), len(hello.endpoint_discriminator))
         if longest > self._host.limits.field_bytes:
             self._ignored("long field")
-        elif self._limiter.allows(address[0], now):
+        elif self._limiter.allows(host_of(address[0]), now):
             return True
         else:
             self._ignored("hellos of a host")

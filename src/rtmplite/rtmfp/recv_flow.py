@@ -70,7 +70,8 @@ class RecvFlow:
         At least one where the user waits, or a gap could never be closed: [one-block].
         """
         # §3.6.3.5 [blocks] [window] [one-block]
-        blocks = -(-max(0, self.capacity - self.buffered) // BLOCK_BYTES)
+        capacity = self._side.budget.window(self.capacity)
+        blocks = -(-max(0, capacity - self.buffered) // BLOCK_BYTES)
         if blocks == 0 and self.capacity > 0 and not self.is_suspended:
             blocks = 1
         return blocks
@@ -111,11 +112,12 @@ class RecvFlow:
         What goes beyond our limits is forgotten as if it were lost, never acknowledged.
         """
         seen = self.seen
+        gaps = seen.gaps
         # §3.6.3.4.1 [acknowledge-soon]
         ack_now = (
             self.state is not RecvState.OPEN
             or abandon
-            or seen.gaps > 0
+            or gaps > 0
             or number in seen
             or (self.prev_rwnd is not None and self.prev_rwnd < 2)
         )
@@ -132,6 +134,7 @@ class RecvFlow:
         else:
             # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
             seen.forward(fsn)
+        self._side.gaps += seen.gaps - gaps
         self._deliver(now)
         self._complete(now)
         return ack_now or seen.gaps > 0 or self.capacity - self.buffered < BLOCK_BYTES
@@ -150,6 +153,8 @@ class RecvFlow:
             return True
         size = len(data) + OVERHEAD_BYTES
         if self.buffered + size > self.capacity + 64 * BLOCK_BYTES or not self._side.has_room(size):
+            return False
+        if self._side.budget.is_tight:
             return False
         return self.seen.gaps < self._side.limits.gaps or not self.seen.would_part(number)
 

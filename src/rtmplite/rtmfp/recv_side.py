@@ -10,6 +10,7 @@ from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.acks import most_compact_ack
+from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.chunks import HEADER_LENGTH, encode_chunk
 from rtmplite.rtmfp.flow_chunks import (
     FlowException,
@@ -25,13 +26,17 @@ from rtmplite.rtmfp.vlu import encode_vlu
 
 DELACK_SECONDS: Final = 0.2  # §3.6.3.4.1 [acknowledge-soon]
 RX_DATA_PACKETS: Final = 2
+FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
+GAP_BYTES: Final = 100  # and a range of numbers that have come out of turn
 Options = tuple[Option, ...]
 
 
 class RecvSide:
     """What the receiving flows of a session share: §3.5.
 
-    `buffered` counts the bytes that wait in all of them.  `sending` are the sending flows of the
+    `buffered` counts the bytes that wait in all of them, `gaps` what is missing among them;
+    `budget` is what sessions may take together, `is_over` whether there are no flows any more.
+    `sending` are the sending flows of the
     same session, by identifier; `on_flow` asks the user who wants a new flow, `wake` is called
     when an acknowledgement is due that no packet caused.  `overflowed` says that there are more
     flows than may be, `should_ack` holds those that are ready to send an acknowledgement.
@@ -43,17 +48,23 @@ class RecvSide:
         limits: SessionLimits,
         on_flow: Callable[[RecvFlow, float], FlowReceiver | None],
         wake: Callable[[], None],
+        budget: Budget,
     ) -> None:
-        self.limits = limits
+        self.limits, self.budget = limits, budget
         self.flows: dict[int, RecvFlow] = {}
-        self.buffered = 0
-        self.overflowed = False
+        self.buffered = self.gaps = 0
+        self.overflowed = self.is_over = False
         self.ack_now = False  # ACK_NOW, RX_DATA_PACKETS and DELACK_ALARM: §3.5
         self.rx_data_packets = 0
         self.delack_alarm = inf
         self._sending, self._on_flow, self._wake = sending, on_flow, wake
         self.should_ack: dict[RecvFlow, None] = {}
         self._lingering: deque[tuple[float, RecvFlow]] = deque()
+
+    @property
+    def memory(self) -> int:
+        """How many bytes all flows take.  Own design: what `budget` bounds."""
+        return self.buffered + FLOW_BYTES * len(self.flows) + GAP_BYTES * self.gaps
 
     @property
     def deadline(self) -> float:
@@ -148,6 +159,7 @@ class RecvSide:
             flow = self._lingering.popleft()[1]
             flow.state = RecvState.CLOSED
             del self.flows[flow.flow_id]
+            self.gaps -= flow.seen.gaps
             self.should_ack.pop(flow, None)
 
     def end(self) -> None:
@@ -155,6 +167,7 @@ class RecvSide:
         for flow in self.flows.values():
             flow.end()
         self.flows.clear()
+        self.gaps, self.is_over = 0, True
         self._lingering.clear()
         self.should_ack.clear()
         self.ack_now, self.delack_alarm = False, inf

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
+from rtmplite.host import host_of
 from rtmplite.rtmfp.cookie import CookieJar
 from rtmplite.rtmfp.held import Held, Table
 from rtmplite.rtmfp.initiator import Opening
@@ -57,6 +58,10 @@ class ResponderHost(Host, Protocol):
     """What a responder sees of its endpoint besides.  Own design: see `startup.Host`."""
 
     table: Table
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for one more session: §5 [resources-bounded]."""
 
     def on_accepted(
         self,
@@ -131,9 +136,9 @@ class Responder:
             self._ignored("long field")
         elif source in self._in_work:
             self._ignored("keying in work")
-        elif len(self._in_work) >= limits.keyings or len(self._host.table) >= limits.sessions:
+        elif len(self._in_work) >= limits.keyings or not self._host.has_room:
             self._ignored("load")
-        elif not self._keyings.allows(source[0], now):
+        elif not self._keyings.allows(host_of(source[0]), now):
             self._ignored("keyings of a host")
         else:
             self._in_work[source] = keying

@@ -200,6 +200,7 @@ class SendSide:
         self._lingering.clear()
         self._probes.clear()
         self.timeout_alarm = inf
+        self.queued = 0
 
     def _time_out(self) -> None:
         """Nothing was acknowledged for ERTO: §3.6.2.6 [lost-after-erto]."""

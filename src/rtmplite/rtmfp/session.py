@@ -3,9 +3,10 @@
 Implements RFC 7016 §3.5.  How a session comes to be open is told in `startup`; here it begins.
 
 A packet goes through here like this: opened by the cipher, its times taken, its chunks handed to
-the half that they concern (`send_side`, `recv_side`), and what follows from all of them together
-drawn at its end: acknowledgements, losses, the window, a new address.  Packets are made when the
-endpoint asks for them (`take`), so that everything that is due by then shares them.
+the half that they concern (`inbound`; `send_side`, `recv_side`), and what follows from all of them
+together drawn at its end: acknowledgements, losses, the window, a new address.  Packets are made
+when the endpoint asks for them (`take`; `outbound`), so that everything that is due by then shares
+them.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.acks import DataAckBitmap, DataAckRanges
-from rtmplite.rtmfp.chunks import PARSERS, Chunk, encode_chunk
+from rtmplite.rtmfp.budget import Budget
+from rtmplite.rtmfp.chunks import Chunk
 from rtmplite.rtmfp.closing import Closing, State
 from rtmplite.rtmfp.congestion import CongestionControl, TimeCritical
 from rtmplite.rtmfp.control_chunks import (
@@ -23,12 +25,13 @@ from rtmplite.rtmfp.control_chunks import (
     SessionClose,
     SessionCloseAck,
 )
-from rtmplite.rtmfp.fast_path import read_next_user_data, read_user_data
-from rtmplite.rtmfp.flow_chunks import BufferProbe, FlowException, NextUserData, UserData
+from rtmplite.rtmfp.flow_chunks import BufferProbe, FlowException
+from rtmplite.rtmfp.inbound import Inbound
 from rtmplite.rtmfp.keepalive import Keepalive
 from rtmplite.rtmfp.limits import SessionLimits
 from rtmplite.rtmfp.listener import Address, FlowReceiver, FlowSender, Priority, SessionListener
 from rtmplite.rtmfp.mobility import SECRET_BYTES, Mobility
+from rtmplite.rtmfp.outbound import Outbound
 from rtmplite.rtmfp.path_mtu import PathMtu
 from rtmplite.rtmfp.recv_side import RecvSide
 from rtmplite.rtmfp.rtt import RoundTrip
@@ -40,9 +43,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.recv_flow import RecvFlow
     from rtmplite.rtmfp.send_flow import SendFlow
 
-_COUNTER_GROWTH: Final = 4  # bytes that a cipher's count of packets may still take
-_CONTROL_MOST: Final = 64  # chunks that wait; more Pings than that are not answered
-_FRAGMENTS: Final = (UserData.type_id, NextUserData.type_id)
+_UNBOUNDED: Final = 1 << 62
 DEFAULT_LIMITS: Final = SessionLimits()
 
 __all__ = ["Session", "State"]
@@ -53,7 +54,8 @@ class Session:
 
     `near_id` is what the far end puts on its packets, `far_id` what we put on ours; `address` is
     DESTADDR.  `reason` says why the session is open no longer, `invalid` counts packets that were
-    forged or broken.  All sessions of an endpoint share `notices`.
+    forged or broken.  All sessions of an endpoint share `notices` and `budget`, which keeps in
+    `counted` what it knows of.
 
     `on_work` is called when `take` may have something to give and has not been called since the
     last time; also when the session becomes CLOSED, which the last packets may still have to tell.
@@ -75,13 +77,14 @@ class Session:
         listener: SessionListener,
         limits: SessionLimits = DEFAULT_LIMITS,
         notices: TimeCritical | None = None,
+        budget: Budget | None = None,
         on_work: "Callable[[Session], None] | None" = None,
     ) -> None:
         self.near_id, self.far_id, self.address = near_id, far_id, address
         self.far_certificate, self.listener = far_certificate, listener
         self.near_nonce, self.far_nonce = near_nonce, far_nonce
         self.state = State.OPEN
-        self.reason, self.invalid = "", 0
+        self.reason, self.invalid, self.counted = "", 0, 0
         self.round_trip = RoundTrip()
         self._notices = notices or TimeCritical()
         self._wire = Wire(cipher, initiator, far_id, self.round_trip, self._notices)
@@ -90,10 +93,10 @@ class Session:
         self._mobility = Mobility(random(SECRET_BYTES))
         self._mtu = PathMtu(limits.datagram_bytes, limits.mtu_probes, random, now)
         self._send = SendSide(self.round_trip, self.congestion, limits, self._wake)
-        self._recv = RecvSide(self._send.flows, limits, self._ask, self._wake)
-        self._send.room = self._wire.room(self._mtu.size) - _COUNTER_GROWTH
-        self._control: list[bytes] = []  # chunks to send
-        self._outbox: list[tuple[bytes, Address]] = []
+        budget = budget or Budget(_UNBOUNDED)
+        self._recv = RecvSide(self._send.flows, limits, self._ask, self._wake, budget)
+        self._inbound = Inbound(self._recv, self._take_chunk)
+        self._outbound = Outbound(self._wire, self._mtu, self._send, self._recv)
         self._on_work = on_work
         self._is_awake = self._is_behind = False  # the second: a packet came since `take`
         self._closing = Closing()
@@ -130,6 +133,11 @@ class Session:
     def buffered(self) -> int:
         """Bytes of memory that all receiving flows hold.  Own design: what `limits` bound."""
         return self._recv.buffered
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that all flows take.  Own design: what an endpoint's `budget` bounds."""
+        return self._send.queued + self._recv.memory
 
     def open_flow(
         self,
@@ -174,7 +182,7 @@ class Session:
                 self.congestion.tcr_received = now
             self.round_trip.heard(timestamp, echo, now)
             self._send.begin_packet()
-        has_data = self._take_chunks(packet, at, source, now)
+        has_data = self._inbound.read(packet, at, source, now)
         if self.state is State.OPEN:
             self._end_packet(has_data, source, now)
 
@@ -189,10 +197,9 @@ class Session:
             self.abort(now, "the far end takes no data")
         elif self._recv.overflowed:
             self.abort(now, "the far end opens too many flows")
-        self._fill(now)
+        self._outbound.fill(self.address, now)
         self._is_awake = self._is_behind = False
-        outbox, self._outbox = self._outbox, []
-        return outbox
+        return self._outbound.take()
 
     def tick(self, now: float) -> None:
         """Do what is due by `now`; then call `take`."""
@@ -215,11 +222,7 @@ class Session:
         Own design: the endpoint forwards hellos so (§3.5.1.5).  One that fits no packet, or
         for which too many wait, is dropped.
         """
-        if len(self._control) >= _CONTROL_MOST or self.state is State.CLOSED:
-            return
-        data = encode_chunk(chunk)
-        if len(data) <= self._send.room:
-            self._control.append(data)
+        if self.state is not State.CLOSED and self._outbound.queue(chunk):
             self._wake()
 
     def close(self, now: float, reason: str = "closed here") -> None:
@@ -233,9 +236,9 @@ class Session:
         """Close at once, with a single word to the far end: §3.5.5 [abrupt-close]."""
         if self.state is State.CLOSED:
             return
-        self._control.clear()
+        self._outbound.drop()
         self.queue_chunk(SessionCloseAck())
-        self._fill(now)
+        self._outbound.fill(self.address, now)
         self.drop(now, reason)
 
     def drop(self, now: float, reason: str) -> None:
@@ -244,7 +247,7 @@ class Session:
             self._leave_open(State.CLOSED, reason, now)
         self.state = State.CLOSED
         self._closing.enter(State.CLOSED, now)
-        self._control.clear()
+        self._outbound.drop()
         self._wake()
 
     def _ask(self, flow: "RecvFlow", now: float) -> FlowReceiver | None:
@@ -255,70 +258,6 @@ class Session:
             self._is_awake = True
             if self._on_work is not None:
                 self._on_work(self)
-
-    def _fill(self, now: float) -> None:
-        """Make packets of all that is due and allowed: §3.6.2.3, §3.6.3.4.5."""
-        send, recv = self._send, self._recv
-        room = self._wire.room(self._mtu.size)
-        while self._control or recv.ack_now or send.has_work:
-            chunks = bytearray()
-            critical = False
-            while self._control and len(chunks) + len(self._control[0]) <= room:
-                chunks += self._control.pop(0)
-            if recv.ack_now:
-                recv.assemble(chunks, room)
-            if send.has_work:
-                size = len(chunks)
-                critical = send.assemble(chunks, room, now)
-                if len(chunks) > size and recv.should_ack:  # §3.6.3.4.1 [acknowledge-soon]
-                    recv.assemble(chunks, room)
-            if not chunks:  # §2.2.4 [one-chunk]: no flow was ready after all
-                break
-            self._post(bytes(chunks), self.address, now, critical=critical)
-
-    def _post(self, chunks: bytes, to: Address, now: float, *, critical: bool = False) -> None:
-        self._outbox.append((self._wire.seal(chunks, now, critical=critical), to))
-
-    def _take_chunks(self, packet: bytes, at: int, source: Address, now: float) -> bool:
-        """Take the chunks from `at` on; answer whether there was user data: §3.6.3.2."""
-        has_data = False
-        before: tuple[int, int, int] | None = None  # flow, number and FSN of the chunk before
-        while len(packet) - at >= 3:
-            type_id, start = packet[at], at + 3
-            at = start + (packet[at + 1] << 8 | packet[at + 2])
-            if at > len(packet):  # padding: §2.2.4
-                break
-            try:
-                if type_id in _FRAGMENTS:
-                    before = self._take_fragment(type_id, packet, start, at, before, now)
-                    has_data = has_data or before is not None
-                elif (parse := PARSERS.get(type_id)) is not None:
-                    self._take_chunk(parse(packet[start:at]), source, now)
-            except RemoteError:  # §2.3: a damaged chunk is no chunk
-                continue
-        return has_data
-
-    def _take_fragment(
-        self,
-        type_id: int,
-        packet: bytes,
-        start: int,
-        end: int,
-        before: tuple[int, int, int] | None,
-        now: float,
-    ) -> tuple[int, int, int] | None:
-        """Take User Data, or the Next: its flow, number and FSN, if the session is open."""
-        if type_id == UserData.type_id:
-            flow_id, number, fsn, flags, data, options = read_user_data(packet, start, end)
-        elif before is None:
-            return None
-        else:
-            flow_id, number, fsn = before[0], before[1] + 1, before[2]
-            flags, data, options = read_next_user_data(packet, start, end)
-        if self.state is not State.OPEN:
-            return None
-        self._recv.take(flow_id, number, fsn, flags, data, options, now)
-        return flow_id, number, fsn
 
     def _take_chunk(self, chunk: Chunk, source: Address, now: float) -> None:
         """Take a chunk that is no user data, if the state of the session knows of it."""
@@ -351,12 +290,12 @@ class Session:
         self._send.end_packet(now)
         # §3.5.4.2 [check-new-address]
         if source != self.address and (message := self._mobility.question(source, now)):
-            self._post(encode_chunk(Ping(message)), source, now)
+            self._outbound.ask(Ping(message), source, now)
         if self._recv.ack_now or self._recv.overflowed or self._send.has_work:
             # Packets read together count one by one, or all would bring one acknowledgement, and
             # that one burst: §3.6.3.4.1 [acknowledge-soon], §3.5.2.3 [six-packets].
             if self._is_behind:
-                self._fill(now)
+                self._outbound.fill(self.address, now)
             self._is_behind = True
             self._wake()
 
@@ -372,10 +311,8 @@ class Session:
         """Try a larger datagram, if any is left to try: §3.5.4.3."""
         size = self._mtu.tick(now, self.round_trip.erto)
         if size:
-            datagram = self._wire.seal(self._mtu.probe(self._wire.room(size)), now)
-            self._mtu.sent(len(datagram))
-            self._outbox.append((datagram, self.address))
-        self._send.room = self._wire.room(self._mtu.size) - _COUNTER_GROWTH
+            self._outbound.probe(size, self.address, now)
+        self._outbound.measure()
 
     def _on_close(self, now: float) -> None:
         """Agree to the far end's Close: §3.5.5 [close-acknowledged]."""

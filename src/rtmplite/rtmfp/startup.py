@@ -59,6 +59,7 @@ class Limits:
                           forwarded to us, answered in all
     `reassemblies`        packets of which only a part has come: §3.4 [buffers-limited]
     `redirect_threshold`  candidate addresses of an opening session: §3.5.1.1.1 [threshold-24]
+    `buffered_bytes`      of memory that all sessions take together: see `budget`
     `field_bytes`         of a tag, discriminator, cookie, certificate or keying component
     """
 
@@ -70,6 +71,7 @@ class Limits:
     forwards_per_second: int = 20
     reassemblies: int = 64
     redirect_threshold: int = 24
+    buffered_bytes: int = 256 << 20
     field_bytes: int = 4096
 
 

@@ -1,0 +1,81 @@
+"""How much memory all the sessions of an endpoint may take together.
+
+Own design: RFC 7016 §5 asks for limits to what others can make us hold.  Those of one session,
+times the number of sessions, would be more than any host has.  When much is taken receiving flows
+offer smaller windows, then no session begins any more; when it is too much the host that takes the
+most loses the session that does.
+
+    >>> budget = Budget(1000)
+    >>> budget.used = 500
+    >>> budget.window(64), budget.is_tight
+    (64, False)
+    >>> budget.used = 800
+    >>> budget.window(64), budget.is_tight, budget.is_over
+    (0, True, False)
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from rtmplite.host import host_of
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session import Session
+
+
+class Budget:
+    """The bytes that sessions `used`, of `limit`; what one takes is noted by `count`.
+
+    Above half of the limit windows shrink, above three quarters it `is_tight`: nothing new begins,
+    and of what comes out of turn nothing is kept.  `closed` counts sessions that were too much.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.used, self.closed = limit, 0, 0
+        self._easy, self._tight = limit // 2, limit * 3 // 4
+        self._enough = limit * 7 // 8
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether nothing new is to begin.  Own design: see `Budget`."""
+        return self.used > self._tight
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more is used than may be.  Own design: see `excess`."""
+        return self.used > self.limit
+
+    def window(self, capacity: int) -> int:
+        """Give the part of a receiving flow's buffer that it may use: RFC 7016 §3.6.3.5."""
+        if self.used <= self._easy:
+            return capacity
+        return capacity * max(0, self._tight - self.used) // (self._tight - self._easy)
+
+    def count(self, session: "Session") -> None:
+        """Note what a session takes now.  Own design: whenever something has happened in it."""
+        size = session.memory
+        self.used += size - session.counted
+        session.counted = size
+
+    def excess(self, sessions: "Iterable[Session]") -> "list[Session]":
+        """Choose whom to close: of the host that takes the most the session that does, and so on.
+
+        Own design: many small sessions of one host do not outlive a large one of another.  So many
+        are closed that there is room for a while, as to look at all of them takes its time.
+        """
+        by_host: dict[str, list[Session]] = {}
+        for session in sorted(sessions, key=lambda each: each.counted):
+            by_host.setdefault(host_of(session.address[0]), []).append(session)
+        hosts = [(-sum(each.counted for each in found), host) for host, found in by_host.items()]
+        heapify(hosts)
+        chosen: list[Session] = []
+        left = self.used
+        while left > self._enough and hosts:
+            total, host = heappop(hosts)
+            worst = by_host[host].pop()
+            left -= worst.counted
+            chosen.append(worst)
+            if by_host[host]:
+                heappush(hosts, (total + worst.counted, host))
+        return chosen
