@@ -148,7 +148,8 @@ def test_a_chunk_size_has_limits(size):
 def test_a_chunk_size_may_be_extreme(size):
     """Covers RTMP 1.0 §5.4.1 [size-at-least-1] [size-top-bit-zero]."""
     writer = ChunkWriter()
-    assert writer.set_chunk_size(size)[-4:] == size.to_bytes(4, "big")
+    told = bytes.fromhex("02 000000 000004 01 00000000") + size.to_bytes(4, "big")
+    assert writer.set_chunk_size(size) == told
     assert writer.chunk_size == size
 
 
