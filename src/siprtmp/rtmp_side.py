@@ -40,17 +40,18 @@ class RtmpSide:
         with _as_setting():
             self._doors = access.Access(options, self._refused)
             self._applications: dict[str, Application] = {}
+            crowd = access.crowd(options)
             self._ways = Transports(
                 options,
                 self._applications.get,
                 self.registry,
                 access.limits(options),
-                access.crowd(options),
+                crowd,
                 self._linked,
             )
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
-        self.live = FlvHttp(self.registry, admits=self._doors.admits)
+        self.live = FlvHttp(self.registry, admits=self._doors.admits, crowd=crowd)
 
     def add(self, name: str, application: Application) -> None:
         """Serve an application with users of its own.  Own design."""

@@ -26,6 +26,7 @@ from rtmplite.flv import metadata
 from rtmplite.flv.file import framed, start
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.net.websocket import WebSocket, is_upgrade
 from rtmplite.streams import Framing, LiveStream, Player, Registry
 
@@ -39,6 +40,7 @@ IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 5.0  # s, for a viewer to read what is left when a stream has ended
 
 _VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
+_NO_ROOM: Final = "rtmplite.no_room"
 _PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
 _WATCH_READ, _WATCH_WRITE = 1, 2
 _Socket: type[socket.socket] = monkey.get_original("socket", "socket")
@@ -53,7 +55,8 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 class FlvHttp:
     """Serves the streams of `apps` to viewers, as part of somebody's HTTP server.
 
-    `admits` says who may watch, from application, stream, query and address.
+    `admits` says who may watch, from application, stream, query and address; whom `crowd` does not
+    admit is told that there is no room, and listeners may share it.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class FlvHttp:
         apps: Iterable[str] = ("live",),
         admits: Callable[[str, str, str, str], bool] = lambda app, name, query, host: True,
         max_viewers: int = MAX_VIEWERS,
+        crowd: Crowd | None = None,
     ) -> None:
+        self._crowd = Crowd() if crowd is None else crowd
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
         self._viewers: dict[_Viewer, None] = {}
@@ -101,8 +106,10 @@ class FlvHttp:
             viewer.shut()
 
     def forget(self, viewer: "_Viewer") -> None:
-        """Drop a viewer whose socket is closed."""
-        self._viewers.pop(viewer, None)
+        """Drop a viewer whose socket is closed, and make room for another one."""
+        if viewer in self._viewers:
+            del self._viewers[viewer]
+            self._crowd.leaves(viewer.host)
 
     def schedule(self, viewer: "_Viewer") -> None:
         """Send what `viewer` has when this turn of the loop ends."""
@@ -122,7 +129,11 @@ class FlvHttp:
             if web is None:
                 return False
             head = web.head
-        viewer = _Viewer(self, _detach(handler), web)
+        host = environ.get("REMOTE_ADDR", "")
+        if not self._crowd.admits(host):
+            environ[_NO_ROOM] = True
+            return False
+        viewer = _Viewer(self, _detach(handler), web, host)
         self._viewers[viewer] = None
         opening = start(*_kinds(live))
         viewer.put(head)
@@ -169,7 +180,7 @@ class FlvHttp:
         if method == "HEAD":
             begin("200 OK", HEADERS)
             return []
-        if self._is_full:
+        if self._is_full or _NO_ROOM in environ:
             begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
             return [b"Too many watch already.\n"]
         begin("400 Bad Request", TEXT)
@@ -199,8 +210,10 @@ class _Handler(WSGIHandler):
 class _Viewer:
     """A viewer's socket: an `Outlet` for the stream, and who is told when that ends."""
 
-    def __init__(self, http: FlvHttp, connected: socket.socket, web: WebSocket | None) -> None:
-        self.output_size = 0
+    def __init__(
+        self, http: FlvHttp, connected: socket.socket, web: WebSocket | None, host: str
+    ) -> None:
+        self.output_size, self.host = 0, host
         self.player: Player | None = None
         self._http, self._socket, self._web = http, connected, web
         self._output: list[bytes | memoryview] = []

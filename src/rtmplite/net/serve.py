@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     ways = transports.Transports(options, application_for, registry, limits, crowd)
     ways.start()
     listening = dict(ways.addresses)
-    flv, http = FlvHttp(registry, admits=doors.admits), None
+    flv, http = FlvHttp(registry, admits=doors.admits, crowd=crowd), None
     if options.http is not None:
         http = flv.serve(options.http, _nothing_else)
         listening["http"] = http.socket.getsockname()[:2]

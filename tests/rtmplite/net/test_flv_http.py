@@ -12,6 +12,7 @@ from rtmplite.amf import amf0
 from rtmplite.flv import file
 from rtmplite.net import flv_http
 from rtmplite.net.clock import now
+from rtmplite.net.crowd import Crowd
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.streams import Patience, Registry
 
@@ -263,6 +264,21 @@ def test_pings_of_who_reads_nothing_are_not_kept(studio):
         client.sendall(ping * 100)
         viewer._on_readable()
     assert viewer.output_size <= size
+
+
+def test_viewers_are_counted_with_all_others(studio):
+    """One address has no more of them than it may have connections; who leaves makes room."""
+    crowd = Crowd(10, 2)
+    room = studio(crowd=crowd)
+    room.begin()
+    assert crowd.admits("127.0.0.1")  # by RTMP
+    client, _ = room.watch()
+    assert status(room.get()) == 503 and room.http.viewers == 1
+    client.close()
+    with gevent.Timeout(5):
+        while len(crowd) > 1:
+            gevent.sleep(0.001)
+    assert status(room.get()) == 200
 
 
 def test_one_request_is_one_question(studio):
