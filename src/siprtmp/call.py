@@ -86,13 +86,15 @@ class AudioCall(CallOwner):
 
     # -- in -----------------------------------------------------------------------------
 
-    def take(self, server: ServerHandle, contact: Uri, now: float) -> bool:
+    def take(
+        self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
+    ) -> bool:
         """Take an INVITE over, ringing; False if it was refused at once with 488 or 503.
 
         RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
         """
         request = server.request
-        call = self._facilities.agent.incoming(server, contact, self, now)
+        call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
         self.call = self._ringing = call
         self._facilities.calls.add(self)
         self._log(

@@ -243,7 +243,8 @@ class Line:
             if call.take(server, self.contact, now):
                 call.refuse(486, "Busy Here", now)
             return
-        if not call.take(server, self.contact, now):
+        login = self._home.credentials(self.account)  # for a proxy that asks within the dialog
+        if not call.take(server, self.contact, now, credentials=login):
             return
         self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
         call.ring(now)

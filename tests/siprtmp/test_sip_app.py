@@ -1,8 +1,10 @@
 """Who may be whom: accounts, logins, and which line a call is for."""
 
 import pytest
-from gateway_world import GatewayWorld
+from gateway_world import Desk, GatewayWorld
 from homes import PASSWORD, request, store
+
+from p2psip.sip.auth import Challenge
 
 
 @pytest.fixture
@@ -91,6 +93,31 @@ def test_calls_by_contact_by_name_and_by_what_a_foreign_registrar_left_of_it(wor
     forwarded = request("INVITE", "sip:bob@home", ("To", "<sip:alice@home>"))
     assert find(forwarded) is None  # alice's calls may be forwarded to bob
     assert alice.connected
+
+
+def test_a_proxy_that_asks_within_a_call_is_answered(world):
+    """Covers RFC 3261 §22.3: also by who was called, or the call would stay up over there."""
+    desk = Desk(world.link)
+    alice = world.rich("alice@home", "alice", PASSWORD)
+    call = desk.ring("alice", world.now)
+    world.wait()
+    alice.call("accept", "pcmu")
+    world.wait()
+    challenge = Challenge.digest("desk", nonce="n")
+    take, asked = desk.on_request, []
+
+    def on_request(server, request, now):
+        asked.append(request)
+        if "Proxy-Authorization" in request.headers:
+            take(server, request, now)
+        else:
+            server.reply(407, now, headers=[("Proxy-Authenticate", challenge)])
+
+    desk.on_request = on_request
+    alice.call("bye")
+    world.wait(1.0)
+    assert [each.method for each in asked] == ["BYE", "BYE"]
+    assert desk.events(call)[-1] == "ended" and world.is_clean()
 
 
 def test_a_login_name_forges_no_header(world):

@@ -80,7 +80,7 @@ class UserAgent:
             ("To", to.replace(params=())),
             ("Call-ID", call_id or self.random(12).hex()),
             ("CSeq", "1 INVITE"),
-            ("Contact", Address(contact)),
+            ("Contact", Address(contact := _by(to.uri.param("transport"), contact))),
             ("Allow", ALLOW),
             ("Content-Type", SDP),
             *headers,
@@ -111,6 +111,7 @@ class UserAgent:
         keyring = Keyring(credentials, self.random) if credentials else None
         try:
             refuse_extensions(request)
+            contact = _by(server.flow.transport, contact)
             call = IncomingCall(self, owner, contact, server, keyring)
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
@@ -177,6 +178,11 @@ class UserAgent:
         self._ringing.pop(_origin(call.invite), None)
         if call.dialog is not None:
             self.release(call.dialog)
+
+
+def _by(transport: str | None, contact: Uri) -> Uri:
+    """A Contact for who comes, or is called, by TCP and may speak nothing else (§8.1.1.8)."""
+    return contact.with_params(transport="tcp") if (transport or "").upper() == "TCP" else contact
 
 
 def _origin(request: Request) -> _Origin:

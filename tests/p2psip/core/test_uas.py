@@ -20,6 +20,7 @@ from link import Link
 
 from p2psip.core.ua import CallState
 from p2psip.errors import LocalError
+from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 
 
@@ -159,6 +160,25 @@ def test_a_bye_and_an_ack_for_nobody():
     assert script.say(stray, B).status == 481
     script.say(first_request("ACK", b"", "2", To="<sip:bob@b.com>;tag=x"), B)
     assert len(script.heard) == 1
+    settle(link, bob)
+
+
+def test_who_calls_by_tcp_is_told_to_go_on_by_tcp():
+    """Covers RFC 3261 §8.1.1.8: a Contact without a transport would mean UDP."""
+    link = Link()
+    script, bob = Script(link, A), Phone(link, B)
+    for branch, transport, expected in (("1", "UDP", None), ("2", "TCP", "tcp")):
+        invite = first_request(
+            branch=branch, Call_ID=branch, Via=f"SIP/2.0/{transport} {A};branch=z9hG4bK{branch}"
+        )
+        script.out.append(((transport, bytes(invite)), B))
+        link.run(until=link.now + 0.1)
+        assert script.heard[-1].status == 200
+        assert script.heard[-1].contacts[0].uri.param("transport") == expected
+    to = Address(Uri.parse(f"sip:{A};transport=tcp"))
+    call = bob.agent.invite(to, to, bob.contact, b"offer", bob, link.now)
+    bob.calls.append(call)
+    assert call.invite.contacts[0].uri.param("transport") == "tcp"
     settle(link, bob)
 
 
