@@ -14,7 +14,7 @@ from typing import Final
 from rtmplite.rtmfp.listener import Address
 
 MARKING: Final = b"M"
-SECRET_BYTES: Final = 32
+SECRET_BYTES: Final = 32  # §3.5.4.2 [own-secret]
 PAUSE_SECONDS: Final = 1.0
 MEMORY_SECONDS: Final = 120.0
 _TIME: Final = Struct("!d")

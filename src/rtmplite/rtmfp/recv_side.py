@@ -114,7 +114,7 @@ class RecvSide:
             self.acknowledge_now(flow)  # §2.3.15 [probe-answered]
 
     def acknowledge_now(self, flow: RecvFlow) -> None:
-        """Send an acknowledgement as soon as is practical: §3.6.3.4.5."""
+        """Send an acknowledgement as soon as is practical: §3.6.3.4.5 [when-due]."""
         if self.flows.get(flow.flow_id) is flow:
             self.should_ack[flow] = None
             self.ack_now = True
@@ -130,10 +130,11 @@ class RecvSide:
         return self.buffered + size <= self.limits.session_buffer_bytes
 
     def assemble(self, packet: bytearray, limit: int) -> None:
-        """Add acknowledgements to chunks of at most `limit` bytes: §3.6.3.4.5, §3.6.3.4.6.
+        """Add acknowledgements to chunks of at most `limit` bytes.
 
-        In a packet that begins with acknowledgements the first is cut to fit; elsewhere what does
-        not fit whole waits: §3.6.3.4.2.
+        §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along].  In a packet that begins with
+        acknowledgements the first is cut to fit; elsewhere what does not fit whole waits:
+        §3.6.3.4.2 [cut-or-wait].
         """
         may_cut = not packet
         for flow in list(self.should_ack):

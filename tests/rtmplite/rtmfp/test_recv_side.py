@@ -59,7 +59,10 @@ def test_what_is_unusual_is_acknowledged_at_once(before, chunk):
 
 
 def test_all_flows_are_acknowledged_together():
-    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]: with any other acknowledgement."""
+    """Covers RFC 7016 §3.6.3.4.6 [travel-along]: with any other acknowledgement.
+
+    RFC 7016 §3.6.3.4.1 [acknowledge-soon], §3.6.3.4.5 [when-due].
+    """
     wire = Receiving()
     wire.put(data(1), data(1, flow=2))
     assert wire.put(data(2), data(2, flow=2)) == []
@@ -67,7 +70,10 @@ def test_all_flows_are_acknowledged_together():
 
 
 def test_acknowledgements_travel_with_user_data():
-    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]: where there is room in a packet anyway."""
+    """Covers RFC 7016 §3.6.3.4.6 [travel-along]: where there is room in a packet anyway.
+
+    RFC 7016 §3.6.3.4.1 [acknowledge-soon].
+    """
     wire = Receiving()
     wire.put(data(1))
     assert wire.put(data(2)) == []
@@ -113,7 +119,7 @@ def test_the_shorter_acknowledgement_is_sent():
 
 
 def test_an_acknowledgement_is_cut_to_the_packet():
-    """RFC 7016 §3.6.3.4.2: what does not fit is said another time."""
+    """Covers RFC 7016 §3.6.3.4.2 [cut-or-wait]: what does not fit is said another time."""
     wire = Receiving(limits=SessionLimits(gaps=2000, datagram_bytes=200))
     wire.put(data(1))
     chunks = []
