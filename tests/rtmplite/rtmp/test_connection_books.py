@@ -1,0 +1,157 @@
+"""What a connection counts: bytes held, waiting, unread and acknowledged, each to the byte."""
+
+import pytest
+from rtmp_world import World
+
+from rtmplite.rtmp import control
+from rtmplite.rtmp.budget import Account, Budget
+from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter
+from rtmplite.rtmp.connection import Connection, Limits
+from rtmplite.rtmp.control import (
+    Acknowledgement,
+    LimitType,
+    PingRequest,
+    PingResponse,
+    SetPeerBandwidth,
+    WindowAcknowledgementSize,
+)
+from rtmplite.rtmp.message import Message
+
+
+class NoHandshake:
+    """A handshake that is over before it began."""
+
+    done, rest = True, b""
+
+    def receive(self, data, now):
+        self.rest = data
+        return b""
+
+
+class End:
+    """One end that heard and said nothing yet, and the words of its peer."""
+
+    def __init__(self, budget=None, **limits):
+        self.account = Account(budget or Budget())
+        self.connection = Connection(NoHandshake(), 0.0, Limits(**limits), self.account)
+        self.writer, self.reader = ChunkWriter(), ChunkReader()
+
+    def words(self, *messages):
+        return b"".join(self.writer.write(each.message(), 2) for each in messages)
+
+    def hears(self, *messages):
+        self.connection.receive(self.words(*messages), 0.0)
+
+    def says(self):
+        read = self.reader.feed(b"".join(self.connection.take_output()))
+        return [control.parse_control(message) for message in read]
+
+
+def test_nobody_asked_for_acknowledgements():
+    """Covers RTMP 1.0 §5.4.3 [ack-every-window]: before a window is told there are none."""
+    end = End()
+    end.connection.receive(end.writer.write(Message(8, 0, 1, bytes(5000)), 4), 0.0)
+    assert end.says() == []
+
+
+@pytest.mark.parametrize(("window", "answer"), [(16, [Acknowledgement(16)]), (17, [])])
+def test_a_window_is_full_to_the_byte(window, answer):
+    """Covers RTMP 1.0 §5.4.3 [ack-every-window]: the message that told it counts as well."""
+    end = End()
+    end.hears(WindowAcknowledgementSize(window))
+    assert end.says() == answer
+
+
+def test_any_limit_is_answered_before_we_told_a_window():
+    """Covers RTMP 1.0 §5.4.5 [answer-with-window]."""
+    end = End()
+    end.hears(SetPeerBandwidth(1, LimitType.HARD))
+    assert end.says() == [WindowAcknowledgementSize(1)]
+
+
+def test_control_messages_are_of_no_stream_and_no_time():
+    """Covers RTMP 1.0 §5.4: message stream 0, chunk stream 2."""
+    end = End()
+    end.connection.send_control(Acknowledgement(5))
+    assert end.connection.take_output() == [bytes.fromhex("02 000000 000004 03 00000000 00000005")]
+
+
+def test_who_reads_too_little_is_cut_off():
+    """Covers RTMP Errata §2 [errors-abort]: at its next word, beyond the limit."""
+    end = End(unread=100)
+    end.connection.output_size = 100
+    end.hears(PingRequest(1))
+    assert not end.connection.closed
+    end.connection.output_size = 101
+    end.hears(PingRequest(2))
+    assert end.connection.aborted and "101 bytes" in end.connection.reason
+    end.connection.take_output()
+    end.hears(PingRequest(3))
+    assert end.says() == []
+
+
+def test_what_is_held_is_paid_for_until_it_is_used():
+    """Own design: and exactly as much may be held as the limit says."""
+    budget = Budget()
+    end = End(budget, held=1000)
+    end.hears(PingRequest(0))
+    end.says()
+    before = budget.used
+    end.connection.pause_reading()
+    pings = end.words(*(PingRequest(number) for number in range(1, 10)))
+    end.connection.receive(pings, 0.0)
+    assert budget.used == before + len(pings)
+    end.connection.resume_reading()
+    end.connection.proceed(0.0)
+    assert end.says() == [PingResponse(number) for number in range(1, 10)]
+    assert budget.used == before
+    end.hears(PingRequest(10))
+    assert end.says() == [PingResponse(10)]
+    end.connection.pause_reading()
+    end.connection.receive(bytes(1000), 0.0)
+    assert not end.connection.closed
+    end.connection.receive(b"\0", 0.0)
+    assert end.connection.aborted and budget.used == 0
+
+
+def test_what_is_heard_meanwhile_waits_its_turn():
+    """Own design: whoever is told of output may hand in more input, and order is kept."""
+    end = End()
+    first, later = end.words(PingRequest(1)), end.words(PingRequest(2))
+    end.connection.on_output = lambda connection: connection.receive(later, 0.0)
+    end.connection.receive(first, 0.0)
+    end.connection.on_output = None
+    end.connection.proceed(0.0)
+    assert end.says() == [PingResponse(1), PingResponse(2)]
+
+
+def test_all_that_waits_is_queued():
+    """Own design: what the socket has left, what a limit keeps back, and what is of this turn."""
+    end = End()
+    connection = end.connection
+    connection.unsent(0)
+    connection.put(bytes(10))
+    assert (connection.queued, connection.output_size) == (10, 0)
+    connection.take_output()
+    connection.unsent(7)
+    connection.put(bytes(10))
+    assert connection.output_size == 17
+    connection.take_output()
+    connection.unsent(0)
+    assert connection.queued == connection.output_size == 0
+    connection.send_window(1000)
+    connection.take_output()
+    end.hears(SetPeerBandwidth(1000, LimitType.HARD))
+    for _ in range(3):
+        connection.put(bytes(600))
+    assert [len(data) for data in connection.take_output()] == [600, 600]
+    assert connection.output_size == 600
+    connection.unsent(1)
+    assert connection.output_size == 601
+    connection.send_control(Acknowledgement(1))
+    assert len(connection.take_output()) == 1 and connection.output_size == 617
+    end.hears(Acknowledgement(216))
+    assert connection.take_output() == []
+    end.hears(Acknowledgement(217))
+    assert [len(data) for data in connection.take_output()] == [600]
+    assert connection.output_size == 617
