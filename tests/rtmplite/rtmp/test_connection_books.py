@@ -1,7 +1,6 @@
 """What a connection counts: bytes held, waiting, unread and acknowledged, each to the byte."""
 
 import pytest
-from rtmp_world import World
 
 from rtmplite.rtmp import control
 from rtmplite.rtmp.budget import Account, Budget
@@ -155,3 +154,24 @@ def test_all_that_waits_is_queued():
     end.hears(Acknowledgement(217))
     assert [len(data) for data in connection.take_output()] == [600]
     assert connection.output_size == 617
+
+
+def test_what_is_free_again_is_announced():
+    """Covers RTMP 1.0 §5.4.5 [window-limits] [hard-limit]: by a wider limit, or by arrival.
+
+    What arrived before there was a limit does not count: RTMP 1.0 §5.4.3.
+    """
+    end, said = End(), []
+    connection = end.connection
+    end.hears(Acknowledgement(1000), SetPeerBandwidth(100, LimitType.HARD))
+    connection.take_output()
+    connection.on_output = said.append
+    for _ in range(3):
+        connection.put(bytes(160))
+    assert [len(data) for data in connection.take_output()] == [160] and said == [connection]
+    end.hears(Acknowledgement(1050))
+    assert connection.take_output() == [] and said == [connection]
+    end.hears(Acknowledgement(1061))
+    assert [len(data) for data in connection.take_output()] == [160] and said == [connection] * 2
+    end.hears(SetPeerBandwidth(400, LimitType.HARD))
+    assert [len(data) for data in connection.take_output()] == [160] and said == [connection] * 3
