@@ -112,6 +112,7 @@ class _File:
         self._recorder: Recorder | None = None
         self._fd = -1
         self._busy, self._ended, self._failed = True, False, False
+        self._closed = False  # its descriptor, which from then on may be another file's
         continued = live.kind == "append"
         self._workers.run(partial(_open, self.path, continued), self._opened)
 
@@ -135,7 +136,7 @@ class _File:
 
     def flush(self) -> None:
         """Let a thread append what has gathered, unless one still does."""
-        if self._busy or not (self._output or self._ended or self._failed):
+        if self._closed or self._busy or not (self._output or self._ended or self._failed):
             return
         output, self._output = self._output, []
         patches: list[tuple[int, bytes]] = []
@@ -153,7 +154,8 @@ class _File:
     def _opened(self, found: "tuple[int, Path, Index | None] | OSError") -> None:
         self._busy = False
         if isinstance(found, OSError):
-            self._fail(str(found))
+            self._closed = True
+            self._fail(found.strerror or str(found))
             self._recordings.forget(self)
             return
         self._fd, self.path, before = found
@@ -167,8 +169,9 @@ class _File:
         size, error = done
         self._busy, self._behind = False, max(0, self._behind - size)
         if error is not None and not self._failed:
-            self._fail(str(error))
+            self._fail(error.strerror or str(error))
         if last:
+            self._closed = True
             self._recordings.forget(self)
             if self._recorder is not None and not self._failed:
                 seconds, size = self._recorder.duration / 1000, self._recorder.size

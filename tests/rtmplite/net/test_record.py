@@ -161,7 +161,11 @@ def test_a_disk_that_fails_ends_the_recording_alone(studio, tmp_path, monkeypatc
         live.write(9, at, KEY, 0.0)
         gevent.sleep(record.FLUSH)
     assert live.publishing and recordings.active == 0 and "No space" in caplog.text
+    closed = []
+    monkeypatch.setattr(record.os, "close", closed.append)  # the number is somebody else's by now
     live.end(0.0)
+    assert recordings.workers.wait(5.0)
+    assert not closed and "Errno" not in caplog.text
 
 
 def test_a_disk_that_is_too_slow_costs_bounded_memory(studio, monkeypatch, caplog):
