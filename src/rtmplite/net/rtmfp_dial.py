@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote
 
 import gevent
 from gevent import socket
@@ -14,6 +16,8 @@ from rtmplite.rtmfp.flash_client import RtmfpClientConnection
 from rtmplite.rtmfp.listener import Address
 from rtmplite.rtmfp.peers import Peers
 from rtmplite.rtmp.client import Target
+
+_IN_URIS: Final = "%:/?#[]@!$&'()*+,;="  # what RFC 3986 §2.1, §2.2 let stand, besides letters
 
 
 def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
@@ -39,9 +43,14 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
     port.start()
     machine.addresses = lambda: _own_addresses(found, port.address[1])
     # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
-    peers.connect(Epd(ancillary_data=machine.target.tc_url.encode()).encode(), found, now())
+    peers.connect(Epd(ancillary_data=_uri(machine.target)).encode(), found, now())
     port.flush()  # this turn may have begun before there was a watcher for its end
     return port, peers, profile.peer_id
+
+
+def _uri(target: Target) -> bytes:
+    """The URI that a server is asked for by: RFC 7425 §6.1 [path-encoding]; escapes stay."""
+    return quote(target.tc_url, safe=_IN_URIS).encode()
 
 
 def _resolve(target: Target) -> list[Address]:

@@ -142,8 +142,16 @@ def test_calls(servers):
     assert client.closed and until(lambda: servers.flash.connections == [])
 
 
-def test_a_server_is_asked_for_by_its_uri(servers, monkeypatch):
-    """Covers RFC 7425 §5.3.1 [epd-is-uri]."""
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("live/room", "live/room"),
+        ("live/a%20b?key=1&x=[y]", "live/a%20b?key=1&x=[y]"),
+        ("live/käse brot", "live/k%C3%A4se%20brot"),
+    ],
+)
+def test_a_server_is_asked_for_by_its_uri(servers, monkeypatch, path, told):
+    """Covers RFC 7425 §5.3.1 [epd-is-uri], §6.1 [path-encoding]."""
     asked, real = [], Endpoint.connect
 
     def listen(endpoint, epd, addresses, moment):
@@ -151,9 +159,9 @@ def test_a_server_is_asked_for_by_its_uri(servers, monkeypatch):
         return real(endpoint, epd, addresses, moment)
 
     monkeypatch.setattr(Endpoint, "connect", listen)
-    url = servers.url("rtmfp", "live/room")
-    RtmfpClient.connect(url).close()
-    assert asked == [(Epd(ancillary_data=url.encode()), [servers.flash.address])]
+    RtmfpClient.connect(servers.url("rtmfp", path)).close()
+    uri = servers.url("rtmfp", told).encode()
+    assert asked == [(Epd(ancillary_data=uri), [servers.flash.address])]
 
 
 def test_where_we_are():
