@@ -325,7 +325,7 @@ class AudioCall(CallOwner):
         self._log(
             "call-end",
             reason=reason,
-            seconds=f"{seconds:.1f}",
+            seconds=round(seconds, 1),
             sent=leg.sent if leg else 0,
             received=leg.received if leg else 0,
         )

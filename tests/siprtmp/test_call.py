@@ -138,6 +138,8 @@ def test_early_media_is_heard_and_its_silence_ends_nothing():
     assert alice.heard() == [("accepted", "pcmu", None)]
     world.wait(6.0)
     assert alice.heard() == [("byed",)] and world.gateway.log.ends() == ["media timeout"]
+    [end] = [values for what, values in world.gateway.log.lines if what == "call-end"]
+    assert isinstance(end["seconds"], float)  # a figure in JSON as well
     assert desk.events()[-1] == "ended" and world.is_clean()
 
 
