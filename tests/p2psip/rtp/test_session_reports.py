@@ -86,6 +86,14 @@ def test_who_sends_is_a_sender():
     assert meeting.ours.deadline - now == meeting.waits(2, 2, we_sent=True)
 
 
+def test_who_sends_to_nobody_is_the_only_sender():
+    """Covers RFC 3550 §6.3.1: with none but senders there is no share for the others."""
+    meeting = Meeting()
+    meeting.ours.send(0, b"x", 0, False, 20.0)
+    now = meeting.reports(20.0)
+    assert meeting.ours.deadline - now == meeting.waits(1, 1, we_sent=True)
+
+
 @pytest.mark.parametrize(
     ("intervals", "members", "senders"), [(1.9, 2, 1), (2.1, 2, 0), (4.9, 2, 0), (5.1, 1, 0)]
 )
