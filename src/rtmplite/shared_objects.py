@@ -181,13 +181,20 @@ class SharedObjects:
             self._refuse(member, message, NO_ACCESS)
             return None
         if thing is None:
-            thing = self._make(key, message)
+            size = 2 * len(key)  # the rest is bounded by how many there are
+            try:
+                self._account.take(size)
+            except RemoteError:
+                self._refuse(member, message, NO_ACCESS)
+                return None
+            thing = self._make(key, message, size)
         self._uses.setdefault(member, {})[key] = thing
         thing.users[member] = None
         return thing
 
-    def _make(self, key: str, message: SharedObject) -> _Object:
+    def _make(self, key: str, message: SharedObject, size: int) -> _Object:
         thing = _Object(key, message.name, message.flags & Flags.PERSISTENT)
+        thing.size = size
         self._objects[key] = thing
         if thing.flags and self.store is not None:
             thing.waiting = []

@@ -152,6 +152,17 @@ def test_all_objects_together_have_a_limit():
     assert objects._account._taken == 0
 
 
+def test_names_of_objects_take_room_as_well():
+    """Own design: they may have 64 kB each, and somebody has a hundred."""
+    objects, ann = SharedObjects(limits=SharedLimits(total=3000)), Client()
+    denied = Status("SharedObject.NoReadAccess", "error")
+    first, second = "a" * 1000, "b" * 1000
+    assert say(objects, ann, Use(), name=first)[0] == UseSuccess()
+    assert say(objects, ann, Use(), name=second) == [denied] and len(objects) == 1
+    objects.leave(ann, 0.0)
+    assert say(objects, ann, Use(), name=second)[0] == UseSuccess()
+
+
 def test_kinds_do_not_mix():
     """Covers RTMP 1.0 §7.1.3 [status-on-error]: persistent or not is settled by the first."""
     refused = Status("SharedObject.BadPersistence", "error")

@@ -27,6 +27,7 @@ class Sink(Protocol):
         """Own design: no more will come, whether unpublished or cut off."""
 
 
+MAX_NAME: Final = 4096  # characters of a stream's name, with keys and tokens
 ANY: Final = -2.0  # what is live, else what is recorded: RTMP 1.0 §7.2.2.1
 LIVE_ONLY: Final = -1.0  # RTMP 1.0 §7.2.2.1
 TO_THE_END: Final = -1.0  # RTMP 1.0 §7.2.2.1

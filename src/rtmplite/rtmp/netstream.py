@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
 from rtmplite.rtmp import control
-from rtmplite.rtmp.application import TO_THE_END, Playback, PlayRequest, Sink
+from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest, Sink
 from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.command import Command, on_status
 from rtmplite.rtmp.excerpt import Excerpt
@@ -20,6 +21,9 @@ from rtmplite.streams import LiveStream, Player
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netconnection import NetConnection
+
+
+MAX_KIND: Final = 32  # characters
 
 
 class State(StrEnum):
@@ -212,7 +216,7 @@ class ServerStream:
         self.stop(now)
         self._take_name(command)
         kind = text(command.args[1]) if len(command.args) > 1 else ""
-        self.kind = kind or "live"
+        self.kind = kind[:MAX_KIND] or "live"
         self.state = State.WANTS_TO_PUBLISH
         connection = self.connection
         connection.application.on_publish(connection, self, self.name, now)
@@ -310,6 +314,8 @@ class ServerStream:
 
     def _take_name(self, command: Command) -> None:
         given = text(command.args[0]) if command.args else ""
+        if len(given) > MAX_NAME:
+            raise RemoteError(f"a name of {len(given)} characters")
         name, _, self.query = given.partition("?")
         self.rename(name)
 

@@ -14,10 +14,10 @@ from rtmplite.amf.values import Value
 from rtmplite.flv.index import Place
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
-from rtmplite.rtmp.application import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
+from rtmplite.rtmp.application import ANY, LIVE_ONLY, MAX_NAME, TO_THE_END, PlayRequest
 from rtmplite.rtmp.feeder import Feeder, is_header
 from rtmplite.rtmp.message import TIMESTAMP_MASK
-from rtmplite.rtmp.playlist import MAX_ITEMS, Item, Library, Playlist, Recording, request_of
+from rtmplite.rtmp.playlist import Item, Library, Playlist, Recording, request_of
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netstream import ServerStream
@@ -62,7 +62,7 @@ class FilePlayback:
 
     def append(self, name: str, request: PlayRequest) -> None:
         """Play this when all before it has been played: RTMP 1.0 §7.2.2.1."""
-        if len(self.playlist) >= MAX_ITEMS:
+        if not self.playlist.has_room:
             self._fail("Too many streams in the playlist.")
             return
         idle = self.playlist.current is None
@@ -128,7 +128,7 @@ class FilePlayback:
         transition = options.get("transition") or "switch"
         if transition == "stop":
             self.playlist.forget_the_rest()
-        elif not isinstance(name, str) or not name:
+        elif not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
             self._fail("play2 names no stream.")
         elif transition in ("append", "appendAndWait"):
             self.append(name, request_of(options))

@@ -12,7 +12,9 @@ from rtmplite.amf.values import Value
 from rtmplite.flv.index import Index
 from rtmplite.rtmp.application import PlayRequest
 
-MAX_ITEMS: Final = 1000  # Own design: more is no playlist
+# Own design: more is no playlist.
+MAX_ITEMS: Final = 1000
+MAX_NAMES: Final = 64 * 1024  # characters, of all items together
 
 
 class Recording(Protocol):
@@ -76,6 +78,11 @@ class Playlist:
         None while nothing has been begun.
         """
         return max((item.ends for item in self._items if item.ends is not None), default=None)
+
+    @property
+    def has_room(self) -> bool:
+        """Own design: whether another item may be kept."""
+        return len(self) < MAX_ITEMS and sum(len(item.name) for item in self._items) < MAX_NAMES
 
     def append(self, name: str, request: PlayRequest) -> None:
         """Play this after all others: §7.2.2.1, a play command without reset."""

@@ -12,12 +12,15 @@ from rtmplite.rtmp.carrier import Limits
 from rtmplite.rtmp.chunk_reader import MAX_STREAMS
 from rtmplite.rtmp.connection import CHUNK_SIZE, Connection
 from rtmplite.rtmp.handshake import ServerHandshake
-from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection
+from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection, State
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.application import Application
     from rtmplite.streams import Registry
 
+USUAL_CONNECT: Final = 2048  # bytes; tools and players need a third of that
+VALUES: Final = 32  # bytes of memory for each byte of AMF, at most: `amf.cursor`
 CHUNK_STREAMS_OF_STRANGERS: Final = 64  # before connect is accepted; one is enough
 
 
@@ -38,6 +41,12 @@ class ServerConnection(NetConnection, Connection):
         NetConnection.__init__(self, application_for, registry, random, now)
         self._reader.max_message = min(limits.stranger, limits.message)
         self._reader.max_streams = CHUNK_STREAMS_OF_STRANGERS
+
+    def _on_message(self, message: Message, now: float) -> None:
+        """Let who says much of himself at connect pay for it, as it is kept: RTMP 1.0 §7.2.1.1."""
+        if self.state is State.NEW and len(message.payload) > USUAL_CONNECT:
+            self._account.take(VALUES * len(message.payload))
+        super()._on_message(message, now)
 
     def _welcome(self) -> None:
         """Say what goes before the result of connect, to who is no stranger any more.

@@ -119,3 +119,18 @@ def test_what_waits_for_an_answer_is_paid_as_well():
     assert world.registry.budget.used == before + 10_000
     peer.server.receive(bytes(100_000), 0.0)
     assert peer.server.aborted and not world.registry.budget.used
+
+
+def test_who_says_much_of_himself_pays_for_it():
+    """RTMP 1.0 §7.2.1.1: what connect says is kept, and takes far more memory than its bytes."""
+    world = World(registry=Registry(budget=Budget(1_900_000)))
+    small, large = {"token": "x" * 1000}, {"token": "x" * 20_000}
+    assert not any(world.client(properties=small).server.closed for _ in range(100))
+    before = world.registry.budget.used
+    first, second, third = (world.client(properties=large).server for _ in range(3))
+    assert not first.closed and not second.closed
+    assert third.aborted and "than all connections may use" in third.reason
+    for server in (first, second):
+        server.close(world.now)
+    assert world.registry.budget.used <= before
+    assert not world.client(properties=large).server.closed

@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from rtmp_world import World
 
+from rtmplite.rtmp.application import MAX_NAME
 from rtmplite.rtmp.client import Called, Ended
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.message import Message
-from rtmplite.rtmp.netstream import State
+from rtmplite.rtmp.netstream import MAX_KIND, State
 
 KEY, INTER = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
 
@@ -60,6 +61,23 @@ def test_publishing_begins_with_the_verdict():
     assert tape.messages == [(8, 20, b"sound"), (18, 20, b"data"), (18, 40, b"data in type 15")]
     peer.send("deleteStream", float(stream_id))
     assert tape.ended == 1
+
+
+@pytest.mark.parametrize("act", ["publish", "play"])
+def test_a_name_has_an_end(act):
+    """Own design: it is kept for as long as it is in use, and many are."""
+    client = World().client()
+    getattr(client, act)("n" * MAX_NAME)
+    assert not client.server.closed
+    getattr(client, act)("n" * (MAX_NAME + 1))
+    assert client.server.aborted and "a name of 4097 characters" in client.server.reason
+
+
+def test_a_kind_is_a_word():
+    """Own design: whatever it is, not more than that is kept of it."""
+    client = World().client()
+    number = client.publish("demo", "k" * 10_000)
+    assert client.server.streams[number].kind == "k" * MAX_KIND
 
 
 def test_a_refusal_leaves_the_stream_idle():

@@ -6,8 +6,9 @@ from vod_world import AAC, AVC, INTER, KEY, SOUND, VodWorld, as_played, film
 
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag
+from rtmplite.rtmp.application import MAX_NAME
 from rtmplite.rtmp.playback import BURST
-from rtmplite.rtmp.playlist import MAX_ITEMS
+from rtmplite.rtmp.playlist import MAX_ITEMS, MAX_NAMES
 
 
 @pytest.mark.parametrize("line", readme_lines("FLV"), ids=lambda line: line[0])
@@ -144,6 +145,20 @@ def test_a_playlist_has_an_end():
     for _ in range(MAX_ITEMS):
         viewer.send("play", "demo", 0.0, -1.0, False)
     assert viewer.codes == ["Play.Failed"]
+
+
+def test_the_names_of_a_playlist_have_an_end():
+    """Own design: together they would be far more than the streams that one client may play."""
+    world = VodWorld(demo=film(1))
+    world.shelf.slow = True
+    viewer = world.viewer("demo")
+    name, count = "n" * MAX_NAME, MAX_NAMES // MAX_NAME
+    for _ in range(count):
+        viewer.send("play", name, 0.0, -1.0, False)
+    assert viewer.codes == []
+    viewer.send("play2", {"streamName": name, "transition": "append"})
+    viewer.send("play2", {"streamName": name + "n", "transition": "swap"})
+    assert viewer.codes == ["Play.Failed", "Play.Failed"]
 
 
 def test_seeking():
