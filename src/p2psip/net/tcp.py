@@ -20,7 +20,9 @@ from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort
 
 WRITE: Final = 2  # libev's number for an io watcher that waits for room
-CHUNK: Final = 65_536
+CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
+SLICE: Final = 0.005  # s of reading in one turn of the loop, in which sound waits
+EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
 MAX_CONNECTIONS: Final = 2000
 MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
 CONNECT_SECONDS: Final = 8.0  # four SYNs; UDP, or another server, shall have its turn
@@ -51,8 +53,10 @@ class TcpListener:
         self._max_connections = max_connections
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
+        self._ready: dict[Connection, None] = {}  # who is to be read, in order
         bound.listen(256)
         loop = get_hub().loop
+        self._server = loop.prepare(ref=False, priority=EARLY)
         self._watcher = loop.io(bound.fileno(), READ)
         self._watcher.start(self._accept)
         self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
@@ -74,12 +78,28 @@ class TcpListener:
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
-        for watcher in (self._watcher, self._sweeper):
+        for watcher in (self._watcher, self._sweeper, self._server):
             watcher.stop()
             watcher.close()
         self._socket.close()
         for connection in list(self.connections.values()):
             connection.close()
+
+    def is_ready(self, connection: "Connection") -> None:
+        """Read it before the loop sleeps, or soon: there is a `SLICE` for all.  Own design."""
+        if not self._ready:
+            self._server.start(self._read)
+        self._ready[connection] = None
+
+    def _read(self) -> None:
+        end = monotonic() + SLICE
+        while self._ready:
+            connection = next(iter(self._ready))
+            del self._ready[connection]
+            connection.receive()
+            if monotonic() >= end:
+                return
+        self._server.stop()
 
     def _accept(self) -> None:
         try:
@@ -142,7 +162,7 @@ class Connection:
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
         if connected:
-            self._reader.start(self._receive)
+            self._reader.start(self._owner.is_ready, self)
         else:
             self._writer.start(self._flush)
 
@@ -191,7 +211,7 @@ class Connection:
                 self.fail()
                 return
             self._connected, self.heard = True, monotonic()
-            self._reader.start(self._receive)
+            self._reader.start(self._owner.is_ready, self)
         try:
             while self._queued:
                 sent = self._socket.send(self._queued)
@@ -204,7 +224,10 @@ class Connection:
             return
         self._writer.stop()
 
-    def _receive(self) -> None:
+    def receive(self) -> None:
+        """Read once, if it is still there: RFC 3261 §18.3."""
+        if self._closed:
+            return
         try:
             data = self._socket.recv(CHUNK)
         except BlockingIOError:

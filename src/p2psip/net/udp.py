@@ -13,10 +13,12 @@ from typing import Final
 from gevent import get_hub
 from gevent.monkey import get_original
 
+from p2psip.net.clock import monotonic
 from p2psip.transaction.flow import Flow, HostPort
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
-BURST: Final = 32  # datagrams read per wake-up
+BURST: Final = 32  # datagrams read per wake-up ...
+SLICE: Final = 0.005  # s ... unless they are laborious: sound waits meanwhile
 MAX_DATAGRAM: Final = 65_535
 BUFFER: Final = 1 << 20  # octets the system may keep for us while the loop is busy
 
@@ -53,6 +55,7 @@ class UdpListener:
         self._socket.close()
 
     def _receive(self) -> None:
+        end = monotonic() + SLICE
         for _ in range(BURST):
             try:
                 data, source = self._socket.recvfrom(MAX_DATAGRAM)
@@ -61,3 +64,5 @@ class UdpListener:
             except OSError:
                 return  # whatever it is, what waits behind it is read at the next wake-up
             self._on_message(data, Flow("UDP", source[:2], self.address))
+            if monotonic() > end:
+                return

@@ -11,19 +11,21 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import gevent
 from gevent import monkey
 
 from rtmplite.net.clock import now
 from rtmplite.net.tls import Tls, explain
+from rtmplite.net.turns import SLICE, Turns
 from rtmplite.rtmp.connection import Connection
 
 log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 65536  # bytes per wake-up ...
 SMALL_READ: Final = 4096  # ... of those who send little: room for more takes longer than a call
+LABOUR: Final = 0.01  # s for READ_SIZE; who takes longer is read in small pieces
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
 FAREWELL: Final = 0.5  # s, the same for all peers together when everything stops
@@ -45,6 +47,7 @@ class Peers(Generic[M]):
         self._merge = merge_ms / 1000
         self.merges = self._merge > 0
         self._loop = gevent.get_hub().loop
+        self.turns = Turns(self._loop)
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
         self.dirty: list[Peer[M]] = []  # who has something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
@@ -137,13 +140,13 @@ class Peer(Generic[M]):
         # It has unsent bytes, or an end to bring about, or all its bytes have to be sealed.
         self.is_special = tls is not None
         self._peers, self._socket, self._tls = peers, connected, tls
-        self._dirty, self._merges = peers.dirty, peers.merges
+        self._dirty, self._merges, self._turns = peers.dirty, peers.merges, peers.turns
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
         self._open = True
         self._receive, self._room = connected.recv, SMALL_READ
         loop = gevent.get_hub().loop
-        self._reader = loop.io(connected.fileno(), WATCH_READ)
+        self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
         machine.on_output = self._on_output
@@ -238,6 +241,16 @@ class Peer(Generic[M]):
             self._peers._loop.run_callback(self._feed, b"")
 
     def _on_readable(self) -> None:
+        if self._turns.spent < SLICE or self._turns.lets(self):
+            self.read()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it may be read."""
+        return self._open and self._reader.active
+
+    def read(self) -> None:
+        """Read once, and give the machine what has come."""
         try:
             data = self._receive(self._room)
         except BlockingIOError:
@@ -245,16 +258,20 @@ class Peer(Generic[M]):
         except OSError as error:
             self._lost(error.strerror or "error")
             return
-        self._room = SMALL_READ if len(data) < SMALL_READ else READ_SIZE
+        begun = now()
         if not data:
             self._lost("closed by the peer")
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
         elif not self.machine.closed:  # else it has not read our last words yet
             try:
-                self.machine.receive(data, now())
+                self.machine.receive(data, begun)
             except Exception:
                 self._failed()
+        spent = now() - begun
+        self._turns.spent += spent
+        is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
+        self._room = READ_SIZE if is_bulk else SMALL_READ
 
     def _open_sealed(self, tls: Tls, data: bytes) -> None:
         try:

@@ -193,6 +193,34 @@ def test_strangers_are_not_heard(open_port, phone, heard):
     stranger.close()
 
 
+def test_what_came_while_the_loop_was_busy_is_heard_in_one_turn(open_port, phone, heard):
+    """Own design: or every packet after a stall would be late, for good.
+
+    What strangers send is read away in the same turn, lest it hides what the peer says.
+    """
+    port, stranger = open_port(), Phone()
+    port.remote = phone.address
+    turns = []
+    loop = gevent.get_hub().loop
+    port.on_rtp = lambda data, now: turns.append(loop.now())
+    for number in range(10):
+        phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    until(lambda: len(turns) == 10)
+    assert len(set(turns)) == 1
+    del turns[:]
+    for number in range(20):
+        stranger.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    phone.rtp.sendto(rtp(10), (LOOPBACK, port.rtp_port))
+    passed = []
+    watcher = loop.check()
+    watcher.start(lambda: passed.append(port.strangers))
+    until(lambda: turns and port.strangers == 20)
+    watcher.stop()
+    watcher.close()
+    assert set(passed) <= {0, 20}
+    stranger.close()
+
+
 def test_behind_a_nat_the_first_to_speak_rtp_wins(open_port, phone, heard):
     """Covers RFC 4961 §3: garbage and RTCP do not win; later comers do not either."""
     port, wrong, late = open_port(latch=True), ("192.0.2.1", 9), Phone()

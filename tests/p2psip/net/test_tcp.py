@@ -178,6 +178,22 @@ def teardown_module():
 # Limits
 
 
+def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
+    """Own design: RTP is heard once a turn; connections are read one after another meanwhile."""
+    monkeypatch.setattr(tcp, "SLICE", -1.0)  # reading one takes longer
+    echo, turns, loop = make(), [], gevent.get_hub().loop
+    receive = tcp.Connection.receive
+    clients = [TcpClient(echo.address) for _ in range(10)]
+    assert until(lambda: echo.driver.connections == 10)
+    monkeypatch.setattr(
+        tcp.Connection, "receive", lambda self: (turns.append(loop.now()), receive(self))
+    )
+    for client in clients:
+        client.socket.sendall(request())
+    assert until(lambda: len(echo.heard) == 10)
+    assert len(set(turns)) == len(turns)
+
+
 def test_connections_are_limited_and_places_become_free(make):
     echo = make(max_connections=3)
     clients = [TcpClient(echo.address) for _ in range(3)]

@@ -12,6 +12,7 @@ from mutations import mutations
 from sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
 from p2psip.core.stack import Flow
+from p2psip.net import udp
 from p2psip.net.udp import BURST, UdpListener
 
 
@@ -128,6 +129,23 @@ def test_a_full_socket_loses_datagrams_as_udp_may():
     listener = UdpListener.__new__(UdpListener)
     listener._socket = Full()
     assert listener.send(b"x", Flow("UDP", (LOOPBACK, 5060))) is True
+
+
+def test_laborious_datagrams_leave_time_for_others(monkeypatch):
+    """Own design: RTP is heard once a turn, so one sender's work must not fill it."""
+    monkeypatch.setattr(udp, "SLICE", -1.0)  # everything takes longer
+    turns, loop = [], gevent.get_hub().loop
+    bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.bind((LOOPBACK, 0))
+    bound.setblocking(False)
+    listener = UdpListener(bound, lambda data, flow: turns.append(loop.now()))
+    sender = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    for _ in range(10):
+        sender.sendto(b"x", listener.address)
+    assert until(lambda: len(turns) == 10)
+    assert len(set(turns)) == 10
+    listener.close()
+    sender.close()
 
 
 def test_nothing_is_heard_after_closing():
