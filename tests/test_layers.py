@@ -39,6 +39,7 @@ MACHINES_AMONG_CODECS = {
 SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.alarm",
     "siprtmp.gathering",
+    "siprtmp.refusals",
     "siprtmp.status",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files

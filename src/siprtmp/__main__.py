@@ -19,6 +19,7 @@ from p2psip.sip.auth import ha1
 from siprtmp import __version__, config, logs
 from siprtmp.gateway import Gateway
 from siprtmp.numbers import format_host_port
+from siprtmp.refusals import Refusals
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 def serve(arguments: Sequence[str]) -> int:
     """Run the gateway until SIGTERM or SIGINT.  Own design."""
     settings = config.load(arguments)
-    logs.configure(settings.log_level, settings.log_format)
+    logs.configure(settings.log_level, settings.log_format, Refusals())
     gateway = Gateway(settings)
     done = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

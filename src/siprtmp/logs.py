@@ -68,12 +68,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, default=str)
 
 
-def configure(level: str, form: str) -> None:
-    """Send the log to stderr in the format asked for.
+def configure(level: str, form: str, *filters: logging.Filter) -> None:
+    """Send the log to stderr in the format asked for, as far as `filters` let it.
 
     Own design: standard output is for the ready line alone.
     """
     handler = logging.StreamHandler()
+    for each in filters:
+        handler.addFilter(each)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 

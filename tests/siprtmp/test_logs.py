@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtmplite.net.sparing import BURST
 from siprtmp import logs
 from siprtmp.logs import JsonFormatter, Log, TextFormatter
+from siprtmp.refusals import Refusals
 
 
 @pytest.fixture
@@ -19,8 +21,8 @@ def lines():
     root = logging.getLogger()
     before = root.handlers[:], root.level
 
-    def start(form, level="info"):
-        logs.configure(level, form)
+    def start(form, level="info", *filters):
+        logs.configure(level, form, *filters)
         stream = io.StringIO()
         root.handlers[0].setStream(stream)
         return lambda: stream.getvalue().splitlines()
@@ -55,6 +57,21 @@ def test_json_is_an_object_a_line(lines):
         "level": "info", "logger": "siprtmp", "event": "call-end", "seconds": "1.0", "sent": 3,
     }  # fmt: skip
     assert second["event"] == "failed badly" and "ValueError: no" in second["trace"]
+
+
+def test_refusals_do_not_fill_the_log(lines):
+    """Own design: anybody can be refused a thousand times a second; calls are all told of."""
+    clock = [0.0]
+    read = lines("text", "info", Refusals(lambda: clock[0]))
+    for number in range(1000):
+        Log("siprtmp").event("call-refused", call=f"a{number}")
+        Log("siprtmp").event("call-start", call=f"b{number}")
+    written = read()
+    assert len([line for line in written if "call-start" in line]) == 1000
+    assert len([line for line in written if "call-refused" in line]) == BURST
+    clock[0] += 3600
+    Log("siprtmp").warning("no-media-port")
+    assert read()[-1].endswith(f"no-media-port left_out={1000 - BURST}")
 
 
 def test_a_trace_follows_its_line(lines):

@@ -23,8 +23,12 @@ class Sparing(logging.Filter):
         bucket = self._buckets.setdefault(record.name, _Bucket(self._clock()))
         left_out = bucket.take(self._clock())
         if left_out:
-            record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
+            self.tell(record, left_out)
         return left_out is not None
+
+    def tell(self, record: logging.LogRecord, left_out: int) -> None:
+        """Add to a line how many before it were left out."""
+        record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
 
 
 class _Bucket:
