@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rfc_annotations import evidence, mutants, report, specs
 from rfc_annotations.check import Check
@@ -17,10 +18,30 @@ from rfc_annotations.project import TOOL, Project
 DEFAULT_SPECS = "../shared/specs"
 
 
+class UsageError(Exception):
+    """What was asked for cannot be done; the message is one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, instead of a page of usage and then the line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 fine, 1 problems found, 2 wrong usage."""
-    options = _parser().parse_args(arguments)
-    root = Path(options.root).resolve() if options.root else _find_root(Path.cwd())
+    try:
+        return _run(_parser().parse_args(arguments))
+    except BrokenPipeError:
+        return 0
+    except UsageError as error:
+        print(f"{TOOL}: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    root = _find_root(Path(options.root).resolve() if options.root else Path.cwd())
     project = Project(root, _specs_folder(options.specs, root))
     commands = {
         "check": _check,
@@ -31,17 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "mark": _mark,
         "mutants": _mutants,
     }
-    try:
-        return commands[options.command](project, options)
-    except BrokenPipeError:
-        return 0
+    return commands[options.command](project, options)
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = _Parser(add_help=False)
     shared.add_argument("--root", help="the repository (default: around the current folder)")
     shared.add_argument("--specs", help=f"local copies (default: RFC_SPECS or {DEFAULT_SPECS})")
-    parser = argparse.ArgumentParser(prog=f"python -m {TOOL}", description=__doc__)
+    parser = _Parser(prog=f"python -m {TOOL}", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
     check = commands.add_parser("check", parents=[shared], help="apply the rules")
@@ -70,7 +88,7 @@ def _find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / TOOL / "project.toml").is_file():
             return folder
-    sys.exit(f"no {TOOL} folder here or above; give --root")
+    raise UsageError(f"no {TOOL} folder in {start} or above; give --root")
 
 
 def _specs_folder(option: str | None, root: Path) -> Path | None:
@@ -79,12 +97,12 @@ def _specs_folder(option: str | None, root: Path) -> Path | None:
     if folder.is_dir():
         return folder
     if asked:
-        sys.exit(f"{folder} is not a folder of specs")
+        raise UsageError(f"{folder} is not a folder of specs")
     return None
 
 
 def _check(project: Project, options: argparse.Namespace) -> int:
-    proof = evidence.load(Path(options.evidence)) if options.evidence else None
+    proof = _evidence(options.evidence) if options.evidence else None
     if options.update:
         project.snapshot.write_text(report.snapshot(project, collect(project)))
     check = Check(project, proof)
@@ -97,6 +115,15 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
     return int(bool(problems))
+
+
+def _evidence(name: str) -> evidence.Evidence:
+    try:
+        return evidence.load(Path(name))
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
 
 
 def _report(project: Project, options: argparse.Namespace) -> int:
@@ -117,14 +144,17 @@ def _section(project: Project, text: str) -> tuple[str, str]:
     for item in Grammar(project.library.specs).parse(marked):
         if isinstance(item, Citation) and item.spec:
             return item.spec, item.section
-    sys.exit(f"cannot read {text!r} as a citation")
+    raise UsageError(f"cannot read {text!r} as a citation")
 
 
 def _show(project: Project, options: argparse.Namespace) -> int:
     spec, section = _section(project, options.citation)
+    if section not in project.index.get(spec, {}):
+        print(f"there is no {spell(spec, section)}", file=sys.stderr)
+        return 1
     for line in report.show(project, collect(project), spec, section):
         print(line)
-    return 0 if section in project.index.get(spec, {}) else 1
+    return 0
 
 
 def _explain(project: Project, options: argparse.Namespace) -> int:
@@ -142,7 +172,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
         trial = mutants.Trial(mutants.accepted(project.folder / "mutants.toml"))
         if not Path(options.evidence).is_file():
             raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
-        proof = evidence.load(Path(options.evidence))
+        proof = _evidence(options.evidence)
         planned = mutants.plan(project, proof, only, options.docstrings)
         for found in mutants.run(project, planned, trial, options.seconds):
             print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
@@ -163,7 +193,9 @@ def _index(project: Project, options: argparse.Namespace) -> int:
 
 def _mark(project: Project, options: argparse.Namespace) -> int:
     spec, section = _section(project, options.citation)
-    sections = project.library.sections(spec) or {}
+    sections = project.library.sections(spec)
+    if sections is None:
+        raise UsageError(f"there is no local copy of {spec}: make specs, or give --specs")
     text = " ".join(sections.get(section, ("", ""))[1].split())
     start = text.find(options.first)
     end = text.find(options.last, start + len(options.first) - 1)

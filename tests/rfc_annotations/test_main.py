@@ -44,8 +44,29 @@ def test_check_says_what_it_could_not_verify(repo, capsys, monkeypatch):
 
 def test_a_wrong_folder_of_specs_is_not_taken_for_none(repo, monkeypatch):
     monkeypatch.setenv("RFC_SPECS", str(repo.root / "nowhere"))
-    with pytest.raises(SystemExit):
-        main(["check", "--root", str(repo.root)])
+    assert main(["check", "--root", str(repo.root)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["fly"], "invalid choice: 'fly'"),
+        (["check", "--fly"], "--fly"),
+        (["check", "--evidence", "/absent"], "/absent: No such file"),
+        (["check", "--evidence", __file__], "is not what `pytest --annotations` wrote"),
+        (["show", "tea"], "cannot read 'tea'"),
+        (["mark", "RFC 7001 §2", "The host"], "no local copy of RFC 7001"),
+        (["check", "--root", "/"], "no rfc_annotations folder"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_one_line_and_exit_code_2(
+    words, what, repo, capsys, monkeypatch
+):
+    monkeypatch.delenv("RFC_SPECS", raising=False)
+    monkeypatch.chdir(repo.root)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert what in err and err.startswith("rfc_annotations: ") and err.count("\n") == 1 and not out
 
 
 def test_update_writes_the_snapshot(run, repo):
