@@ -30,7 +30,7 @@ MAX_FIELDS: Final = 32  # of a client's own
 USER_AGENT: Final = "rtmplite"
 
 _SCHEMES: Final = {"http": 80, "https": 443}
-_ELSEWHERE: Final = ("rtmp://", "rtmps://")
+_ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
 
 
 class HttpGuard:

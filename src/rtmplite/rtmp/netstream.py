@@ -213,6 +213,10 @@ class ServerStream:
             self.status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")
 
     def _on_publish(self, command: Command, now: float) -> None:
+        """Publish; where a name should be, ActionScript has false for publishing no longer."""
+        if command.args and command.args[0] is False:
+            self._on_close(command, now)
+            return
         self.stop(now)
         self._take_name(command)
         kind = text(command.args[1]) if len(command.args) > 1 else ""
@@ -242,8 +246,11 @@ class ServerStream:
     def _on_play(self, command: Command, now: float) -> None:
         """Play at once, or, without `reset`, after what is recorded and plays already: §7.2.2.1.
 
-        `start` means nothing to a live stream.
+        `start` means nothing to a live stream.  ActionScript's play(false) plays no longer.
         """
+        if command.args and command.args[0] is False:
+            self._on_close(command, now)
+            return
         self.request = PlayRequest.parse(command.args[1:])
         if self.request.reset or self.playback is None:
             self.stop(now)

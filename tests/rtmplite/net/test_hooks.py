@@ -96,6 +96,7 @@ def test_every_event_has_its_own_words():
         (302, "other%20name", (True, "other name", "")),
         (301, "rtmp://b/live", (True, "", "rtmp://b/live")),
         (302, "rtmps://b/live", (True, "", "rtmps://b/live")),
+        (302, "rtmfp://b/live", (True, "", "rtmfp://b/live")),
         (302, "", (False, "", "")),
         (403, "", (False, "", "")),
         (500, "", (False, "", "")),

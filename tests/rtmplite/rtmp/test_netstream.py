@@ -80,6 +80,20 @@ def test_a_kind_is_a_word():
     assert client.server.streams[number].kind == "k" * MAX_KIND
 
 
+def test_false_for_a_name_is_the_end():
+    """RTMP 1.0 §7.2.2: what scripts of Flash write to publish or play no longer."""
+    world = World()
+    source, player = world.client(), world.client()
+    number = player.stream()
+    player.send("play", "demo", stream_id=number)
+    publishing = source.publish("demo")
+    source.send("publish", False, stream_id=publishing)
+    assert source.codes()[-1] == "NetStream.Unpublish.Success"
+    player.send("play", False, stream_id=number)
+    assert player.codes()[-2:] == ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"]
+    assert world.registry.streams == 0
+
+
 def test_a_refusal_leaves_the_stream_idle():
     """Covers RTMP 1.0 §7.2.2: level and code tell."""
     world, peer = undecided()
