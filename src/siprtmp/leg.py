@@ -88,7 +88,7 @@ class Leg:
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
-        self._holding = self._draining = self._closed = self._sends = False
+        self._holding = self._draining = self._closed = self._sends = self._swallowed = False
         self.sent = self.received = self.unsuitable = 0
 
     # -- set-up -------------------------------------------------------------------------
@@ -220,8 +220,11 @@ class Leg:
     def _send(self, packet: Packet, now: float) -> None:
         session = self._session
         if session is None or not self._sends:
+            self._swallowed = True
             return
         at, payload, marker = packet
+        if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
+            marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
         self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
         self.sent += 1

@@ -195,7 +195,7 @@ def test_another_clock_rate_is_another_source():
 
 @pytest.mark.parametrize("direction", ["recvonly", "inactive"])
 def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
-    """Covers RFC 3264 §8.4."""
+    """Covers RFC 3264 §8.4, and RFC 3551 §4.1 for what follows."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
     rig.leg.start(plan(PCMU, direction=direction, held=True), 0.01)
@@ -203,9 +203,11 @@ def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
         rig.now = 0.02 * i
         rig.publish(ULAW, 20 * i)
     rig.leg.start(plan(PCMU), 2.0)
-    rig.now = 2.0
-    rig.publish(ULAW, 2000)
-    assert len(rig.sent) == 2 and (rig.stamps[1] - rig.stamps[0]) & 0xFFFFFFFF == 16000
+    for i in (100, 101):
+        rig.now = 0.02 * i
+        rig.publish(ULAW, 20 * i)
+    assert len(rig.sent) == 3 and (rig.stamps[1] - rig.stamps[0]) & 0xFFFFFFFF == 16000
+    assert [marker for _, _, marker, *_ in rig.sent] == [True, True, False]
 
 
 def test_packets_become_tags_in_order():
