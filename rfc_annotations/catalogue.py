@@ -82,14 +82,6 @@ class Catalogue:
     not_ours: tuple[NotOurs, ...] = ()
 
     @property
-    def prose(self) -> Iterator[tuple[str, int, str]]:
-        """File, line and text of what is said of the specs, in words that must be ours."""
-        for entry in self.entries:
-            yield entry.file, entry.line, entry.why
-        for item in self.requirements.values():
-            yield item.file, item.line, item.summary
-
-    @property
     def entries(self) -> Iterator[Requirement | NotOurs]:
         """Whatever names a sentence."""
         yield from self.requirements.values()

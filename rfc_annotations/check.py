@@ -178,9 +178,8 @@ def own_words(check: Check) -> Iterator[Problem]:
         "\n".join(text for _, text in (library.sections(name) or {}).values())
         for name in library.present
     )
-    scanned = [(one.file, prose) for one in check.project.scanned for prose in one.prose]
-    summed_up = [(file, Prose(line, said)) for file, line, said in check.project.catalogue.prose]
-    everything = scanned + summed_up
+    everything = [(one.file, prose) for one in check.project.scanned for prose in one.prose]
+    everything += [(file, Prose(1, text)) for file, text in check.project.tables()]
     known = quotes.repeated((prose for _, prose in everything), texts)
     for file, prose in everything:
         for line, words in quotes.quotations(prose, known):

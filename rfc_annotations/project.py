@@ -80,6 +80,12 @@ class Project:
         edge: list[str] = self._settings["need_not_cite"]
         return _below(file, self._settings["must_cite"]) and not _below(file, edge)
 
+    def tables(self) -> Iterator[tuple[str, str]]:
+        """Every TOML file and its text, the catalogue above all; less the titles of the specs."""
+        for path in sorted(_walk(self.root, ".toml")):
+            if path != self.folder / "specs.toml":
+                yield path.relative_to(self.root).as_posix(), path.read_text()
+
     def astray(self) -> list[str]:
         """Give the places where rule 7 should hold, or not, that are not there."""
         named = [*self._settings["must_cite"], *self._settings["need_not_cite"]]

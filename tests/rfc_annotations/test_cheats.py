@@ -117,17 +117,13 @@ def test_rule_7_holds_in_new_places_and_spares_those_that_are_named(repo):
     assert repo.problems(7) == []
 
 
-@pytest.mark.parametrize("entry", ["requirement", "not-ours"])
-def test_rule_8_reads_the_catalogue(repo, entry):
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [("Four minutes, by the clock.", "{}", 8), ('"MUST"', '"MUST"  # {}', 6)],
+)
+def test_rule_8_reads_the_catalogue(repo, old, new, line):
     quote = "the pot before any water of a rolling boil is poured on the leaves"
-    if entry == "requirement":
-        repo.replace(CATALOGUE, "Four minutes, by the clock.", quote)
-        line = 3
-    else:
-        text = (repo.root / CATALOGUE).read_text()
-        more = f'[[not-ours]]\nsection = "1"\nmarks = []\nwhy = "It says: {quote}."\n'
-        repo.write(CATALOGUE, text + more)
-        line = 10
+    repo.replace(CATALOGUE, old, new.format(quote))
     assert repo.problems(8) == [
         f"{CATALOGUE}:{line}: rule 8: repeats 14 words of a spec in a row; say it in your own"
     ]
