@@ -58,12 +58,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """Run the gateway until SIGTERM or SIGINT.  Own design."""
+    """Run the gateway until SIGTERM, SIGINT or SIGHUP.  Own design."""
     settings = config.load(arguments)
     logs.configure(settings.log_level, settings.log_format, Refusals())
     gateway = Gateway(settings)
     done = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _endings():
         gevent.signal_handler(number, done.set)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
@@ -78,6 +78,14 @@ def serve(arguments: Sequence[str]) -> int:
     gevent.sleep(FAREWELL_SECONDS)
     gateway.stop()
     return 0
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that end us; a terminal that closes does not, if nohup has said so."""
+    endings = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        endings.append(signal.SIGHUP)
+    return endings
 
 
 def demo(arguments: Sequence[str]) -> int:

@@ -105,13 +105,22 @@ def test_users_prints_what_the_users_file_wants():
     assert done.returncode == 2 and is_one_line(done.stderr)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_0(tmp_path, number):
     with Gateway(tmp_path / "gateway") as gateway:
         assert set(gateway.listeners) == {"rtmp", "sip", "http"}
         gateway.child.send_signal(number)
         assert gateway.child.wait(10) == 0
     assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
+
+
+def test_under_nohup_a_terminal_that_closes_ends_nothing(tmp_path):
+    program = ("nohup", sys.executable, "-m", "siprtmp")
+    with Gateway(tmp_path / "gateway", program=program) as gateway:
+        gateway.child.send_signal(signal.SIGHUP)
+        gateway.child.send_signal(signal.SIGUSR1)
+        gateway.wait_until(lambda: " status " in gateway.output, what="the status")
+        assert gateway.child.poll() is None
 
 
 @pytest.mark.parametrize("level", ["info", "error"])
