@@ -19,6 +19,7 @@ import gevent
 from rtmplite.net.clock import now
 from rtmplite.net.peers import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
+from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.flow_connection import FlowConnection
@@ -43,7 +44,7 @@ _MAPPED: Final = "::ffff:"  # how a socket for both families shows IPv4
 class RtmfpPort:
     """A socket, its endpoint, and the connections that use the endpoint's sessions.
 
-    `others` and `limits` are those of `Endpoint`.
+    `others`, `limits` and `budget` are those of `Endpoint`.
     `watch` a connection to have what it sends sent and its time-outs kept; when it is over,
     `on_over` is told.  `on_turn` is called soon after everything has been sent that was to be.
     """
@@ -57,6 +58,7 @@ class RtmfpPort:
         *,
         others: Sequence[Address] = (),
         limits: Limits = DEFAULT_LIMITS,
+        budget: Budget | None = None,
     ) -> None:
         self._host, self._port = host, port
         self.on_over: Callable[[FlowConnection], None] = lambda connection: None
@@ -68,6 +70,7 @@ class RtmfpPort:
             listener=listener,
             limits=limits,
             others=others,
+            budget=budget,
             on_work=self._on_work,
         )
         self._hub = gevent.get_hub()

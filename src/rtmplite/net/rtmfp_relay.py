@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import gevent
 
 from rtmplite.net.rtmfp_port import RtmfpPort
+from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.certificate import Certificate
 from rtmplite.rtmfp.crypto import FlashProfile
 from rtmplite.rtmfp.listener import Address
@@ -26,7 +27,7 @@ class Relay:
     """The stand-ins of a server that listens at `host`.
 
     Clients reach them at `told`; without it at `host` or, if that is no address of one place, at
-    that of the interface which leads to the client.
+    that of the interface which leads to the client.  All share the server's `budget`.
     """
 
     def __init__(
@@ -34,8 +35,9 @@ class Relay:
         host: str,
         told: str | None,
         connection_of: "Callable[[bytes], RtmfpServerConnection | None]",
+        budget: Budget,
     ) -> None:
-        self._host, self._told = host, told
+        self._host, self._told, self._budget = host, told, budget
         self._connection_of = connection_of
         self.stand_ins = StandIns(connection_of, self._make)
         self._reminding: gevent.Greenlet[[], None] | None = None
@@ -62,7 +64,7 @@ class Relay:
     def _make(self, stand_in: StandIn) -> "_Place":
         # RFC 7425 §4.3.3.2: who asks for anything else than its fingerprint does not mean it
         profile = FlashProfile(os.urandom, accepts_ancillary_data=False)
-        port = RtmfpPort(self._host, 0, profile, stand_in, limits=_LIMITS)
+        port = RtmfpPort(self._host, 0, profile, stand_in, limits=_LIMITS, budget=self._budget)
         port.start()
         connection = self._connection_of(stand_in.client)
         client = None if connection is None else connection.peer_address

@@ -13,6 +13,7 @@ import gevent
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
 from rtmplite.net.meetings import INTRODUCED, NOWHERE, Elsewhere, Meetings
+from rtmplite.net.rtmfp_figures import figures
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto import FlashProfile
@@ -65,7 +66,9 @@ class RtmfpServer(EndpointListener):
         if meetings.introduces:
             self._introducer = Introducer(self._sessions_at, self._by_session_of, os.urandom)
         self._relay = (
-            Relay(host, meetings.relay_host, self._by_peer_id) if meetings.relays else None
+            Relay(host, meetings.relay_host, self._by_peer_id, self._port.endpoint.budget)
+            if meetings.relays
+            else None
         )
         self._port.on_over = self._on_over
         self._sources: dict[FlowConnection, str] = {}
@@ -88,6 +91,12 @@ class RtmfpServer(EndpointListener):
     def connections(self) -> list[RtmfpServerConnection]:
         """All that are connected, in order of arrival."""
         return list(self._by_session.values())
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What goes on here, as `rtmfp_figures` names it."""
+        relayed = 0 if self._relay is None else self._relay.stand_ins.clients
+        return figures(self._port.endpoint, relayed)
 
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
         """Tell every client, wait a moment for it to arrive, and close; twice does no harm.

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import gevent
 
 from rtmplite.errors import LocalError
-from rtmplite.net import meetings
+from rtmplite.net import meetings, rtmfp_figures
 from rtmplite.net.access import NUMBERS
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
@@ -168,6 +168,12 @@ class Transports:
     def connections(self) -> list[NetConnection]:
         """All that are connected, in order of arrival at each listener."""
         return [each for server in self._servers.values() for each in server.connections]
+
+    @property
+    def rtmfp_figures(self) -> dict[str, int]:
+        """What goes on by RTMFP, all zero if it is not served."""
+        server = self._servers.get("rtmfp")
+        return server.figures if isinstance(server, RtmfpServer) else dict(rtmfp_figures.NONE)
 
     def stop(self) -> None:
         """End all connections, those that clients are asked to leave by themselves after a while.

@@ -14,7 +14,6 @@ most loses the session that does.
     (0, True, False)
 """
 
-from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -28,11 +27,13 @@ class Budget:
     """The bytes that sessions `used`, of `limit`; what one takes is noted by `count`.
 
     Above half of the limit windows shrink, above three quarters it `is_tight`: nothing new begins,
-    and of what comes out of turn nothing is kept.  `closed` counts sessions that were too much.
+    and of what comes out of turn nothing is kept.  Several endpoints may share one.  `evicted`
+    counts the sessions that were too much for it.
     """
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.used, self.closed = limit, 0, 0
+        self.limit, self.used, self.evicted = limit, 0, 0
+        self._sessions: dict[Session, None] = {}
         self._easy, self._tight = limit // 2, limit * 3 // 4
         self._enough = limit * 7 // 8
 
@@ -58,14 +59,24 @@ class Budget:
         self.used += size - session.counted
         session.counted = size
 
-    def excess(self, sessions: "Iterable[Session]") -> "list[Session]":
+    def add(self, session: "Session") -> None:
+        """Begin to count a session.  Own design: it may have to go for any other's sake."""
+        self._sessions[session] = None
+
+    def discard(self, session: "Session") -> None:
+        """Count a session no more, which has ended.  Own design."""
+        self.used -= session.counted
+        session.counted = 0
+        self._sessions.pop(session, None)
+
+    def excess(self) -> "list[Session]":
         """Choose whom to close: of the host that takes the most the session that does, and so on.
 
         Own design: many small sessions of one host do not outlive a large one of another.  So many
         are closed that there is room for a while, as to look at all of them takes its time.
         """
         by_host: dict[str, list[Session]] = {}
-        for session in sorted(sessions, key=lambda each: each.counted):
+        for session in sorted(self._sessions, key=lambda each: each.counted):
             by_host.setdefault(host_of(session.address[0]), []).append(session)
         hosts = [(-sum(each.counted for each in found), host) for host, found in by_host.items()]
         heapify(hosts)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.budget import Budget
-from rtmplite.rtmfp.congestion import TimeCritical
 from rtmplite.rtmfp.control_chunks import ForwardedInitiatorHello, Ping
 from rtmplite.rtmfp.duplicates import Duplicates
 from rtmplite.rtmfp.endpoint_listener import EndpointListener, Forwarded
@@ -29,6 +28,7 @@ from rtmplite.rtmfp.redirector import Redirector
 from rtmplite.rtmfp.responder import Keying, Responder
 from rtmplite.rtmfp.schedule import Schedule
 from rtmplite.rtmfp.session import Session, State
+from rtmplite.rtmfp.sessions import Sessions
 from rtmplite.rtmfp.startup import Job, Limits, OpeningState
 from rtmplite.rtmfp.startup_chunks import (
     InitiatorHello,
@@ -53,9 +53,10 @@ class Endpoint:
 
     `random(n)` gives n bytes.  `others` are servers to which hellos are redirected while
     `hellos.refers()` is true, or while there are as many sessions as `limits` allow (§3.5.1.7).
-    `forwarded` is the answer to forwarded hellos.  `on_work` is called when `take` or `take_jobs`
-    may have something to give, and has not been called since the last `take`.  `ignored` counts,
-    by reason, what nobody got an answer to.
+    `forwarded` is the answer to forwarded hellos.  `budget` may be shared with other endpoints,
+    else it is one of its own.  `on_work` is called when `take` or `take_jobs` may have something to
+    give, and has not been called since the last `take`.  `ignored` counts, by reason, what nobody
+    got an answer to.
     """
 
     def __init__(
@@ -69,10 +70,10 @@ class Endpoint:
         session_limits: SessionLimits = DEFAULT_SESSION_LIMITS,
         others: Sequence[Address] = (),
         forwarded: Forwarded = Forwarded.HELLO,
+        budget: Budget | None = None,
         on_work: Callable[[], None] | None = None,
     ) -> None:
         self.profile, self.limits, self.listener = profile, limits, listener
-        self.session_limits = session_limits
         self.ignored: Counter[str] = Counter()
         self._random, self._now, self._on_work = random, now, on_work
         self._is_awake = False
@@ -85,10 +86,11 @@ class Endpoint:
         self.hellos.forwarded = forwarded
         self._openings = Openings(self.profile, random)
         self.duplicates = Duplicates(profile, self.table, self._openings)
-        self._notices = TimeCritical()
-        self.budget = Budget(limits.buffered_bytes)
+        self.budget = budget or Budget(limits.buffered_bytes)
         self._schedule = Schedule()
-        self._working: dict[Session, None] = {}  # those that have something to send
+        self._sessions = Sessions(
+            self.table, self._schedule, self.budget, session_limits, random, self._wake
+        )
         self._jobs: list[Job[Any]] = []
 
     @property
@@ -115,6 +117,11 @@ class Endpoint:
     def has_room(self) -> bool:
         """Whether there is room for one more session: §5 [resources-bounded]."""
         return len(self.table) < self.limits.sessions and not self.budget.is_tight
+
+    @property
+    def invalid(self) -> int:
+        """How many packets of sessions were forged or broken.  Own design: since the beginning."""
+        return self._sessions.invalid
 
     def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> Opening:
         """Open a session with whom `epd` selects, asking at all `addresses`: §3.5.1.1.1.
@@ -167,10 +174,7 @@ class Endpoint:
         now = self._now = max(self._now, self._now if now is None else now)
         self._is_awake = False
         datagrams = self.packets.take()
-        self._take_from_sessions(datagrams, now)
-        if self.budget.is_over:
-            self._make_room(now)
-            self._take_from_sessions(datagrams, now)
+        self._sessions.take(datagrams, now)
         self._schedule.plan(self.packets)
         return datagrams
 
@@ -222,7 +226,7 @@ class Endpoint:
         self._forget(opening)
         held = Held(self, opening=opening, issued=now)
         address, certificate = opening.address, opening.far_certificate
-        self._begin(held, True, keys, opening.near_id, far_id, address, certificate, now)
+        self._sessions.begin(held, True, keys, opening.near_id, far_id, address, certificate, now)
         self.table.prove(held)
         # The far end may tell nobody of the session before it hears of it.
         held.session.queue_chunk(Ping())
@@ -253,7 +257,9 @@ class Endpoint:
         )
         near_id, far_id = reply.responder_session_id, chunk.initiator_session_id
         certificate = chunk.initiator_certificate
-        self._begin(held, False, answer.keys, near_id, far_id, keying.source, certificate, now)
+        self._sessions.begin(
+            held, False, answer.keys, near_id, far_id, keying.source, certificate, now
+        )
         self._responder.answer(held, now)
         if len(self.table.unproven) > self.limits.unproven:  # §5 [resources-bounded]
             oldest = next(iter(self.table.unproven)).session
@@ -315,66 +321,7 @@ class Endpoint:
             self.table.prove(held)
             if held.user is None and held.is_open:
                 self.announce(held, now)
-        if session not in self._working:  # else `take` sees to it
-            self.budget.count(session)
-            self._schedule.plan(session)
-
-    def _take_from_sessions(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
-        working, self._working = self._working, {}
-        for session in working:
-            datagrams += session.take(now)
-            self.budget.count(session)
-            if session.state is State.CLOSED:
-                self._retire(session)
-            else:
-                self._schedule.plan(session)
-
-    def _make_room(self, now: float) -> None:
-        """Close those that take the most memory: §5 [resources-bounded]."""
-        for session in self.budget.excess(self.sessions):
-            self.budget.closed += 1
-            session.abort(now, "it takes too much memory")
-
-    def _begin(
-        self,
-        held: Held,
-        initiator: bool,
-        keys: "Keys",
-        near_id: int,
-        far_id: int,
-        address: Address,
-        far_certificate: bytes,
-        now: float,
-    ) -> None:
-        held.session = Session(
-            initiator=initiator,
-            cipher=keys.cipher,
-            near_id=near_id,
-            far_id=far_id,
-            address=address,
-            far_certificate=far_certificate,
-            near_nonce=keys.near_nonce,
-            far_nonce=keys.far_nonce,
-            random=self._random,
-            now=now,
-            listener=held,
-            limits=self.session_limits,
-            notices=self._notices,
-            budget=self.budget,
-            on_work=self._on_session_work,
-        )
-        self.table.add(held)
-        self._schedule.plan(held.session)
-
-    def _on_session_work(self, session: Session) -> None:
-        self._working[session] = None
-        self._wake()
-
-    def _retire(self, session: Session) -> None:
-        self._schedule.forget(session)
-        held = self.table.by_id.get(session.near_id)
-        if held is not None:
-            self.table.discard(held)
+        self._sessions.touched(session)
 
     def _forget(self, opening: Opening) -> None:
         self._openings.discard(opening)

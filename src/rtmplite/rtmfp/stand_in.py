@@ -72,6 +72,11 @@ class StandIns:
         self.middles: list[Middle] = []
         self._opening: list[tuple[StandIn, Opening, Middle]] = []
 
+    @property
+    def clients(self) -> int:
+        """For how many clients somebody stands in.  Own design."""
+        return len(self._by_client)
+
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
         """Answer who asks for the stand-in of a peer id, in hexadecimal digits: `STAND_IN`.
 

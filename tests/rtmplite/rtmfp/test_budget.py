@@ -1,7 +1,6 @@
 """All the sessions of an endpoint together: how much memory they may take, and who has to go."""
 
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 from link import storm
@@ -15,19 +14,24 @@ from rtmplite.rtmfp.startup import Limits, OpeningState
 LIMIT = 400_000
 
 
-def taking(host, size):
-    return SimpleNamespace(address=(host, 1), counted=size)
+class Taking:
+    """A session that takes so much."""
+
+    def __init__(self, host, size):
+        self.address, self.counted = (host, 1), size
 
 
 def test_the_host_that_takes_the_most_has_to_go():
     """Own design: however it divides what it takes; a /64 of IPv6 is one host."""
     budget = Budget(800)
-    large = taking("192.0.2.1", 300)
-    others = [taking(f"192.0.2.{number}", 100) for number in (2, 3)]
-    many = [taking(f"2001:db8:1:2::{number}", 50 + number) for number in range(1, 8)]
+    large = Taking("192.0.2.1", 300)
+    others = [Taking(f"192.0.2.{number}", 100) for number in (2, 3)]
+    many = [Taking(f"2001:db8:1:2::{number}", 50 + number) for number in range(1, 8)]
     budget.used = sum(each.counted for each in (large, *others, *many))
     assert budget.is_over
-    chosen = budget.excess([large, *others, *many])
+    for each in (large, *others, *many):
+        budget.add(each)
+    chosen = budget.excess()
     assert chosen == [many[6], many[5], large]
     assert budget.used - sum(each.counted for each in chosen) <= 700
 
@@ -36,7 +40,7 @@ def test_there_is_no_more_to_close_than_there_is():
     """Own design: nothing is held by sessions, and yet it is too much."""
     budget = Budget(0)
     budget.used = 1
-    assert budget.excess([]) == []
+    assert budget.excess() == []
 
 
 class Crowd:
@@ -106,7 +110,7 @@ def test_who_does_not_take_what_we_send_loses_the_session():
     states = [session.state for session in crowd.sessions]
     assert states == [State.OPEN, State.CLOSED, State.OPEN, State.OPEN]
     assert crowd.sessions[1].reason == "it takes too much memory"
-    assert crowd.budget.closed == 1
+    assert crowd.budget.evicted == 1
     for session in crowd.sessions:
         session.close(crowd.world.link.now)
     crowd.world.run(100)
@@ -120,7 +124,7 @@ def test_windows_shrink_as_memory_is_used_up():
     assert len(flows) == 8
     assert LIMIT / 2 < crowd.budget.used < LIMIT
     assert all(flow.blocks_available < flow.capacity // 1024 for flow in flows)
-    assert crowd.budget.closed == 0
+    assert crowd.budget.evicted == 0
     for flow in flows:
         flow.resume(crowd.world.link.now)
     crowd.world.run(120)
@@ -190,6 +194,25 @@ def test_the_count_is_true_in_any_weather(seed):
         session.close(crowd.world.link.now)
     crowd.world.run(400)
     assert crowd.budget.used == 0
+
+
+def test_endpoints_may_share_it():
+    """Own design: the worst goes wherever it is, so that many small endpoints are no way around."""
+    world, budget = World(), Budget(LIMIT)
+    ports = (1935, 1936)
+    servers = [world.join((SERVER[0], port), b"server", budget=budget) for port in ports]
+    for port in ports:
+        client = world.join(("198.51.100.1", port), b"client")
+        world.connect(client, b"server", (SERVER[0], port))
+    world.run(2.0)
+    world.link.weather = lambda *_: ()
+    for server, size in zip(servers, (200_000, 150_000), strict=True):
+        server.session.open_flow(b"flow", world.link.now).send(bytes(size), world.link.now)
+    world.run(0.1)
+    assert [server.session.state for server in servers] == [State.CLOSED, State.OPEN]
+    assert budget.used == servers[1].session.memory > 0
+    world.run(0.1)
+    assert servers[0].endpoint.sessions == [] and budget.evicted == 1
 
 
 def test_gaps_and_flows_count():
