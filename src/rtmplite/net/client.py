@@ -14,9 +14,9 @@ from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
 from rtmplite.authmod import proven
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
-from rtmplite.net.refusal import ElsewhereError, failure, next_target
+from rtmplite.net.refusal import ElsewhereError, failure, may_go, next_target
 from rtmplite.net.shared import RemoteObject
 from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
 from rtmplite.rtmp.connection import CHUNK_STREAMS
@@ -174,9 +174,10 @@ class Client:
                     if waiting := self._replies.get(number):
                         waiting.set(event)
                 case Called(stream_id=0, command=command):
-                    with suppress(RemoteError):  # it names no place
-                        asked = requested(command, self._machine.target.tc_url)
-                        self.reconnect_to = asked or self.reconnect_to
+                    with suppress(RemoteError, LocalError):  # it names no place
+                        asked = requested(command, self.target.tc_url)
+                        if asked is not None and may_go(self.target, asked):
+                            self.reconnect_to = asked
                     self.on_call(command.name, command.args)
                 case SharedObject(name=name):
                     if (thing := self._objects.get(name)) is not None:

@@ -19,9 +19,14 @@ def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target
         found = Target.parse(error.url, stream=False)
     except LocalError:
         raise error from None
-    if not hops_left or (target.secure and not found.secure):
+    if not hops_left or not may_go(target, error.url):
         raise error
     return found.as_user_of(target)
+
+
+def may_go(target: Target, url: str) -> bool:
+    """Whether `url` does not lead out of TLS; LocalError for what is no address."""
+    return not target.secure or Target.parse(url, stream=False).secure
 
 
 def failure(information: Value) -> RemoteError:

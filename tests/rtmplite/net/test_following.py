@@ -1,6 +1,7 @@
 """Streams that move from server to server, with real sockets."""
 
 import os
+from dataclasses import replace
 
 import gevent
 import pytest
@@ -156,6 +157,17 @@ def test_what_names_no_place_is_ignored(places):
     places[0].server.connections[0].send_command(request("//[::1"))
     assert client.call("FCSubscribe", "x") is None
     assert client.reconnect_to is None
+    client.close()
+
+
+@pytest.mark.parametrize(("url", "goes"), [("rtmps://b/live", True), ("rtmp://b/live", False)])
+def test_nobody_is_led_out_of_tls(places, url, goes):
+    """Own design: what somebody asked to be encrypted stays so, whatever the server says."""
+    client, _ = places[0].client()
+    client._machine.target = replace(client.target, secure=True)
+    places[0].server.connections[0].send_command(request(url))
+    assert client.call("FCSubscribe", "x") is None
+    assert client.reconnect_to == (url if goes else None)
     client.close()
 
 
