@@ -162,10 +162,7 @@ class ChunkSession(Session, ClientConnection):
 
 
 class FlowSession(Session, RtmfpClientConnection):
-    """One over RTMFP.  Own design: sound and pictures that are late are given up, as for players.
-
-    RFC 7425 §5.1.1 [abandons].
-    """
+    """One over RTMFP: RFC 7425 §5.3.  Own design: what is late is given up, as for players."""
 
     def __init__(
         self,

@@ -207,7 +207,8 @@ class FlashProfile:
         group, far_public = _initiators_key(initiator, far)
         if group.group_id not in self._groups:
             raise RemoteError(f"group {group.group_id} is not among ours")
-        if not group.is_acceptable(far_public):  # before any work is spent on it
+        # §4.6.2 [no-session-with-bad-key], before any work is spent on it
+        if not group.is_acceptable(far_public):
             raise RemoteError("the initiator's Diffie-Hellman public key is not acceptable")
         if self._keys:
             # §4.5.2.1 [no-key-if-static], §4.6.1.2 [responder-salts], §4.6.1.4 [both-salt]

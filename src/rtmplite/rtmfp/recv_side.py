@@ -114,7 +114,7 @@ class RecvSide:
             self.acknowledge_now(flow)  # §2.3.15 [probe-answered]
 
     def acknowledge_now(self, flow: RecvFlow) -> None:
-        """Send an acknowledgement as soon as is practical: §3.6.3.4.5 [when-due]."""
+        """Send an acknowledgement as soon as is practical: §3.6.3.4.5."""
         if self.flows.get(flow.flow_id) is flow:
             self.should_ack[flow] = None
             self.ack_now = True

@@ -44,7 +44,7 @@ def sounds(*times):
 
 
 def test_sound_that_was_overtaken_is_not_taken():
-    """Covers RFC 7425 §5.1.1 [out-of-order]: also where times wrap around."""
+    """Covers RFC 7425 §5.1.1 [out-of-order], §5.1 [time-range]: also where times wrap around."""
     messages = sounds(20, 60, 40, 60, 80)
     assert take(Intent.NETWORK_ORDER, *messages) == (sounds(20, 60, 60, 80), False)
     messages = sounds(0xFFFFFFF0, 4, 0xFFFFFFFF, 5)
@@ -59,7 +59,7 @@ def test_a_header_is_taken_whenever_it_comes():
 
 @pytest.mark.parametrize("kind", [VIDEO, DATA, MessageType.COMMAND, MessageType.USER_CONTROL])
 def test_what_depends_on_its_order_keeps_it(kind):
-    """Covers RFC 7425 §5.1.1 [intent] [out-of-order]: the hint is no more than that."""
+    """Covers RFC 7425 §5.1.1 [intent]: the hint is no more than that."""
     messages = [encode_message(kind, time, b"\x27\x01") for time in (40, 20)]
     assert take(Intent.NETWORK_ORDER, *messages) == (messages, True)
 
