@@ -77,3 +77,9 @@ def test_the_least_comment_packets():
     assert is_comment(tags) and is_comment(tags + b"\1")
     assert not is_comment(tags[:-1]) and not is_comment(tags + b"\1\1")
     assert not is_comment(b"\0\0\0\0\1\0\0\0\1\0\0") and not is_comment(b"\5\0\0\0\0\0\0\0")
+
+
+def test_one_frame_comes_back_as_it_is_whatever_its_padding():
+    """Covers RFC 5574 §3.3: padding that we would not write is no reason to write it anew."""
+    odd = octets(narrow(0) + layer(1), padding="0111100")
+    assert one_frame(odd) == (0, False) and split(odd) == [odd]
