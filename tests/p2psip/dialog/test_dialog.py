@@ -119,3 +119,34 @@ def test_tags_that_old_clients_do_not_send_are_empty():
 def test_a_caller_without_contact_cannot_be_answered():
     with pytest.raises(RemoteError):
         Dialog.of_server(invite(contact=""), "b")
+
+
+def test_a_request_of_a_dialog_has_the_fields_of_any_other():
+    """RFC 3261 §12.2.1.1 and §8.1.1: the route set in its order, and what every request needs."""
+    caller, _ = both_ends("<sip:p1;lr>", "<sip:p2;lr>")
+    common = [
+        ("Route", "<sip:p2;lr>"),
+        ("Route", "<sip:p1;lr>"),
+        ("Max-Forwards", "70"),
+        ("From", f"<{ALICE}>;tag=a"),
+        ("To", f"<{BOB}>;tag=b"),
+        ("Call-ID", "call"),
+    ]
+    bye = [*common, ("CSeq", "8 BYE")]
+    info = [*common, ("CSeq", "9 INFO"), ("Content-Type", "text/plain")]
+    for request, fields in (
+        (caller.request("BYE"), bye),
+        (caller.request("INFO", b"x", "text/plain"), info),
+    ):
+        built = [(name, str(value)) for name, value in request.headers]
+        assert [field for field in built if field[0] != "Content-Length"] == fields
+
+
+def test_a_missing_tag_is_empty():
+    """RFC 3261 §12.1.1 and §12.1.2: of peers older than tags."""
+    request = invite(tag="")
+    nameless = response_to(request, 200)
+    nameless = nameless.replace(headers=nameless.headers.with_("To", f"<{BOB}>"))
+    assert DialogId.at_server(request) == DialogId("call", "", "")
+    assert DialogId.at_client(nameless) == DialogId("call", "", "")
+    assert Dialog.of_client(request, nameless).id == DialogId("call", "", "")
