@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger(record.__name__).setLevel(logging.INFO)
     for handler in logging.getLogger().handlers:
-        handler.addFilter(Sparing())
+        handler.addFilter(_Warnings())
     for name in _LISTENERS:
         address = getattr(options, name)
         setattr(options, name, None if address in (None, _OFF) else addresses.parse(address))
@@ -143,6 +143,14 @@ class _ToldLive(LiveApplication):
             return
         connection.data = _TOLD
         print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
+
+
+class _Warnings(Sparing):
+    """Spares what strangers can have us write; recordings and errors are told all."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is to be written."""
+        return record.levelno != logging.WARNING or super().filter(record)
 
 
 class _Nowhere(LiveApplication):

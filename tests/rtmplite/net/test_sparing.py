@@ -2,6 +2,7 @@
 
 import logging
 
+from rtmplite.net.serve import _Warnings
 from rtmplite.net.sparing import BURST, RATE, Sparing
 
 
@@ -28,3 +29,11 @@ def test_a_flood_leaves_some_lines_and_a_count(caplog):
         "again (1 more left out)",
     ]
     assert len(caplog.messages) == 2 * BURST + 2
+
+
+def test_a_server_spares_what_strangers_can_cause():
+    """Own design: warnings; recordings, and what goes wrong here, are told all."""
+    spared = _Warnings(lambda: 0.0)
+    for level, count in ((logging.INFO, 100), (logging.ERROR, 100), (logging.WARNING, BURST)):
+        records = [logging.LogRecord("x", level, "", 0, "words", (), None) for _ in range(100)]
+        assert sum(map(spared.filter, records)) == count
