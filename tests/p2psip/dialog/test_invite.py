@@ -26,6 +26,16 @@ def test_a_late_loop_never_bursts_and_always_gives_up(oversleeps):
     assert all(b - a > 0.999 * min(0.5 * 2**i, T2) for i, (a, b) in enumerate(pairwise(sent)))
 
 
+def test_a_punctual_loop_keeps_the_gaps():
+    """RFC 3261 §13.3.1.4: from T1, doubled up to T2, and given up after 64*T1."""
+    accepted, _ = Acceptance.start(now=0.0)
+    heard = []
+    while (now := accepted.deadline) is not None:
+        heard += [(now, do) for do in accepted.tick(now)]
+    at = [0.5, 1.5, 3.5, 7.5, 11.5, 15.5, 19.5, 23.5, 27.5, 31.5]
+    assert heard == [*((now, Do.SEND_2XX) for now in at), (32.0, Do.UNHEARD)]
+
+
 class AnyAck(RuleBasedStateMachine):
     """ACKs, late or repeated or never."""
 
