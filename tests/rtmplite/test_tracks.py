@@ -275,8 +275,9 @@ def test_a_header_in_the_other_spelling_takes_the_place(old, new):
     assert tracks.opening() == [new]
 
 
-def test_an_old_video_packet_has_no_tracks():
-    """FLV 10.1 §E.4.3.1: codec 6 looks like the packet type of many tracks, and is none."""
+@pytest.mark.parametrize("payload", [b"\x16\x00screen\x05...", b"\x17\x01\0\0\6\1av01\5idr"])
+def test_an_old_video_packet_has_no_tracks(payload):
+    """FLV 10.1 §E.4.3.1: codecs 6 and 7 look like packet types with track ids, and are none."""
     tracks = Tracks()
     tracks.note(9, 0, AV1_KEY, 0.0)
-    assert tracks.note(9, 0, b"\x16\x00screen\x05...", 0.1)[0] is Weight.START
+    assert tracks.note(9, 0, payload, 0.1)[0] is Weight.START
