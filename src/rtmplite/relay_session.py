@@ -179,7 +179,7 @@ class FlowSession(Session, RtmfpClientConnection):
     def outlet(self) -> Outlet:
         """What sorts messages into the stream's flows.  Own design."""
         outlet = FlowOutlet(self, self.stream_id, self.lifetimes)
-        self._outlets[self.stream_id] = outlet
+        self._output.outlets[self.stream_id] = outlet
         return outlet
 
 

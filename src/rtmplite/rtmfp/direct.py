@@ -66,7 +66,7 @@ class DirectStream(FlowConnection):
         for flow in list(self._receivers):
             flow.reject(REJECTED, now)
         self._receivers.clear()
-        for lane in self._lanes.values():
+        for lane in self._output.lanes.values():
             lane.close(now)
 
 
@@ -103,7 +103,7 @@ class Subscription(NetClient, DirectStream):
 
         §5.4.2 [return-flows]; stream ids are the subscriber's, so they alone do not tell.
         """
-        lane = self._lanes.get((self.stream_id, Medium.COMMANDS))
+        lane = self._output.lanes.get((self.stream_id, Medium.COMMANDS))
         return lane is not None and lane.flow is not None and flow.associated is lane.flow
 
     def send(self, name: str, *args: Value, stream_id: int = 0) -> None:

@@ -7,7 +7,7 @@ whatever order flows bring them, and where RTMP's order matters barriers keep it
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp import flash
@@ -21,9 +21,10 @@ from rtmplite.rtmfp.flash import (
     parse_message,
 )
 from rtmplite.rtmfp.incoming import Receiver
-from rtmplite.rtmfp.lanes import LIVE, Lane, Lifetimes, Medium, make_lane, medium_of
+from rtmplite.rtmfp.lanes import LIVE, Lane, Lifetimes, Medium, medium_of
 from rtmplite.rtmfp.listener import Address, FlowReceiver, SessionListener
 from rtmplite.rtmfp.outlet import ROOM, Outlet
+from rtmplite.rtmfp.output import Order, Output
 from rtmplite.rtmp import control
 from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.command import Command
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 LINGER: Final = 5.0  # s for last words to arrive before the session is closed
 REJECTED: Final = 0  # the only code there is: §5.3.5.3 [code-zero]
-
-_Order: TypeAlias = Callable[[float], None]
 
 
 class FlowConnection(Carrier, SessionListener):
@@ -54,13 +53,9 @@ class FlowConnection(Carrier, SessionListener):
         self.far_control: RecvFlow | None = None
         self.on_output: Callable[[FlowConnection], None] | None = None
         self.lifetimes = lifetimes
-        self._orders: list[_Order] = []  # what is to be sent, in order
-        self._size = 0  # bytes in it
-        self._lanes: dict[tuple[int, Medium], Lane] = {}
-        self._outlets: dict[int, Outlet] = {}
+        self._output = Output(self)
         self._receivers: dict[RecvFlow, Receiver] = {}
         self._barriers: Barriers[RecvFlow] = Barriers()
-        self._next_barrier = 1
         self._is_told = False  # `on_output` has been called since the last flush
         self._linger: float | None = None
 
@@ -71,11 +66,10 @@ class FlowConnection(Carrier, SessionListener):
 
     # -- what is sent -------------------------------------------------------------------
 
-    def enqueue(self, order: _Order, size: int = 0) -> None:
+    def enqueue(self, order: Order, size: int = 0) -> None:
         """Do this at the next `flush`, after what was queued before.  Own design: see there."""
         if not self.closed:
-            self._orders.append(order)
-            self._size += size
+            self._output.add(order, size)
             self._wake()
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
@@ -118,30 +112,26 @@ class FlowConnection(Carrier, SessionListener):
     def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
         """Play `live`; all players over RTMFP share the same bytes: §5.1.2 [stream-from-flow]."""
         outlet = Outlet(self, stream_id, self.lifetimes)
-        self._outlets[stream_id] = outlet
+        self._output.outlets[stream_id] = outlet
         return live.join(outlet, encode_message, viewer, now)
 
     def synchronize(self, *stream_ids: int) -> None:
         """Put a barrier across the flows of these streams, or of all: §5.2 [only-when-needed]."""
-        self.enqueue(partial(self._put_barrier, stream_ids))
+        self.enqueue(partial(self._output.put_barrier, stream_ids))
 
     def stream_ended(self, stream_id: int) -> None:
         """Close the flows of a stream: §5.3.5.3 [closing-says-nothing]."""
-        self._outlets.pop(stream_id, None)
-        self.enqueue(partial(self._close_stream, stream_id))
+        self._output.outlets.pop(stream_id, None)
+        self.enqueue(partial(self._output.close_stream, stream_id))
 
     @property
     def queued(self) -> int:
         """How many bytes wait, those of this turn counted too.  Own design: see `Carrier`."""
-        return self._size + sum(lane.queued for lane in self._lanes.values())
+        return self._output.queued
 
     def lane(self, stream_id: int, medium: Medium) -> Lane:
         """The flow for one medium of a stream, new if need be: §5.3.5.1, §5.3.5.2 [as-many]."""
-        key = stream_id, medium
-        found = self._lanes.get(key)
-        if found is None:
-            found = self._lanes[key] = make_lane(self, stream_id, medium)
-        return found
+        return self._output.lane(stream_id, medium)
 
     def flush(self, now: float) -> None:
         """Give what waits to the session, and take from it what may be taken again.
@@ -151,17 +141,17 @@ class FlowConnection(Carrier, SessionListener):
         self._is_told = False
         if self.session is None:
             return
-        while self._orders:
-            orders, self._orders, self._size = self._orders, [], 0
-            for order in orders:
-                order(now)
+        while self._output.run(now):
             self._let_go_on(now)
         self._let_go_on(now)
-        self._recount()
         if self.closed:
-            self._finish(now)
-        elif self.queued > self.limits.unread:
-            self.abort(f"{self.queued} bytes that it does not read", now)
+            self._recount()
+            if self._output.close(now):  # §5.3.6 [orderly]
+                self._close_session(now)
+        elif self._may_be_slow():
+            self._recount()
+            if self.queued > self.limits.unread:
+                self.abort(f"{self.queued} bytes that it does not read", now)
 
     def _send(self, message: Message) -> None:
         data = encode_message(message.type_id, message.timestamp, message.payload)
@@ -172,34 +162,14 @@ class FlowConnection(Carrier, SessionListener):
 
         self.enqueue(order, len(data))
 
-    def _put_barrier(self, stream_ids: tuple[int, ...], now: float) -> None:
-        """§5.2 [count-at-least-2]: one flow alone is in order anyway."""
-        lanes = [
-            lane
-            for lane in self._lanes.values()
-            if lane.is_open and (not stream_ids or lane.stream_id in stream_ids)
-        ]
-        if len(lanes) < 2:
-            return
-        barrier = FlowSynchronization(self._next_barrier, len(lanes)).message()
-        self._next_barrier = (self._next_barrier + 1) & 0xFFFFFFFF
-        for lane in lanes:
-            lane.send(encode_message(barrier.type_id, 0, barrier.payload), now)
-
-    def _close_stream(self, stream_id: int, now: float) -> None:
-        for key, lane in list(self._lanes.items()):
-            if lane.stream_id == stream_id:
-                lane.close(now)
-                del self._lanes[key]
+    def _may_be_slow(self) -> bool:
+        """Whether to look at every lane.  Own design: all flows of the session are mostly empty."""
+        held = 0 if self.session is None else self.session.queued
+        return self._output.is_slow or held > min(ROOM, self.limits.unread)
 
     def _recount(self) -> None:
-        """See how much the network has not taken.  Own design: `ROOM` of it is no slowness."""
-        by_stream: dict[int, int] = {}
-        for lane in self._lanes.values():
-            by_stream[lane.stream_id] = by_stream.get(lane.stream_id, 0) + lane.queued
-        self.output_size = max(0, sum(by_stream.values()) - ROOM)
-        for stream_id, outlet in self._outlets.items():
-            outlet.recount(by_stream.get(stream_id, 0))
+        self._output.recount()
+        self.output_size = self._output.excess
 
     def _wake(self) -> None:
         if not self._is_told and self.on_output is not None:
@@ -218,8 +188,7 @@ class FlowConnection(Carrier, SessionListener):
 
     def lane_moved(self, lane: Lane, now: float) -> None:
         """Own design: count again at the next `flush`, if anybody waits for it."""
-        is_slow = any(outlet.output_size for outlet in self._outlets.values())
-        if self.output_size or self.closed or is_slow:
+        if self.closed or self._output.is_slow:
             self._wake()
 
     # -- what is received ---------------------------------------------------------------
@@ -241,7 +210,7 @@ class FlowConnection(Carrier, SessionListener):
     def on_closed(self, session: "Session", now: float) -> None:
         """The session is gone: §5.3.6 [abrupt]."""
         self.session = None
-        self._orders.clear()
+        self._output.drop()
         self.connection_lost(now, session.reason)
         self._wake()  # to be forgotten
 
@@ -368,24 +337,11 @@ class FlowConnection(Carrier, SessionListener):
     def _shut(self, now: float) -> None:
         """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
         if self.aborted:
-            self._orders.clear()
+            self._output.drop()
             self._close_session(now)
             return
         self._linger = now + LINGER
         self._wake()
-
-    def _finish(self, now: float) -> None:
-        """Close our flows, then the session: §5.3.6 [orderly].
-
-        Own design: the control flow is last, since with its end the other side stops listening,
-        and last words about a stream are in a flow that may have only begun.
-        """
-        lanes = self._lanes.values()
-        for lane in lanes:
-            if lane.stream_id or all(each.is_over for each in lanes if each.stream_id):
-                lane.close(now)
-        if all(lane.is_over for lane in lanes):
-            self._close_session(now)
 
     def _close_session(self, now: float) -> None:
         self._linger = None

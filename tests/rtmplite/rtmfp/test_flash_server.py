@@ -123,7 +123,7 @@ def test_both_kinds_of_clients_meet(monkeypatch):
         each.play("demo")
     put = []
     for each in (first, second):
-        outlet = each.server._outlets[1]
+        outlet = each.server._output.outlets[1]
         monkeypatch.setattr(outlet, "put", put.append)
     publisher = old.client()
     stream = publisher.publish("demo")
@@ -180,7 +180,7 @@ def test_the_end_of_a_recording_comes_last():
     publisher.client.send_media(VIDEO, 0, stream, HEADER)
     publisher.client.send_media(VIDEO, 0, stream, KEY + bytes(5000))
     publisher.client.send_media(AUDIO, 5, stream, SOUND)
-    while not player.server._orders and player.server.queued < 5000:
+    while not player.server._output.orders and player.server.queued < 5000:
         world.run(0.01)
     player.server.streams[stream_id].complete()
     world.run(10)
@@ -251,7 +251,7 @@ def test_what_is_about_chunks_means_nothing():
     world.run()
     assert peer.call("createStream")[1] == 1.0
     sent = []
-    peer.server._lanes.clear()
+    peer.server._output.lanes.clear()
     peer.server.enqueue = lambda order, size=0: sent.append(order)
     for message in (
         control.SetChunkSize(1),

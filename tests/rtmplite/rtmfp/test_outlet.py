@@ -24,7 +24,7 @@ def test_a_slow_player_is_skipped_to_a_key_frame():
     publisher.write(VIDEO, 0, stream, HEADER)
     for at in range(100):
         publisher.write(VIDEO, 40 * at, stream, (INTER if at % 10 else KEY) + bytes(20_000))
-    outlet = player.server._outlets[1]
+    outlet = player.server._output.outlets[1]
     assert outlet.output_size > 0 and player.server.queued > ROOM
     player.client.resume_reading()
     world.run(20)

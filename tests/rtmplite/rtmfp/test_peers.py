@@ -159,7 +159,7 @@ def test_flows_for_media_may_end_at_any_time():
     (peer,) = pair.alice.peers.sessions
     (publication,) = peer.streams
     pair.write()
-    publication.enqueue(lambda now: publication._close_stream(stream.stream_id, now))
+    publication.enqueue(lambda now: publication._output.close_stream(stream.stream_id, now))
     pair.world.run()
     pair.write()
     assert audio(stream.events()) == SOUND * 2
