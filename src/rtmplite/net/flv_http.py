@@ -19,7 +19,7 @@ from typing import Any, Final
 import gevent
 from gevent import monkey
 from gevent.pool import Pool
-from gevent.pywsgi import WSGIHandler, WSGIServer
+from gevent.pywsgi import WSGIServer
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
@@ -27,7 +27,9 @@ from rtmplite.flv.file import framed, start
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
+from rtmplite.net.turns import SLICE, Turns
 from rtmplite.net.websocket import WebSocket, is_upgrade
+from rtmplite.net.wsgi import Handler
 from rtmplite.streams import Framing, LiveStream, Player, Registry
 
 log = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ class FlvHttp:
         self._max_viewers = max_viewers
         self._viewers: dict[_Viewer, None] = {}
         self._dirty: list[_Viewer] = []
+        self.turns = Turns(gevent.get_hub().loop)
 
     @property
     def viewers(self) -> int:
@@ -192,7 +195,7 @@ class FlvHttp:
             viewer.flush()
 
 
-class _Handler(WSGIHandler):
+class _Handler(Handler):
     """One connection until it is a viewer's."""
 
     flv: FlvHttp
@@ -298,7 +301,22 @@ class _Viewer:
         self._output = [*rest, *self._output[at + 1 :]]
 
     def _on_readable(self) -> None:
-        """A viewer has nothing to say but good-bye, by WebSocket also a ping."""
+        turns = self._http.turns
+        if turns.spent < SLICE or turns.lets(self):
+            self.read()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it may be read."""
+        return self._open
+
+    def read(self) -> None:
+        """Hear what a viewer says: nothing but good-bye, by WebSocket also a ping."""
+        begun = now()
+        self._read()
+        self._http.turns.spent += now() - begun
+
+    def _read(self) -> None:
         try:
             data = self._socket.recv(4096)
         except BlockingIOError:

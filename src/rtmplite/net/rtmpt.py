@@ -13,17 +13,20 @@ import gevent
 from gevent import with_timeout
 from gevent.event import Event
 from gevent.pool import Pool
-from gevent.pywsgi import WSGIHandler, WSGIServer
+from gevent.pywsgi import WSGIServer
 
 from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
+from rtmplite.net.wsgi import Handler
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
 
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 * 1024 * 1024  # bytes of one request
+PIECE: Final = 4096  # bytes of it that a connection is given at once
+PAUSE: Final = 0.02  # s between looks whether it goes on reading
 MAX_CLIENTS: Final = 1000  # HTTP connections at a time; more wait in the system's queue
 REQUEST_LIMIT: Final = 30.0  # s from one request to the end of the next
 TICK: Final = 1.0  # s
@@ -69,7 +72,7 @@ class TunnelServer:
             (host, port),
             self.answer,
             log=None,
-            error_log=log,
+            error_log=None,  # of requests that are none
             handler_class=_Patient,
             spawn=Pool(MAX_CLIENTS),
             **options,
@@ -128,7 +131,7 @@ class TunnelServer:
         address = environ["REMOTE_ADDR"], int(environ["REMOTE_PORT"])
         end = now() + TURN_LIMIT
         try:
-            while (answer := self._tunnels.request(path, body, address, now())) is None:
+            while (answer := self._tunnels.request(path, body, address, now(), _feed)) is None:
                 if now() >= end:
                     self._tunnels.give_up(path, "a request is missing", now())
                     return Answer(400)
@@ -149,12 +152,25 @@ class TunnelServer:
         self._answered.clear()
 
 
-class _Patient(WSGIHandler):
+class _Patient(Handler):
     """One HTTP connection, whose client may not be silent for ever."""
 
     def handle_one_request(self) -> Any:
         """Serve one request if it comes in time."""
         return with_timeout(REQUEST_LIMIT, super().handle_one_request, timeout_value=None)
+
+
+def _feed(machine: ServerConnection, body: bytes) -> None:
+    """Give a connection what a request brought, as it takes it; others have their turn."""
+    end = now() + TURN_LIMIT
+    for at in range(0, len(body), PIECE):
+        if at:
+            gevent.sleep(0)
+            while machine.deciding or not machine.reading:
+                if machine.closed or now() >= end:
+                    break
+                gevent.sleep(PAUSE)
+        machine.receive(body[at : at + PIECE], now())
 
 
 def _cut_off(machine: ServerConnection) -> None:

@@ -70,11 +70,19 @@ class Tunnels:
         """Own design: all that are connected, in order of arrival."""
         return [tunnel.machine for tunnel in self._tunnels.values()]
 
-    def request(self, path: str, body: bytes, address: Address, now: float) -> Answer | None:
+    def request(
+        self,
+        path: str,
+        body: bytes,
+        address: Address,
+        now: float,
+        feed: Callable[[ServerConnection, bytes], None] | None = None,
+    ) -> Answer | None:
         """Answer a POST; None if its turn has not come: ask again when another was answered.
 
         Own design: a request whose number is ahead waits, as does one for a connection that must
-        not be read at present.  The edge may do so for `TURN_LIMIT` and then `give_up`.
+        not be read at present.  The edge may do so for `TURN_LIMIT` and then `give_up`.  `feed`
+        gives a connection what is for it, and may take its time: what comes meanwhile waits.
         """
         words = path.strip("/").split("/")
         if words[0] == "open" and len(words) <= 2:
@@ -84,7 +92,7 @@ class Tunnels:
         tunnel = self._tunnels.get(words[1])
         if tunnel is None or not words[2].isdecimal() or len(words[2]) > 10:
             return _NO_SUCH
-        answer = tunnel.request(words[0], int(words[2]), body, now)
+        answer = tunnel.request(words[0], int(words[2]), body, now, feed)
         self._judge(words[1], tunnel)
         return answer
 
@@ -157,7 +165,7 @@ class _Tunnel:
         self._next: int | None = None  # any number will do for the first
         self._last = _NO_SUCH
         self._empty = 0  # answers in a row
-        self.is_over = self.was_left = False
+        self.is_over = self.was_left = self._busy = False
         machine.unsent(1)  # all it says has to wait: see `Outlet`
 
     @property
@@ -172,7 +180,14 @@ class _Tunnel:
             self.machine.tick(now)
         self.is_over = self.is_over or self.machine.aborted
 
-    def request(self, command: str, number: int, body: bytes, now: float) -> Answer | None:
+    def request(
+        self,
+        command: str,
+        number: int,
+        body: bytes,
+        now: float,
+        feed: Callable[[ServerConnection, bytes], None] | None = None,
+    ) -> Answer | None:
         self._heard = now
         expected = number if self._next is None else self._next
         if number == expected - 1 and self._last is not _NO_SUCH:
@@ -182,14 +197,21 @@ class _Tunnel:
             self.is_over = True
             return Answer(400)
         waits = command == "send" and not self.machine.reading and not self.machine.closed
-        if number > expected or waits:
+        if number > expected or waits or self._busy:
             return None
+        if command == "send":
+            self._busy = True
+            try:
+                if feed is None:
+                    self.machine.receive(body, now)
+                else:
+                    feed(self.machine, body)
+            finally:
+                self._busy = False
         self._next = number + 1
         if command == "close":
             self._left(now, "closed by the peer")
             return Answer(200, bytes(1))
-        if command == "send":
-            self.machine.receive(body, now)
         self._last = _NO_SUCH if self.machine.aborted else self._answer()
         self.is_over = self.machine.closed
         return self._last

@@ -10,7 +10,7 @@ from wsproto import events as ws
 
 from rtmplite.amf import amf0
 from rtmplite.flv import file
-from rtmplite.net import flv_http
+from rtmplite.net import flv_http, turns
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
 from rtmplite.net.flv_http import FlvHttp
@@ -264,6 +264,29 @@ def test_pings_of_who_reads_nothing_are_not_kept(studio):
         client.sendall(ping * 100)
         viewer._on_readable()
     assert viewer.output_size <= size
+
+
+def test_viewers_share_the_time_of_a_turn(studio, monkeypatch):
+    """Own design: pings are free, and sound on other sockets waits while they are answered."""
+    for module in (flv_http, turns):
+        monkeypatch.setattr(module, "SLICE", 0.0)  # every read takes longer
+    room = studio()
+    room.begin()
+    viewers = [web_socket(room) for _ in range(5)]
+    for viewer in viewers:
+        web_messages(*viewer, until=ws.BytesMessage)
+    reads, read = [], flv_http._Viewer._read
+
+    def noted(viewer):
+        reads.append(gevent.get_hub().loop.now())
+        read(viewer)
+
+    monkeypatch.setattr(flv_http._Viewer, "_read", noted)
+    for client, connected in viewers:
+        connected.sendall(client.send(ws.Ping()))
+    for client, connected in viewers:
+        web_messages(client, connected, until=ws.Pong)
+    assert max(map(reads.count, reads)) <= 2
 
 
 def test_viewers_are_counted_with_all_others(studio):

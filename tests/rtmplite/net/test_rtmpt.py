@@ -203,6 +203,50 @@ def test_bodies_are_paid_for_while_they_arrive(server):
             gevent.sleep(0.001)
 
 
+def test_a_long_body_leaves_others_their_turn(server, monkeypatch):
+    """Own design: nor does the next request overtake what is still being given to a connection."""
+    client, heard = Client(server), []
+    turns = []
+    monkeypatch.setattr(
+        ServerConnection, "receive", lambda self, data, now: heard.append((len(turns), data))
+    )
+    bodies = bytes(100_000), b"\1" * 50_000
+    https = [client.http, Http(server)]
+    others = gevent.spawn(lambda: [turns.append(gevent.sleep(0)) for _ in range(10_000)])
+    for number, (http, body) in enumerate(zip(https, bodies, strict=True)):
+        http.send(f"/send/{client.name}/{client.number + number}", body)
+    assert [http.answer()[0] for http in https] == [200, 200]
+    others.kill()
+    assert b"".join(data for _, data in heard) == b"".join(bodies)
+    assert max(len(data) for _, data in heard) <= rtmpt.PIECE
+    seen = [turn for turn, _ in heard]
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_long_body_waits_for_who_reads_no_further(server):
+    """Own design: and then goes on, whatever may be kept for one who does not."""
+    client = Client(server)
+    (machine,) = server.connections
+    client.machine.send("pause")
+    pinged = bytes.fromhex("020000000000060400000000") + bytes.fromhex("000600000001")
+    body = b"".join(client.machine.take_output()) + pinged * 20_000
+    waiting = gevent.spawn(client.http.ask, f"/send/{client.name}/{client.number}", body)
+    with gevent.Timeout(5.0):
+        while machine.reading:
+            gevent.sleep(0.001)
+    machine.resume_reading()
+    status, answer = waiting.get(timeout=5.0)
+    assert status == 200 and answer.count(bytes.fromhex("000700000001")) == 20_000
+
+
+def test_a_head_that_is_too_long_leaves_no_trace(server, capfd, caplog):
+    """Own design: or anybody could fill the log."""
+    http = Http(server)
+    http.socket.sendall(b"POST /open/1 HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n")
+    assert http.file.readline().split()[1] == b"400"
+    assert capfd.readouterr().err == "" and caplog.text == ""
+
+
 def test_silent_http_connections_go(server, monkeypatch):
     """They would keep a place each."""
     monkeypatch.setattr(rtmpt, "REQUEST_LIMIT", 0.05)
