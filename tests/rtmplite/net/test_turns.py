@@ -1,6 +1,7 @@
 """Connections share the time of the loop, whatever they say."""
 
 import socket
+from typing import ClassVar
 
 import gevent
 import pytest
@@ -19,7 +20,7 @@ class Machine(ServerConnection):
     """One that notes in which turn of the loop it was given what."""
 
     log: list[tuple[float, int]]
-    read = []
+    read: ClassVar[list[ServerConnection]] = []
     hook = None
 
     def receive(self, data, now):
