@@ -8,6 +8,7 @@ from typing import Final
 import gevent
 from gevent import socket
 
+from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.peers import Peers, Socket
 from rtmplite.net.rtmfp_dial import dial
@@ -82,6 +83,9 @@ class Dialer(Peers[ClientConnection]):
             port, _, _ = dial(machine)
         except OSError as error:
             machine.connection_lost(now(), error.strerror or str(error))
+            return
+        except LocalError as error:
+            machine.connection_lost(now(), str(error))
             return
         self._ports[port] = None
         port.on_over = partial(self._over, port)

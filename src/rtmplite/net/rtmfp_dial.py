@@ -8,6 +8,7 @@ from urllib.parse import quote
 import gevent
 from gevent import socket
 
+from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto import FlashProfile
@@ -24,7 +25,8 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
     """Begin to connect `machine` to its target; gives its port, its peers and its peer id.
 
     The machine hears when there is a session, and by `connection_lost` if none comes of it; from
-    then on the port looks after it.  Raises OSError for a name without an address.
+    then on the port looks after it.  Raises OSError for a name without an address, LocalError for
+    a URL that is too long to ask for.
     """
     found = _resolve(machine.target)
     # RFC 7425 §7 [new-certificate] [static-clients], RFC 7425 §5.3 [certificate-once]
@@ -42,8 +44,12 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
     peers.endpoint = port.endpoint
     port.start()
     machine.addresses = lambda: _own_addresses(found, port.address[1])
-    # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
-    peers.connect(Epd(ancillary_data=_uri(machine.target)).encode(), found, now())
+    try:
+        # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
+        peers.connect(Epd(ancillary_data=_uri(machine.target)).encode(), found, now())
+    except LocalError:
+        port.close()
+        raise
     port.flush()  # this turn may have begun before there was a watcher for its end
     return port, peers, profile.peer_id
 

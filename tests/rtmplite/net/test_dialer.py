@@ -189,6 +189,20 @@ def test_nothing_is_left_of_who_goes_by_rtmfp(serve, monkeypatch):
         made.stop()
 
 
+def test_a_url_too_long_for_a_hello(serve):
+    """Is a failure at once, and leaves no port open."""
+    near = serve()
+    serve.relay(near, push=f"live/*=rtmfp://127.0.0.1:9/live?{'x' * 70000}/{{name}}")
+    before = len(os.listdir("/proc/self/fd"))
+    source = RtmpClient.connect(near.url).create_stream()
+    source.publish("demo")
+    until(lambda: near.relays.links and near.relays.links[0].reason)
+    assert "discriminator" in near.relays.links[0].reason
+    near.relays.stop(now())
+    source._client.close()
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
 def test_a_certificate_that_is_not_trusted(serve, made):
     """Is the reason of the failure."""
     far = serve(tls=server_context(made.file, made.key))
