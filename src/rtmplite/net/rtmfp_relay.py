@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import gevent
 
+from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.certificate import Certificate
@@ -50,11 +51,11 @@ class Relay:
         """Close all ports."""
         if self._reminding is not None:
             self._reminding.kill()
-        self.stand_ins.stop()
+        self.stand_ins.stop(now())
 
     def forget(self, session: "Session") -> None:
         """Stand in no more for the far end of a session that has ended."""
-        self.stand_ins.forget(Certificate.parse(session.far_certificate).fingerprint)
+        self.stand_ins.forget(Certificate.parse(session.far_certificate).fingerprint, now())
 
     def _remind(self) -> None:
         while True:

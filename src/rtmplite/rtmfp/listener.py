@@ -40,7 +40,10 @@ class FlowSender:
         """The far end rejects the flow, which closes it: §3.6.2.10."""
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:
-        """Acknowledgements have made room: `flow.queued` is lower than it was."""
+        """There is room again: `flow.queued` is lower than it was.
+
+        What was given up is told of with the next acknowledgement.
+        """
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:
         """The flow was closed, and all of it has arrived or been abandoned: §3.6.2.11."""

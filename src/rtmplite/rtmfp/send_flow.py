@@ -62,7 +62,7 @@ class SendFlow:
         self.sender, self.priority, self.time_critical = sender, priority, time_critical
         self.state = FlowState.OPEN
         self.exception = False
-        self.queued = self.outstanding = 0
+        self.queued = self.outstanding = self._reported = 0
         self.rx_buffer_size = RX_BUFFER_SIZE
         self.final_sn: int | None = None
         self._side = side
@@ -183,7 +183,7 @@ class SendFlow:
         before it is missed any more (see `_trim`).
         """
         queue = self._queue
-        before, queued = self.outstanding, self.queued
+        before, queued = self.outstanding, self._reported
         # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.1 [then-never-again],
         # §2.3.11.1.2 [then-never-again]
         self._startup_options = b""
@@ -202,6 +202,7 @@ class SendFlow:
             self.state = FlowState.COMPLETE_LINGER
             self._side.completed(self, now)
             self.sender.on_complete(self, now)
+        self._reported = self.queued
         return before - self.outstanding, self.queued < queued
 
     def lose(self, entry: Entry) -> None:
@@ -313,6 +314,7 @@ class SendFlow:
     def _append(self, entry: Entry) -> None:
         self._queue.append(entry)
         self.queued += len(entry.data)
+        self._reported += len(entry.data)
         self._side.queued += len(entry.data) + ENTRY_BYTES
 
     def _abandon(self, entry: Entry) -> None:

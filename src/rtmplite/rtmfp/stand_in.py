@@ -119,16 +119,20 @@ class StandIns:
                 return [each.place.address]
         return []
 
-    def forget(self, client: bytes) -> None:
+    def forget(self, client: bytes, now: float) -> None:
         """A client has gone, so nobody stands in for it any more.  Own design."""
         stand_in = self._by_client.pop(client, None)
-        if stand_in is not None:
-            stand_in.place.close()
+        if stand_in is None:
+            return
+        stand_in.place.close()
+        for each in [each for each in self._opening if each[0] is stand_in]:
+            self._opening.remove(each)
+            each[2].end(now)
 
-    def stop(self) -> None:
+    def stop(self, now: float) -> None:
         """Close all of it."""
         for client in list(self._by_client):
-            self.forget(client)
+            self.forget(client, now)
 
     def connect(self, player: "StandIn", publisher: bytes, middle: Middle, now: float) -> None:
         """Open the second session of a pair, as if `player` had asked for it: RFC 7016 §3.5.1.6."""

@@ -244,6 +244,21 @@ def test_an_fsn_that_is_on_its_way_is_not_told_twice():
     assert wire.numbers() == [2]
 
 
+def test_what_was_given_up_makes_room_too():
+    """Own design: who waits for room would wait for ever if nothing else was under way."""
+    wire, user = Sending(), Sender()
+    flow = wire.flow(sender=user)
+    message = flow.send(bytes(500), 0.0)
+    wire.data()
+    message.abandon(0.0)
+    wire.wait(4.0)
+    assert wire.numbers() == [1] and user.writable == 0
+    wire.ack(1)
+    assert (user.writable, flow.queued) == (1, 0)
+    wire.ack(1)
+    assert user.writable == 1
+
+
 def test_late_messages_are_given_up():
     """RFC 7016 §3.6.2.7: by their age, or because none of them was sent in time."""
     wire = Sending()

@@ -114,9 +114,9 @@ def test_the_end_reaches_the_other_side(end):
             for each in list(peer.streams):
                 each.close(now)
     elif end == "server":
-        meeting.world.user.stand_ins.stop()
+        meeting.world.user.stand_ins.stop(meeting.world.now)
     else:
-        meeting.world.user.stand_ins.forget(meeting.bob.peer_id)
+        meeting.world.user.stand_ins.forget(meeting.bob.peer_id, meeting.world.now)
     meeting.world.run(5)
     assert meeting.live.players == 0
     assert stream.closed and codes(stream.events())[-1] == CLOSED
@@ -168,7 +168,7 @@ def test_there_are_no_more_stand_ins_than_allowed():
     stream = meeting.bob.play(meeting.stand_in(), "song")  # which needs two
     meeting.world.run(5)
     assert meeting.live.players == 0 and codes(stream.events())[-1] == CLOSED
-    meeting.world.user.stand_ins.forget(meeting.alice.peer_id)
+    meeting.world.user.stand_ins.forget(meeting.alice.peer_id, meeting.world.now)
     assert meeting.stand_in(meeting.alice, meeting.bob.peer_id.hex()) is not None
 
 
@@ -180,6 +180,21 @@ def test_a_publisher_that_does_not_answer():
     stream = meeting.bob.play(peer_id, "song")
     meeting.world.run(100)
     assert stream.closed and meeting.world.user.stand_ins._opening == []
+
+
+def test_a_player_that_leaves_while_the_publisher_is_asked():
+    """Own design: nobody is reminded of it any more, and its first session ends."""
+    meeting = Relayed()
+    peer_id = meeting.stand_in()
+    del meeting.world.link.nodes[ALICE]
+    stream = meeting.bob.play(peer_id, "song")
+    meeting.world.run(3)
+    stand_ins = meeting.world.user.stand_ins
+    (asked,) = stand_ins._opening
+    stand_ins.forget(meeting.bob.peer_id, meeting.world.now)
+    meeting.world.run(3)
+    assert stand_ins._opening == [] and asked[2].is_over
+    assert stream.closed
 
 
 def test_flows_have_a_limit_and_only_what_may_be_associated_passes():
