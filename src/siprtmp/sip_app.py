@@ -223,14 +223,12 @@ class SipApplication:
 def read_account(instance: str, args: tuple[Value, ...]) -> Account:
     """Read `USER@DOMAIN` and the optional arguments: account, password, display name, rate.
 
-    Own design: the original's order.  Raises RemoteError(400) for what is not an identity.
+    Own design: the original's order; "sip:" may stand before the identity.  Raises
+    RemoteError(400) for what is not an identity.
     """
-    user, at, _ = instance.partition("@")
-    if not (user and at):
-        raise RemoteError(f"Not an identity: {instance}")
-    uri = Uri.parse(f"sip:{instance}")
-    if not uri.host or uri.user is None:
-        raise RemoteError(f"Not an identity: {instance}")
+    uri = Uri.parse(f"sip:{instance.removeprefix('sip:')}")
+    if not (uri.host and uri.user) or uri.password is not None:  # which all callees would read
+        raise RemoteError("Not an identity")
     texts = [arg if isinstance(arg, str) else "" for arg in args[:4]] + [""] * 4
     auth_user, password, display, rate = texts[:4]
     if not auth_user.isprintable():  # it goes into a header: RFC 3261 §7.3.1

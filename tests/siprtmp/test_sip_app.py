@@ -70,12 +70,20 @@ def test_or_is_turned_away_if_so_configured():
 
 
 @pytest.mark.parametrize(
-    "identity", ["alice", "@home", "alice@", "alice@home/x y", "alice@[::1", "a b@home"]
+    "identity",
+    ["alice", "@home", "alice@", "alice@home/x y", "alice@[::1", "a b@home", "alice:word@home"],
 )
 def test_what_is_no_identity(world, identity):
     """Covers RFC 3261 §19.1.1."""
     refused = world.rich(identity)
     assert refused.connected is False and refused.closed
+    assert "word" not in refused.refusal["description"]
+
+
+def test_an_identity_may_be_a_uri(world):
+    """Covers RFC 3261 §19.1.1."""
+    alice = world.rich("sip:alice@home", "alice", PASSWORD)
+    assert alice.connected and list(world.gateway.sip._lines) == [("alice", "home", None)]
 
 
 def test_calls_by_contact_by_name_and_by_what_a_foreign_registrar_left_of_it(world):
