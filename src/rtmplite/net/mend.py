@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from rtmplite.errors import LocalError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.repair import repair
 from rtmplite.net.files import FileSource
 
@@ -29,6 +29,9 @@ def run(options: argparse.Namespace) -> int:
         try:
             with output:
                 report = repair(FileSource(source.fileno()), output.write)
+        except RemoteError as error:
+            os.unlink(target)
+            raise LocalError(f"{options.file}: {error.description}") from None
         except BaseException:
             os.unlink(target)
             raise

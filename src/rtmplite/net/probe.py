@@ -14,6 +14,7 @@ from rtmplite.net.publish import URL
 from rtmplite.net.redaction import public
 from rtmplite.net.rtmfp_client import connect
 from rtmplite.net.transports import add_trust, trust
+from rtmplite.net.words import seconds
 from rtmplite.probe import Probe
 from rtmplite.rtmp.client import Target
 
@@ -25,9 +26,9 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
     probe = commands.add_parser("probe", help="say what a stream is made of")
     probe.add_argument("url", help=URL)
-    probe.add_argument("--seconds", type=float, default=SECONDS, help="watch it for so long (5)")
+    probe.add_argument("--seconds", type=seconds, default=SECONDS, help="watch it for so long (5)")
     probe.add_argument("--json", action="store_true", help="for programs")
-    probe.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
+    probe.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
     add_trust(probe.add_argument)
     probe.set_defaults(run=run)
 
@@ -71,15 +72,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _watch(stream: ClientStream, probe: Probe, seconds: float) -> None:
-    end, told = now() + seconds, now()
+def _watch(stream: ClientStream, probe: Probe, time: float) -> None:
+    end, told = now() + time, now()
     while (left := end - now()) > 0 and not (stream.ended and stream.is_drained):
         message = stream.read(timeout=min(left, PROGRESS))
         if message is not None:
             probe.note(message.type_id, message.timestamp, message.payload, now())
         if now() - told >= PROGRESS and sys.stderr.isatty():
             told = now()
-            print(f"{seconds - left:5.1f} of {seconds:g} s", end="\r", file=sys.stderr)
+            print(f"{time - left:5.1f} of {time:g} s", end="\r", file=sys.stderr)
 
 
 def _lines(report: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import gevent
 
-from rtmplite.errors import LocalError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType, as_script
 from rtmplite.net.clock import now
@@ -59,7 +59,7 @@ def spelled_out(words: Sequence[str]) -> list[str]:
     >>> spelled_out(["publish", "--loop", "a.flv", "--loop", "2"])
     ['publish', '--loop=0', 'a.flv', '--loop', '2']
     """
-    following = [*words[1:], ""]
+    following = [*words, ""][1:]
     return [
         f"{LOOP}={FOREVER}" if word == LOOP and not after.isdecimal() else word
         for word, after in zip(words, following, strict=True)
@@ -86,11 +86,14 @@ def send(options: argparse.Namespace, tags: Sequence[Tag], stream: Writer) -> No
 
 
 def load(path: Path) -> list[Tag]:
-    """The tags of a file.  Raises OSError, RemoteError, and LocalError if there are none.
+    """The tags of a file.  Raises OSError, and LocalError if there are none.
 
     Script data in AMF3 becomes what a connection for AMF0 can carry: RTMP Errata §8.1.1.
     """
-    tags = [as_script(tag) for tag in file.tags(path.read_bytes())]
+    try:
+        tags = [as_script(tag) for tag in file.tags(path.read_bytes())]
+    except RemoteError as error:
+        raise LocalError(f"{path}: {error.description}") from None
     if not tags:
         raise LocalError(f"{path} is empty")
     return [tag for tag in tags if tag.tag_type != TagType.SCRIPT_AMF3]

@@ -20,12 +20,12 @@ from rtmplite.net.client import Client, ClientStream
 from rtmplite.net.following import Connect, Playing, Publishing, begin
 from rtmplite.net.redaction import public
 from rtmplite.net.rtmfp_client import RtmfpClient, connect
+from rtmplite.net.words import BAD_USAGE, Parser, in_words, seconds
 from rtmplite.rtmfp.lanes import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import TIMESTAMP_MASK
 
-BAD_USAGE: Final = 2  # exit codes
-FAILED: Final = 1
+FAILED: Final = 1  # exit code
 
 # What a server says of the playing, no part of what is played.
 _ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
@@ -42,15 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except (OSError, RemoteError, TimeoutError) as error:
-        print(f"rtmplite: {public(str(error))}", file=sys.stderr)
-        return BAD_USAGE if options.run is serve.run else FAILED
+        print(f"rtmplite: {public(in_words(error))}", file=sys.stderr)
+        is_ours = options.run is serve.run or getattr(error, "filename", None) is not None
+        return BAD_USAGE if is_ours else FAILED
     except LocalError as error:
         print(f"rtmplite: {public(str(error))}", file=sys.stderr)
         return BAD_USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m rtmplite", description=__doc__)
+    parser: argparse.ArgumentParser = Parser(prog="python -m rtmplite", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     serve.add_to(commands)
@@ -72,11 +73,11 @@ def _parser() -> argparse.ArgumentParser:
 
     for command in (play, dump):
         command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
-        command.add_argument("--seconds", type=float, help="stop after so much of it")
+        command.add_argument("--seconds", type=seconds, help="stop after so much of it")
     for command in (publish, play, dump):
         command.add_argument("url", help=sending.URL)
         command.add_argument("--digest", action="store_true", help="sign the handshake")
-        command.add_argument("--timeout", type=float, default=10.0, help="seconds for each answer")
+        command.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
         transports.add_trust(command.add_argument)
     return parser
 

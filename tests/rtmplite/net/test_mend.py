@@ -23,6 +23,6 @@ def test_a_cut_file_is_mended_beside_it(tmp_path, corpus, capsys):
 def test_what_cannot_be_mended_leaves_nothing(tmp_path, capsys):
     """One line, and no empty file."""
     (tmp_path / "a.flv").write_text("no film")
-    assert main(["repair", str(tmp_path / "a.flv")]) == 1
+    assert main(["repair", str(tmp_path / "a.flv")]) == 2
     assert capsys.readouterr().err.count("\n") == 1 and len(list(tmp_path.iterdir())) == 1
-    assert main(["repair", str(tmp_path / "none.flv")]) == 1
+    assert main(["repair", str(tmp_path / "none.flv")]) == 2

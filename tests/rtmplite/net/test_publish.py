@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtmplite.errors import LocalError, RemoteError
+from rtmplite.errors import LocalError
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.net import publish
@@ -25,7 +25,7 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(LocalError, match="empty"):
         publish.load(path)
     path.write_bytes(b"no")
-    with pytest.raises(RemoteError):
+    with pytest.raises(LocalError, match=r"x\.flv: "):
         publish.load(path)
 
 
