@@ -49,6 +49,7 @@ def test_who_leaves_waits_no_longer():
     assert "F1" not in barriers and "F2" in barriers
     barriers.leave("F2")
     barriers.leave("F3")
+    assert not barriers
     assert barriers.meet("F4", FlowSynchronization(1, 2)) == []
 
 

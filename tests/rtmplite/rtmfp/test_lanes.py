@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rtmplite.rtmfp.flash import FlowMetadata, encode_message
+from rtmplite.rtmfp.flash import FlowMetadata, Intent, encode_message
 from rtmplite.rtmfp.lanes import LIVE, Lifetimes, Medium, make_lane, medium_of
 from rtmplite.rtmfp.listener import Priority
 from rtmplite.rtmfp.send_flow import FlowState
@@ -119,6 +119,23 @@ def test_pictures_live_until_the_next_key_frame():
     lane.send_live(video(KEY), 4.0, LIVE)
     assert [each.expires for each in handles] == [float("inf"), 4.5, 4.5, 4.5]
     assert owner.flows[0].sent[-1][1].expires == 10.0
+    lane.send_live(video(KEY), 9.8, LIVE)
+    assert handles[0].expires == float("inf")
+    assert owner.flows[0].sent[-2][1].expires == 10.0  # which it had anyway
+
+
+def test_only_sound_is_hinted_to_be_taken_as_it_arrives():
+    """Covers RFC 7425 §5.1.1 [intent]: pictures and commands depend on their order."""
+    owner = Owner()
+    owner.lifetimes = Lifetimes(audio_intent=Intent.NETWORK_ORDER)
+    for medium in Medium:
+        make_lane(owner, 1, medium).send(b"x", 0.0)
+    intents = [FlowMetadata.parse(flow.options.metadata).intent for flow in owner.flows]
+    assert dict(zip(Medium, intents, strict=True)) == {
+        Medium.COMMANDS: Intent.QUEUING_ORDER,
+        Medium.AUDIO: Intent.NETWORK_ORDER,
+        Medium.VIDEO: Intent.QUEUING_ORDER,
+    }
 
 
 def test_what_follows_a_picture_that_was_given_up_is_left_out():

@@ -1,17 +1,33 @@
 """Players over RTMFP that are too slow, and what they are given."""
 
 import random
+from types import SimpleNamespace
 
 from flash_world import FlashWorld
 from link import storm
 
-from rtmplite.rtmfp.outlet import ROOM
+from rtmplite.rtmfp.lanes import LIVE
+from rtmplite.rtmfp.outlet import ROOM, Outlet
 from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import Patience, Registry
 
 AUDIO, VIDEO, DATA = MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA
 HEADER, KEY = b"\x17\x00\x00\x00\x00avcC", b"\x17\x01\x00\x00\x00key"
 INTER, SOUND = b"\x27\x01\x00\x00\x00inter", b"\xb6sound"
+
+
+def test_what_is_behind_is_counted_beyond_some_room():
+    """What a socket would take without a word is no slowness; beyond it each message counts."""
+    queued = []
+    outlet = Outlet(SimpleNamespace(enqueue=lambda order, size: queued.append(size)), 1, LIVE)
+    outlet.recount(ROOM)
+    outlet.put(bytes(50))
+    assert outlet.output_size == 0
+    outlet.recount(ROOM + 1)
+    outlet.put(bytes(50))
+    assert outlet.output_size == 51 and queued == [50, 50]
+    outlet.recount(0)
+    assert outlet.output_size == 0
 
 
 def test_a_slow_player_is_skipped_to_a_key_frame():
