@@ -197,14 +197,12 @@ _PICTURES: Final[Mapping[int, Weight]] = {
 
 
 def _key(type_id: int, payload: bytes) -> _Key:
-    """What a header is for: the same key, the same place in a decoder.
-
-    E-RTMP v2 §"Enhanced Video" [one-sequence-start].
-    """
+    """What a header is for: the same key, the same place in a decoder."""
     first = payload[0] if payload else 0
     if type_id == MessageType.AUDIO and first >> 4 == 9:
         return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)
     if type_id == MessageType.VIDEO and first & 0x80:
         kind = video_packet_type(payload) or 0
+        # E-RTMP v2 §"Enhanced Video" [one-sequence-start]
         return type_id, 0 if kind == _MPEG2TS_START else kind, track_ids(payload, VIDEO_MULTITRACK)
     return type_id, 0, DEFAULT_TRACK

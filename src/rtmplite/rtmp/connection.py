@@ -85,8 +85,8 @@ class Connection(Carrier):
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the peer; never raises.
 
-        A peer that breaks the rules is closed, and `reason` says why: RTMP Errata §2
-        [errors-abort].  Feed `b""` to go on after `resume_reading`.
+        A peer that breaks the rules is closed, and `reason` says why.  Feed `b""` to go on after
+        `resume_reading`.
         """
         if self.closed:
             return
@@ -99,7 +99,7 @@ class Connection(Carrier):
             else:
                 self._take(data, now)
         except RemoteError as error:
-            self.abort(str(error), now)
+            self.abort(str(error), now)  # RTMP Errata §2 [errors-abort]
 
     def take_output(self) -> list[bytes]:
         """Own design: give what is to be sent, in order, and forget it."""

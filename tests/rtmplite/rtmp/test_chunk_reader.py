@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
+from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, Message, encode_absolute
-from rtmplite.rtmp.chunk_reader import BYTES_PER_MESSAGE, FREE_MESSAGES
+from rtmplite.rtmp.chunk_reader import BYTES_PER_MESSAGE, FREE_MESSAGES, STREAM_COST
 from rtmplite.rtmp.control import Abort
 from rtmplite.strategies import rtmp
 
@@ -239,6 +240,27 @@ def test_a_peer_cannot_fill_our_memory():
         ChunkReader(max_streams=10).feed(b"".join(many))
     with pytest.raises(RemoteError, match="flood"):
         ChunkReader().feed(encode_absolute(8, 1, 1, b"", 4, 128) + b"\xc4" * 60000)
+
+
+def test_limits_may_be_reached_and_not_passed():
+    """Covers RTMP 1.0 §5.3: own limits, to the byte, and each chunk stream has its price."""
+    raw = [encode_absolute(8, 0, 1, bytes(100), number, 128) for number in (4, 5, 6)]
+    assert len(ChunkReader(max_message=100).feed(raw[0])) == 1
+    with pytest.raises(RemoteError):
+        ChunkReader(max_message=99).feed(raw[0])
+    budget = Budget()
+    reader = ChunkReader(max_streams=2, account=Account(budget))
+    assert len(reader.feed(b"".join(raw[:2]))) == 2 and budget.used == 2 * STREAM_COST
+    with pytest.raises(RemoteError):
+        reader.feed(raw[2])
+
+
+@pytest.mark.parametrize("size", [129, 130, 131, 132])
+def test_a_short_rest_without_the_extended_time_is_not_waited_for(size):
+    """Covers RTMP 1.0 §5.3.1.3 [extended-on-type-3], Field §"Absent extended time"."""
+    raw = encode_absolute(9, 1 << 24, 1, b"?" * size, 4, 1000)
+    raw = raw[: 16 + 128] + b"\xc4" + raw[16 + 128 :]
+    assert ChunkReader().feed(raw) == [Message(9, 1 << 24, 1, b"?" * size)]
 
 
 @pytest.mark.parametrize(

@@ -175,3 +175,26 @@ def test_what_is_free_again_is_announced():
     assert [len(data) for data in connection.take_output()] == [160] and said == [connection] * 2
     end.hears(SetPeerBandwidth(400, LimitType.HARD))
     assert [len(data) for data in connection.take_output()] == [160] and said == [connection] * 3
+
+
+def test_control_messages_work_at_once_whatever_their_time():
+    """Covers RTMP 1.0 §6.2 [at-once]: a window, a limit, an Acknowledgement."""
+    end = End()
+
+    def hears(*messages):
+        later = [each.message()._replace(timestamp=10_000_000) for each in messages]
+        end.connection.receive(b"".join(end.writer.write(each, 2) for each in later), 0.0)
+
+    hears(WindowAcknowledgementSize(16))
+    assert end.says() == [Acknowledgement(16)]
+    hears(WindowAcknowledgementSize(1 << 30), Acknowledgement(1000))
+    end.connection.take_output()
+    hears(SetPeerBandwidth(100, LimitType.HARD))
+    end.connection.take_output()
+    end.connection.put(bytes(160))
+    end.connection.put(bytes(160))
+    assert [len(data) for data in end.connection.take_output()] == [160]
+    hears(Acknowledgement(1060))
+    assert end.connection.take_output() == []
+    hears(Acknowledgement(1061))
+    assert [len(data) for data in end.connection.take_output()] == [160]
