@@ -8,9 +8,9 @@ from rtmp_world import Peer, World, counting
 
 from rtmplite.access import GuardedApplication
 from rtmplite.authmod import proven
-from rtmplite.credentials import Users, UsersGuard, user_lines
+from rtmplite.credentials import FRESH, Users, UsersGuard, user_lines
 from rtmplite.errors import RemoteError
-from rtmplite.relay import Backoff, State
+from rtmplite.relay import AGAIN, Backoff, State
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.message import MessageType
@@ -125,6 +125,27 @@ def test_a_relay_with_a_wrong_password_gives_up():
     world.wait(5.0)
     (link,) = world.relays.links
     assert link.state is State.GIVEN_UP and "Wrong user or password" in link.reason
+
+
+def test_a_relay_that_cannot_move_yet_proves_it_anew():
+    """Own design: the proof of the first attempt is of no use to the second."""
+    world = RelayWorld(push=["live/*=rtmp://far/live/{name}"], others=["other"])
+    world.others["other"].application = guarded()
+    live = world.registry.open("live", "demo")
+    live.write(MessageType.VIDEO, 0, KEY, now=0.0)
+    world.run()
+    taken = world.others["other"].registry.open("live", "demo")
+    taken.begin(0.0)
+    world.wires[0].far.request_reconnect("rtmp://ann:s3cret@other/live")
+    world.run()
+    (link,) = world.relays.links
+    assert "BadName" in link.reason and link.where.host == "far"
+    world.wait(FRESH + 1)
+    taken.end(world.now)
+    world.wait(AGAIN + 1)
+    live.write(MessageType.VIDEO, 40, KEY, now=world.now)
+    world.run()
+    assert link.state is State.RUNNING and link.where.host == "other"
 
 
 def test_a_relay_that_moves_proves_it_there():

@@ -202,7 +202,8 @@ def test_aggregates_reach_the_application_as_single_messages():
     recorder = _Recorder()
     recorder._handshake = None
     part = bytes.fromhex("08 000003 000014 00 000000") + b"abc" + bytes.fromhex("0000000e")
-    recorder.receive(ChunkWriter().write(Message(22, 1000, 1, part + part), 4), 0.0)
+    other = bytes.fromhex("14 000003 000014 00 000000") + b"abc" + bytes.fromhex("0000000e")
+    recorder.receive(ChunkWriter().write(Message(22, 1000, 1, part + other + part), 4), 0.0)
     assert recorder.heard == [(8, 1000, b"abc"), (8, 1000, b"abc")]
     assert not peer.server.closed
 
