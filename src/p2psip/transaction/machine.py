@@ -41,7 +41,8 @@ class Machine(ABC, Generic[S, E, D]):
         """Fire one timer that is due; do nothing if none is.
 
         Own design: a loop that wakes late gets one retransmission, not a burst to catch up,
-        and none at all once the timer that gives up is due too: the later letter wins.
+        and none at all once the timer that gives up is due too: the later letter wins, which is
+        what `max` finds, since events compare as their names (Timer A < Timer B, E < F, G < H).
         """
         due = [timer for timer, at in self._timers.items() if at <= now]
         return self._on(max(due), now) if due else ()

@@ -133,6 +133,7 @@ class ChunkReader:
         their sake.  None leaves the usual way to go: for what is longer, cut, new, or special.
         """
         first = data[at]
+        # 0 and 1, which begin longer basic headers, are no stream's number: §5.3.1.1
         stream = self._streams.get(first & 0x3F)
         after = at + _WHOLE_HEADERS[first >> 6]
         if stream is None or stream.partial or stream.extended or after > len(data):
@@ -208,7 +209,8 @@ class ChunkReader:
             if length > self.max_message:
                 raise RemoteError(f"a message of {length} bytes")
         stream.extended = extended
-        # For the rest of a message type 3 is but a SHOULD (§5.3.1.2.4): an equal header goes on.
+        # For the rest of a message type 3 is but a SHOULD (§5.3.1.2.4).  Another type goes on with
+        # it, its time ignored, unless length or message type differ: then a new message begins.
         if changed or not stream.partial:
             if stream.partial:
                 self._drop(stream)
