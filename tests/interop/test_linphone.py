@@ -2,6 +2,7 @@
 
 import pytest
 from interop.accounts import PASSWORD, users_file
+from interop.baresip import Baresip
 from interop.linphone import Linphone
 from interop.peers import Ffmpeg, RtmpDump, decode_audio
 from interop.richclient import RichClient
@@ -32,6 +33,21 @@ def well_heard(phone, file):
     assert tone_fraction(trimmed(samples, rate), rate, OURS) > 0.95
     assert tone_fraction(heard, 8000, THEIRS) > 0.95
     assert len(samples) / rate > 0.9 * SECONDS and len(heard) / 8000 > 0.9 * SECONDS
+
+
+def test_the_phone_itself(start):
+    """What is said of linphonec here holds without the gateway: another phone calls it."""
+    phone = start(Linphone, "bob", codec="PCMU/8000", hz=THEIRS)
+    caller = start(Baresip, "alice", hz=OURS)
+    caller.dial(f"sip:bob@127.0.0.1:{phone.port}")
+    caller.wait_event("CALL_ESTABLISHED")
+    size = 2 * 8000 * SECONDS  # in octets
+    phone.wait_until(lambda: phone.recording.stat().st_size > size, what="sound")
+    caller.hangup()
+    caller.wait_event("CALL_CLOSED")
+    phone.wait_for("LinphoneCallReleased")
+    for (samples, rate), hz in ((phone.heard(), OURS), (caller.heard(), THEIRS)):
+        assert tone_fraction(trimmed(samples, rate), rate, hz) > 0.95
 
 
 @RATES
