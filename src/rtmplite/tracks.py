@@ -148,11 +148,9 @@ class Tracks:
         return self._main in ids
 
     def _keep(self, type_id: int, payload: bytes) -> None:
-        """Remember a header, and no longer those which it replaces: the same for fewer tracks.
-
-        For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
-        """
+        """Remember a header, and no longer those which it replaces: the same for fewer tracks."""
         key = _key(type_id, payload)
+        # For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
         replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
         for each in replaced:
             self._forget(each)

@@ -47,7 +47,7 @@ class End:
 
 
 def test_nobody_asked_for_acknowledgements():
-    """Covers RTMP 1.0 §5.4.3 [ack-every-window]: before a window is told there are none."""
+    """RTMP 1.0 §5.4.3: before a window is told there are none."""
     end = End()
     end.connection.receive(end.writer.write(Message(8, 0, 1, bytes(5000)), 4), 0.0)
     assert end.says() == []
