@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options, stop)
         return code
     except (RemoteError, TimeoutError) as error:
-        print(f"p2psip: {error}", file=sys.stderr)
+        print(f"p2psip: {error}{_advice(error, options)}", file=sys.stderr)
         return FAILED
     except (LocalError, OSError) as error:
         print(f"p2psip: {_in_words(error)}", file=sys.stderr)
@@ -295,6 +295,16 @@ def _in_words(error: Exception) -> str:
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+def _advice(error: Exception, options: argparse.Namespace) -> str:
+    """What to do about it, where that is plain."""
+    asked = isinstance(error, RemoteError) and error.status in (401, 407)
+    if not asked or options.password or os.environ.get(PASSWORD):
+        return ""
+    if options.aor is None:
+        return f"; say who you are by --from, and the password in {PASSWORD}"
+    return f"; the password is missing, say it in {PASSWORD}"
 
 
 def _tell(status: int, reason: str) -> None:

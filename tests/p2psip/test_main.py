@@ -2,6 +2,7 @@
 
 import math
 import signal
+import socket
 import subprocess
 import sys
 from array import array
@@ -90,6 +91,29 @@ def test_refusal_and_silence_are_exit_code_1(listener):
     assert (code, err) == (1, "p2psip: 405 Method Not Allowed\n")
     code, _, err = run("options", "sip:127.0.0.1:9", "--timeout", "0.2")
     assert (code, err) == (1, "p2psip: 127.0.0.1 does not answer within 0.2 s\n")
+
+
+def challenge(asked):
+    """A 401 to a request, as a registrar gives it."""
+    kept = (b"via:", b"from:", b"to:", b"call-id:", b"cseq:")
+    lines = [line for line in asked.split(b"\r\n") if line.lower().startswith(kept)]
+    digest = b'WWW-Authenticate: Digest realm="home", nonce="n", qop="auth"'
+    return b"\r\n".join(
+        [b"SIP/2.0 401 Unauthorized", *lines, digest, b"Content-Length: 0", b"", b""]
+    )
+
+
+def test_who_is_asked_for_a_password_and_has_none_is_told_where_to_say_it(monkeypatch):
+    monkeypatch.delenv("SIP_PASSWORD", raising=False)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as registrar:
+        registrar.bind(("127.0.0.1", 0))
+        registrar.settimeout(10)
+        phone = start("register", f"bob@127.0.0.1:{registrar.getsockname()[1]}")
+        asked, source = registrar.recvfrom(4096)
+        registrar.sendto(challenge(asked), source)
+        out, err = phone.communicate(timeout=10)
+    assert (phone.returncode, out) == (1, "")
+    assert err == "p2psip: 401 Unauthorized; the password is missing, say it in SIP_PASSWORD\n"
 
 
 @pytest.mark.parametrize(
