@@ -3,6 +3,7 @@
 Implements RFC 3261 §17.2, §18.2 and §9.2.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -74,7 +75,7 @@ class Servers:
     """All server transactions of one stack (§17.2).
 
     `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.  `held` is how
-    many bytes of messages all of them keep.
+    many bytes of messages all of them keep, `of_host` how many of them each host has.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Servers:
     ) -> None:
         self._outbox, self._random, self._t1, self._ack_up = outbox, random, t1, ack_up
         self.held = 0
+        self.of_host = Counter[str]()
         self._table = Table[ServerHandle]()
         self._machines: dict[ServerHandle, InviteServer | Server] = {}
 
@@ -118,6 +120,7 @@ class Servers:
         """
         handle = ServerHandle(request, flow, self._random(6).hex(), size, self)
         self.held += size
+        self.of_host[flow.remote[0]] += 1
         start = InviteServer.start if request.method == "INVITE" else Server.start
         self._machines[handle], _pass_up = start(now, reliable=flow.reliable, t1=self._t1)
         self._table.add(handle, server_key(request), flow)
@@ -213,6 +216,10 @@ class Servers:
             self._table.remove(handle)
             del self._machines[handle]
             self.held -= handle.size
+            host = handle.flow.remote[0]
+            self.of_host[host] -= 1
+            if not self.of_host[host]:
+                del self.of_host[host]
             if handle.user is not None:
                 handle.user.on_transaction_end(handle, now)
         elif machine.deadline is not None and machine.deadline <= now:

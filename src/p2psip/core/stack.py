@@ -49,6 +49,7 @@ __all__ = [
 # What received requests and our answers to them may fill while their transactions last, some half
 # a minute each.  Own design: datagrams have up to 64 KiB, most requests one or two.
 MAX_BYTES: Final = 128 * 1024 * 1024
+MAX_OF_HOST: Final = 10_000  # transactions; one may be a proxy for many
 
 
 class Core(Protocol):
@@ -96,10 +97,12 @@ class Stack:
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
         max_bytes: int = MAX_BYTES,
+        max_of_host: int = MAX_OF_HOST,
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.counters = Counters()
         self._limit, self._max_bytes = max_transactions, max_bytes
+        self._max_of_host = max_of_host
         self._secret = random(16)
         self._hops = Hops(listeners, advertised, hosts)
         self._outbox = Outbox()
@@ -270,13 +273,21 @@ class Stack:
             self.counters.repeated += request.method != "ACK"
         elif request.method == "ACK":
             self._ack_up(request, flow, now)
-        elif self.transactions >= self._limit or self._servers.held + size > self._max_bytes:
+        elif self._is_full(flow, size):
             self.counters.refused += 1
             self._reject(request, flow, RemoteError("Service Unavailable", 503))
         elif request.method == "CANCEL":
             self._servers.cancel(request, flow, size, now)
         else:
             self._pass_up(request, flow, size, now)
+
+    def _is_full(self, flow: Flow, size: int) -> bool:
+        """Whether there is no room for one more, in all or for this host: a flood is one's own."""
+        return (
+            self.transactions >= self._limit
+            or self._servers.of_host[flow.remote[0]] >= self._max_of_host
+            or self._servers.held + size > self._max_bytes
+        )
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Make a transaction and pass its request up: RFC 6026 §8.10 [else-to-the-core]."""

@@ -79,6 +79,22 @@ def test_a_full_stack_refuses_and_keeps_count():
     assert asker.heard == [-503, -503] and len(sent(stack)) == 3 and stack.transactions == 6
 
 
+def test_one_host_cannot_fill_a_stack():
+    """Own design: whoever floods us is refused, and others are still served."""
+    stack = lone_stack(Server(486), max_of_host=3)
+    other = Flow("UDP", ("192.0.2.99", 5060))
+    for n, flow in enumerate([UDP] * 5 + [other]):
+        via = f"SIP/2.0/UDP {THEM};branch=z9hG4bK{n}"
+        stack.receive(incoming(via=via), flow, 0.0)
+    statuses = [message.status for message, _ in sent(stack)]
+    assert statuses == [486] * 3 + [503] * 2 + [486] and stack.counters.refused == 2
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    stack.receive(incoming(via=f"SIP/2.0/UDP {THEM};branch=z9hG4bKagain"), UDP, 1000.0)
+    assert [message.status for message, _ in sent(stack)][-1] == 486
+    assert dict(stack._servers.of_host) == {UDP.remote[0]: 1}
+
+
 def test_what_counts_as_repeated_is_what_was_sent_twice():
     stack = lone_stack(Server(486))
     stack.receive(incoming(), UDP, 0.0)
