@@ -7,17 +7,15 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.amf import amf0
+from rtmplite.handover import Ahead, Passed
 from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
 from rtmplite.relay_session import Session
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.streams import LiveStream
-from rtmplite.tracks import Tracks, Weight
 
 BUFFER: Final = 1000  # ms, what we say is buffered of a stream that is pulled
 START: Final = -2000.0  # what is live, else recorded; in ms: Field §"Play times"
-FAR: Final = 10_000  # ms
-AHEAD: Final = 8 * 1024 * 1024  # bytes of what the next server has played meanwhile
 
 # About the connection, no part of the stream.
 _NOT_MEDIA: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onStatus"))
@@ -140,116 +138,3 @@ class Pull(Link):
         if self.is_publishing:
             self.is_publishing = False
             self.live.end(now)
-
-
-class Passed:
-    """How far those who watch have come, with one server or several.
-
-    Own design: times in ms, of each medium by itself, since servers interleave them as they like;
-    `start` is the newest key frame, by which another server's stream is known to be the same.
-    """
-
-    def __init__(self) -> None:
-        self.start: tuple[int, bytes] | None = None
-        self._times: dict[int, int] = {}
-        self._repeated: dict[int, int] = {}  # up to where the server in use repeats another one
-        self._tracks = Tracks()
-
-    def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """This was passed on.  Own design."""
-        weight, _ = self._tracks.note(type_id, timestamp, payload, now)
-        if type_id != MessageType.DATA and weight is not Weight.ESSENTIAL:
-            self._times[type_id] = timestamp
-        if weight is Weight.START:
-            self.start = timestamp, payload
-
-    def has(self, type_id: int, timestamp: int) -> bool:
-        """Whether what is of that time was passed on.
-
-        Own design: unless it is far before, for then it is of another time line.
-        """
-        return _reaches(self._times.get(type_id), timestamp)
-
-    def go_over(self) -> None:
-        """From now on another server plays, and may begin with what was passed on.  Own design."""
-        self._repeated = dict(self._times)
-
-    def is_repeated(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
-        """Whether the server in use plays what the one before has played.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: no media twice, but codec headers may differ.
-        """
-        until = self._repeated.get(type_id)
-        if until is None:
-            return False
-        if _reaches(until, timestamp):
-            weight, _ = self._tracks.note(type_id, timestamp, payload, now)
-            return weight is not Weight.ESSENTIAL
-        del self._repeated[type_id]
-        return False
-
-
-def _reaches(newest: int | None, timestamp: int) -> bool:
-    return newest is not None and newest - FAR < timestamp <= newest
-
-
-class Ahead:
-    """What the next server has played, from where one can begin there.
-
-    Own design: `begin` is that place, type and time in ms: a key frame that was not passed on, or,
-    once the next server has played the very key frame that was passed on last, whatever follows
-    what was passed on; `is_due` is whether to go there without waiting for the old server to come
-    to it.
-    """
-
-    def __init__(self) -> None:
-        self.begin: tuple[int, int] | None = None
-        self.is_due = self.from_anywhere = False
-        self.messages: list[tuple[int, int, bytes]] = []
-        self._tracks, self._size = Tracks(), 0
-        self._old = Tracks()
-        self._is_same = False
-
-    def take(
-        self, type_id: int, timestamp: int, payload: bytes, passed: Passed, now: float
-    ) -> None:
-        """Keep what is needed of one message; `passed` is what players have seen.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary].
-        """
-        weight, payload = self._tracks.note(type_id, timestamp, payload, now)
-        if self.begin is None:
-            if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == MessageType.DATA:
-                return
-            starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
-            self._is_same = self._is_same or passed.start == (timestamp, payload)
-            is_new = not passed.has(type_id, timestamp)
-            here = is_new and (starts or self._is_same)
-            if not here and not (starts and self.from_anywhere):
-                return
-            self.begin, self.is_due = (type_id, timestamp), self.from_anywhere
-            self.messages = [
-                (kind, 0 if kind == MessageType.DATA else timestamp, header)
-                for kind, header in self._tracks.opening()
-            ]
-        if weight is not Weight.NOTHING:
-            self.messages.append((type_id, timestamp, payload))
-            self._size += len(payload)
-            self.is_due = self.is_due or self._size > AHEAD
-
-    def meets(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
-        """Whether the old server has come to where the new one is to go on, with this message.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: where the new one begins, or, if that is behind, where one can begin
-        here; then the new one is waited for.
-        """
-        weight, _ = self._old.note(type_id, timestamp, payload, now)
-        if type_id == MessageType.DATA or weight is Weight.ESSENTIAL:
-            return False
-        if self.begin is not None:
-            return type_id == self.begin[0] and timestamp >= self.begin[1]
-        starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
-        return self._tracks.begun and starts

@@ -3,8 +3,8 @@
 import pytest
 from relay_world import FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
+from rtmplite.handover import AHEAD, Ahead, Passed
 from rtmplite.relay import AGAIN, HOPS, OVERLAP
-from rtmplite.relay_pull import AHEAD, Ahead, Passed
 from rtmplite.relay_session import elsewhere
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live import LiveApplication

@@ -13,10 +13,12 @@ import gevent
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
+from rtmplite.handover import Ahead, Passed
 from rtmplite.net.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 from rtmplite.net.refusal import ElsewhereError
+from rtmplite.relay import AGAIN, OVERLAP
 from rtmplite.relay_session import elsewhere
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import Message, MessageType
@@ -24,7 +26,6 @@ from rtmplite.tracks import Tracks, Weight
 
 log = logging.getLogger(__name__)
 
-AGAIN: Final = 2.0  # s until another attempt to reach a server that was not there
 TURN: Final = 0.1  # s to wait for the old server before looking at the new one
 
 Connect: TypeAlias = Callable[[Target], Client]
@@ -169,7 +170,10 @@ class Playing(_Following):
     """Reads from one server after another; begins as `stream.play(name)` has left it."""
 
     def _begin(self) -> None:
-        self._next: _Ahead | None = None
+        self._next: tuple[Client, ClientStream] | None = None
+        self._ahead: Ahead | None = None  # until the next server has taken over
+        self._overlap_ends = 0.0
+        self._passed = Passed()
         self._waiting: deque[Message] = deque()
 
     @property
@@ -186,7 +190,7 @@ class Playing(_Following):
         """Close the connections, that in use and the next."""
         super().close()
         if self._next is not None:
-            self._next.client.close()
+            self._next[0].close()
 
     def read(self, timeout: float = TIMEOUT) -> Message | None:
         """The next message, as `ClientStream.read` gives it.
@@ -198,59 +202,72 @@ class Playing(_Following):
         end = now() + timeout
         while not self._waiting:
             self._look_ahead()
-            begin = self._next.look() if self._next is not None else None
             message = self.stream.read(min(TURN, max(0.0, end - now())))
-            if message is None and self.stream.ended and self._next is not None:
-                self._switch(self._next)
-            elif message is not None and begin is not None and message.timestamp >= begin:
-                assert self._next is not None
-                self._switch(self._next)
-            elif message is not None or self.ended or now() >= end:
-                return message
+            if message is not None:
+                self._take(message)
+            elif self.stream.ended and self._next is not None:
+                self._switch(*self._next)
+            elif self.ended or now() >= end:
+                return None
             elif self.stream.ended and self._seeking is not None:
                 self._seeking.join(TURN)  # nothing else lets it run
-        return self._waiting.popleft()
+        message = self._waiting.popleft()
+        self._passed.note(message.type_id, message.timestamp, message.payload, now())
+        return message
+
+    def _take(self, message: Message) -> None:
+        """Let the server in use play, unless the next one is to go on here."""
+        type_id, timestamp, _, payload = message
+        if self._ahead is None:
+            if not self._passed.is_repeated(type_id, timestamp, payload, now()):
+                self._waiting.append(message)
+        elif self._next is None:  # the only server now, and not where one can begin yet
+            self._ahead.take(type_id, timestamp, payload, self._passed, now())
+            self._go_on(self._ahead)
+        elif self._ahead.meets(type_id, timestamp, payload, now()):
+            self._switch(*self._next)
+        else:
+            self._waiting.append(message)
 
     def _look_ahead(self) -> None:
-        if self._next is not None:
+        """Begin to play at the next server when it is found; see what it has played."""
+        if self._next is None:
+            self._search()
+            if found := self._found():
+                self._play_beside(*found)
+        if self._next is None or self._ahead is None:
             return
-        self._search()
-        if found := self._found():
-            client, stream = found
-            try:
-                stream.play(self.name, timeout=self.timeout)
-                self._next = _Ahead(client, stream)
-            except _FAILURES as error:
-                self._failed(client, error)
+        stream = self._next[1]
+        while not stream.is_drained and (message := stream.read(TURN)) is not None:
+            type_id, timestamp, _, payload = message
+            self._ahead.take(type_id, timestamp, payload, self._passed, now())
+        if now() >= self._overlap_ends and self._ahead.begin is None:
+            self._ahead.from_anywhere = True  # their time lines do not meet
+        elif now() >= self._overlap_ends or self._ahead.is_due:
+            self._switch(*self._next)
 
-    def _switch(self, ahead: "_Ahead") -> None:
+    def _play_beside(self, client: Client, stream: ClientStream) -> None:
+        try:
+            stream.play(self.name, timeout=self.timeout)
+        except _FAILURES as error:
+            self._failed(client, error)
+            return
+        self._next, self._ahead = (client, stream), Ahead()
+        self._overlap_ends = now() + OVERLAP
+
+    def _switch(self, client: Client, stream: ClientStream) -> None:
         old = self.client, self.stream
-        self.client, self.stream, self._next = ahead.client, ahead.stream, None
-        self._waiting.extend(ahead.messages)
+        self.client, self.stream, self._next = client, stream, None
+        if self._ahead is not None:
+            self._go_on(self._ahead)
         self._leave(*old)
 
-
-class _Ahead:
-    """What the next server has played so far, and has not been read."""
-
-    def __init__(self, client: Client, stream: ClientStream) -> None:
-        self.client, self.stream = client, stream
-        self.messages: list[Message] = []
-        self._tracks = Tracks()
-        self._begin: int | None = None
-
-    def look(self) -> int | None:
-        """The time in ms of the first message to begin with, None as long as there is none."""
-        while self._begin is None and not self.stream.is_drained:
-            message = self.stream.read(TURN)
-            if message is None:
-                break
-            self.messages.append(message)
-            moment = now()
-            weight, _ = self._tracks.note(
-                message.type_id, message.timestamp, message.payload, moment
-            )
-            plain = weight is Weight.PLAIN and message.type_id == MessageType.AUDIO
-            if weight is Weight.START or (plain and not self._tracks.has_video(moment)):
-                self._begin = message.timestamp
-        return self._begin
+    def _go_on(self, ahead: Ahead) -> None:
+        """Have what the next server has played read, once it has come to a beginning."""
+        if ahead.begin is None:
+            return
+        self._ahead = None
+        if not ahead.from_anywhere:
+            self._passed.go_over()
+        for type_id, timestamp, payload in ahead.messages:
+            self._take(Message(type_id, timestamp, self.stream.id, payload))

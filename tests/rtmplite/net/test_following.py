@@ -126,9 +126,33 @@ def test_a_player_moves_where_the_new_server_begins(places):
     for time, frame in ((40, INTER), (80, KEY), (120, INTER)):
         one.write(9, time, frame)
         other.write(9, time, frame)
-    assert read(playing, 4) == [(40, INTER), (0, HEADER), (80, KEY), (120, INTER)]
+    assert read(playing, 4) == [(40, INTER), (80, HEADER), (80, KEY), (120, INTER)]
     assert playing.client._machine.target.tc_url == there.url
     for each in (one, other, playing):
+        each.close()
+
+
+def test_a_player_reads_on_if_the_old_server_has_played_the_new_ones_key_frame(places):
+    """Covers E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+    [leave-at-boundary]: the publisher has gone over before it; nothing twice, nothing left out.
+    """
+    here, there = places
+    one, other, playing = here.publishing(), there.publishing(), here.playing()
+    other.write(9, 0, HEADER)
+    for message in ((0, HEADER), (80, KEY), (120, INTER)):
+        one.write(9, *message)
+    assert read(playing, 3) == [(0, HEADER), (80, KEY), (120, INTER)]
+    one.client.reconnect_to = None  # this one goes without looking back
+    here.server.ask_to_reconnect(there.url)
+    until(lambda: playing.client.reconnect_to)
+    playing.read(0.1)
+    until(lambda: playing._seeking is None or playing._seeking.ready())
+    playing.read(0.1)
+    one.close()
+    for message in ((80, KEY), (120, INTER), (160, INTER), (200, INTER)):
+        other.write(9, *message)
+    assert read(playing, 3) == [(160, HEADER), (160, INTER), (200, INTER)]
+    for each in (other, playing):
         each.close()
 
 
