@@ -120,7 +120,7 @@ class Hops:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take a message over `flow`: whoever was there is there again.  Own design."""
+        """Take a message over `flow`.  Own design: whoever was there may be there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
