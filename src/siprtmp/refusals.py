@@ -8,7 +8,7 @@ from typing import Final
 
 from rtmplite.net.sparing import Sparing
 
-EVENTS: Final = frozenset(("call-refused", "registration-refused", "login-refused"))
+EVENTS: Final = frozenset(("call-refused", "registration-refused", "login-refused", "refused"))
 
 
 class Refusals(Sparing):
