@@ -56,11 +56,10 @@ class Outbound:
 
     def fill(self, to: Address, now: float) -> None:
         """Make packets of all that is due and allowed: §3.6.2.3, §3.6.3.4.5."""
-        if not self.has_work:
-            return
         send, recv = self._send, self._recv
-        room = self._wire.room(self._mtu.size)
+        room = 0
         while self.has_work:
+            room = room or self._wire.room(self._mtu.size)
             chunks = bytearray()
             critical = False
             while self._control and len(chunks) + len(self._control[0]) <= room:

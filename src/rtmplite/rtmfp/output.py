@@ -15,7 +15,7 @@ Order: TypeAlias = Callable[[float], None]
 
 
 class Output:
-    """The lanes of `owner`, the outlets of what it plays, and the orders that wait.
+    """The lanes of `owner`, the outlets of what it plays, and the orders that wait: §5.3.5.
 
     `size` is the bytes in those, `excess` what the network has not taken beyond `ROOM`.
     """
@@ -36,7 +36,7 @@ class Output:
 
     @property
     def is_slow(self) -> bool:
-        """Whether somebody waits for it to become less.  Own design."""
+        """Whether somebody waits for it to become less.  Own design: see `recount`."""
         return self._is_slow
 
     def add(self, order: Order, size: int) -> None:

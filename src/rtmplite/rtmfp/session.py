@@ -137,7 +137,8 @@ class Session:
     @property
     def memory(self) -> int:
         """Bytes of memory that all flows take.  Own design: what an endpoint's `budget` bounds."""
-        return self._send.queued + self._recv.memory
+        recv = self._recv
+        return self._send.queued + recv.buffered + recv.overhead
 
     def open_flow(
         self,
