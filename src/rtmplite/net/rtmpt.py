@@ -12,6 +12,7 @@ from typing import Any, Final
 import gevent
 from gevent import with_timeout
 from gevent.event import Event
+from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIServer
 
@@ -25,7 +26,9 @@ from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 * 1024 * 1024  # bytes of one request
-PIECE: Final = 4096  # bytes of it that a connection is given at once
+PIECE: Final = 1024  # bytes of it that a connection is given at once
+SLICE: Final = 0.002  # s of that in one turn of the loop ...
+YIELD: Final = 0.0005  # ... before the next
 PAUSE: Final = 0.02  # s between looks whether it goes on reading
 MAX_CLIENTS: Final = 1000  # HTTP connections at a time; more wait in the system's queue
 REQUEST_LIMIT: Final = 30.0  # s from one request to the end of the next
@@ -65,6 +68,7 @@ class TunnelServer:
             crowd.leaves(machine.peer_address[0])
 
         self._tunnels = Tunnels(connection, os.urandom, cut_off=_cut_off, over=over)
+        self._feeding = Semaphore()  # one at a time: sound on other sockets waits meanwhile
         self._answered = Event()  # one request has been, or a second has passed
         make: Any = WSGIServer  # its stub knows no optional context
         options = {} if tls is None else {"ssl_context": tls}
@@ -131,7 +135,7 @@ class TunnelServer:
         address = environ["REMOTE_ADDR"], int(environ["REMOTE_PORT"])
         end = now() + TURN_LIMIT
         try:
-            while (answer := self._tunnels.request(path, body, address, now(), _feed)) is None:
+            while (answer := self._tunnels.request(path, body, address, now(), self._feed)) is None:
                 if now() >= end:
                     self._tunnels.give_up(path, "a request is missing", now())
                     return Answer(400)
@@ -142,6 +146,24 @@ class TunnelServer:
             return Answer(404)
         self._wake()
         return answer
+
+    def _feed(self, machine: ServerConnection, body: bytes) -> None:
+        """Give a connection what a request brought, as it takes it: one `SLICE` a turn for all."""
+        end, at = now() + TURN_LIMIT, 0
+        while at < len(body):
+            while at and (machine.deciding or not machine.reading) and not machine.closed:
+                if now() >= end:
+                    break
+                gevent.sleep(PAUSE)
+            with self._feeding:
+                begun = now()
+                while at < len(body):
+                    machine.receive(body[at : at + PIECE], now())
+                    at += PIECE
+                    if now() - begun >= SLICE or machine.deciding or not machine.reading:
+                        break
+                if at < len(body):
+                    gevent.sleep(YIELD)
 
     def _tick(self) -> None:
         self._tunnels.tick(now())
@@ -158,19 +180,6 @@ class _Patient(Handler):
     def handle_one_request(self) -> Any:
         """Serve one request if it comes in time."""
         return with_timeout(REQUEST_LIMIT, super().handle_one_request, timeout_value=None)
-
-
-def _feed(machine: ServerConnection, body: bytes) -> None:
-    """Give a connection what a request brought, as it takes it; others have their turn."""
-    end = now() + TURN_LIMIT
-    for at in range(0, len(body), PIECE):
-        if at:
-            gevent.sleep(0)
-            while machine.deciding or not machine.reading:
-                if machine.closed or now() >= end:
-                    break
-                gevent.sleep(PAUSE)
-        machine.receive(body[at : at + PIECE], now())
 
 
 def _cut_off(machine: ServerConnection) -> None:
