@@ -4,8 +4,10 @@ import gevent
 import pytest
 from interop.peers import HERE, Sipp
 from interop.richclient import RichClient, wait_for
+from interop.stalls import void_if_stalled
 
-pytestmark = pytest.mark.alone  # T1 is 20 ms: who is kept from its core for longer repeats itself
+T1 = 20  # ms: who is kept from its core for longer repeats itself
+pytestmark = pytest.mark.alone
 
 AT_ONCE = 50
 CALLS = 200
@@ -35,11 +37,6 @@ def each_to_another(target, folder):
     return str(folder / "uac_each"), target
 
 
-@pytest.fixture
-def server(gateway):
-    return gateway("--sip-t1", "20")
-
-
 def answering(client, names):
     """A greenlet that accepts every call and notes how each ended."""
     ended = []
@@ -55,7 +52,9 @@ def answering(client, names):
     return gevent.spawn(run), ended
 
 
-def test_200_calls_in_a_row_to_a_rich_client(start, server):
+@void_if_stalled(T1 / 2000)
+def test_200_calls_in_a_row_to_a_rich_client(start, gateway):
+    server = gateway("--sip-t1", str(T1))
     idle = server.status()
     bob = RichClient(server.rtmp, "bob@127.0.0.1")
     loop, ended = answering(bob, ("wideband",))
@@ -70,7 +69,9 @@ def test_200_calls_in_a_row_to_a_rich_client(start, server):
     settle(server, idle)
 
 
-def test_50_calls_at_once_to_as_many_rich_clients(start, server, tmp_path):
+@void_if_stalled(T1 / 2000)
+def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, tmp_path):
+    server = gateway("--sip-t1", str(T1))
     idle = server.status()
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
     loops = [answering(client, ("narrowband",))[0] for client in clients]
@@ -84,7 +85,9 @@ def test_50_calls_at_once_to_as_many_rich_clients(start, server, tmp_path):
     settle(server, idle)
 
 
-def test_rich_clients_call_sipp_50_at_once(start, server):
+@void_if_stalled(T1 / 2000)
+def test_rich_clients_call_sipp_50_at_once(start, gateway):
+    server = gateway("--sip-t1", str(T1))
     idle = server.status()
     callee = start(Sipp.uas)
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
