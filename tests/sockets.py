@@ -64,8 +64,8 @@ class UdpClient:
 class TcpClient(UdpClient):
     """The same by TCP, where b"" also means that the other side has closed."""
 
-    def __init__(self, address):
-        self.socket = socket.create_connection(address, timeout=2.0)
+    def __init__(self, address, source=""):
+        self.socket = socket.create_connection(address, timeout=2.0, source_address=(source, 0))
 
 
 def until(condition, timeout=3.0):

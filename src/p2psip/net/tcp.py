@@ -8,6 +8,7 @@ behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).
 
 import errno
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -23,7 +24,7 @@ WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
 SLICE: Final = 0.005  # s of reading in one turn of the loop, in which sound waits
 EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
-MAX_CONNECTIONS: Final = 2000
+MAX_CONNECTIONS: Final = 2000  # of these half for one host, which may be a NAT for many phones
 MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
 CONNECT_SECONDS: Final = 8.0  # four SYNs; UDP, or another server, shall have its turn
 GREETING_SECONDS: Final = 32.0  # 64*T1: who has sent no message by then holds a place in vain
@@ -53,6 +54,7 @@ class TcpListener:
         self._max_connections = max_connections
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
+        self.of_host = Counter[str]()
         self._ready: dict[Connection, None] = {}  # who is to be read, in order
         bound.listen(256)
         loop = get_hub().loop
@@ -108,13 +110,13 @@ class TcpListener:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 self._watcher.stop()  # the loop would spin on what it can't take: see _sweep
             return
-        if len(self.connections) >= self._max_connections:
+        if self._is_full(source[0]):
             opened.close()
             return
         Connection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
 
     def _open(self, remote: HostPort) -> "Connection | None":
-        if len(self.connections) >= self._max_connections:
+        if self._is_full(remote[0]):
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
         opened = plain_socket(family, socket.SOCK_STREAM)
@@ -127,6 +129,11 @@ class TcpListener:
             opened.close()
             return None
         return Connection(self, opened, Flow("TCP", remote), connected=failed == 0)
+
+    def _is_full(self, host: str) -> bool:
+        """Whether there is no room for one more, in all or for this host, whoever opens it."""
+        limit = self._max_connections
+        return len(self.connections) >= limit or self.of_host[host] >= (limit + 1) // 2
 
     def _sweep(self) -> None:
         self._watcher.start(self._accept)
@@ -155,9 +162,9 @@ class Connection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
-        if flow.remote in owner.connections:
-            owner.connections[flow.remote].fail()  # the far end has forgotten it, and began anew
+        before = owner.connections.get(flow.remote)
         owner.connections[flow.remote] = self
+        owner.of_host[flow.remote[0]] += 1
         loop = get_hub().loop
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
@@ -165,6 +172,8 @@ class Connection:
             self._reader.start(self._owner.is_ready, self)
         else:
             self._writer.start(self._flush)
+        if before is not None:
+            before.fail()  # the far end has forgotten it; what is still to be said goes this way
 
     @property
     def patience(self) -> float:
@@ -202,8 +211,12 @@ class Connection:
             watcher.stop()
             watcher.close()
         self._socket.close()
-        if self._owner.connections.get(self.flow.remote) is self:
-            del self._owner.connections[self.flow.remote]
+        owner, host = self._owner, self.flow.remote[0]
+        if owner.connections.get(self.flow.remote) is self:
+            del owner.connections[self.flow.remote]
+        owner.of_host[host] -= 1
+        if not owner.of_host[host]:
+            del owner.of_host[host]
 
     def _flush(self) -> None:
         if not self._connected:

@@ -15,6 +15,8 @@ from sockets import LOOPBACK, Echo, TcpClient, options_request, until
 from p2psip.core.stack import Flow
 from p2psip.net import tcp
 
+OTHER = "127.0.0.2"  # another host, as far as addresses tell
+
 
 @pytest.fixture
 def echo():
@@ -196,13 +198,24 @@ def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
 
 def test_connections_are_limited_and_places_become_free(make):
     echo = make(max_connections=3)
-    clients = [TcpClient(echo.address) for _ in range(3)]
+    clients = [TcpClient(echo.address, source) for source in (OTHER, LOOPBACK, LOOPBACK)]
     assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
     assert closed(TcpClient(echo.address))
     assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
     assert not echo.driver._tcp.send(b"x", Flow("TCP", (LOOPBACK, 9)))
     clients.pop().socket.close()
     assert until(lambda: echo.driver.connections == 2) and works(echo)
+
+
+def test_half_the_places_are_for_others(make):
+    echo = make(max_connections=4)
+    greedy = [TcpClient(echo.address) for _ in range(2)]
+    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in greedy)
+    assert closed(TcpClient(echo.address))
+    assert not echo.driver._tcp.send(b"x", Flow("TCP", server().getsockname()))
+    assert TcpClient(echo.address, OTHER).ask(request()).startswith(b"SIP/2.0 200")
+    greedy.pop().socket.close()
+    assert until(lambda: echo.driver._tcp.of_host[LOOPBACK] == 1) and works(echo)
 
 
 def test_who_says_nothing_loses_the_place(make, monkeypatch):
@@ -352,3 +365,19 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     for connection in made:
         connection.send(b"x")
     assert [end.recv(10) for end in theirs] == [b"", b"x"]
+
+
+def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo):
+    """Covers RFC 3261 §18.2.2: and by no third one, which nobody would count."""
+    listener, real = echo.driver._tcp, server()
+    remote = real.getsockname()
+    flow, made = Flow("TCP", remote, echo.address), []
+    listener.on_failure = lambda lost: listener.send(b"x", Flow("TCP", remote))
+    for _ in range(2):
+        end = plain.create_connection(remote)
+        made.append((tcp.Connection(listener, end, flow, connected=True), real.accept()[0]))
+    assert made[1][1].recv(10) == b"x" and listener.connections == {remote: made[1][0]}
+    with pytest.raises(BlockingIOError):
+        real.accept()
+    made[1][0].close()
+    assert not listener.connections and not listener.of_host
