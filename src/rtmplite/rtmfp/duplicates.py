@@ -5,6 +5,7 @@ Implements RFC 7016 §3.5.1.1.1 and §3.5.1.3: between two endpoints there is on
 
 from typing import TYPE_CHECKING
 
+from rtmplite.rtmfp.control_chunks import Ping
 from rtmplite.rtmfp.held import Table
 from rtmplite.rtmfp.listener import Address
 from rtmplite.rtmfp.openings import Openings
@@ -38,8 +39,9 @@ class Duplicates:
 
         Then that one is for both: §3.5.1.1.1 [duplicate-aborted].  Our keying would override it at
         the far end, which may use it by now, though nothing of it has come here.  Own design:
-        `opening` is fulfilled when something comes, and has failed if nothing does.  Nobody can be
-        kept from us so, as whoever began that session has got a cookie at that very address.
+        `opening` is fulfilled when something comes, so we ask for that; if nothing does it has
+        failed when the session's time is over, 120 seconds after it began.  Nobody can be kept from
+        us so, as whoever began that session has got a cookie at that very address.
         """
         canonical = self._profile.canonical_epd(certificate)
         for held in self._table.at(source):
@@ -47,10 +49,11 @@ class Duplicates:
                 continue
             if self._profile.canonical_epd(held.session.far_certificate) != canonical:
                 continue
-            if held.opening is None:
+            if held.opening is None or not held.opening.is_wanted:
                 held.opening = opening
             else:
                 opening.instead = held.opening
+            held.session.queue_chunk(Ping())
             return True
         return False
 

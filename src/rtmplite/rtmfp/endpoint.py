@@ -262,7 +262,8 @@ class Endpoint:
         )
         self._responder.answer(held, now)
         if len(self.table.unproven) > self.limits.unproven:  # §5 [resources-bounded]
-            oldest = next(iter(self.table.unproven)).session
+            strangers = (each for each in self.table.unproven if each.opening is None)
+            oldest = next(strangers, held).session
             oldest.drop(now, "too many sessions of which nothing was heard")
 
     # What sessions tell us: `held.Owner`.

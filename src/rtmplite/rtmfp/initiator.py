@@ -33,7 +33,7 @@ class Opening:
     `epd` is the Endpoint Discriminator of whom we want; `candidates` are the addresses being
     asked.  From S_KEYING_SENT on, `address` is DESTADDR, `near_id` our session ID, and
     `far_certificate` the responder's.  When it has failed `reason` says why; if there is a session
-    or an opening that serves instead, that is `instead`.
+    or an opening that serves instead, that is `instead`.  `is_wanted` until it is cancelled.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Opening:
         self.epd, self.tag = epd, tag
         self.state = OpeningState.IHELLO_SENT
         self.reason = ""
+        self.is_wanted = True
         self.instead: Session | Opening | None = None
         self.candidates = {address: Backoff(now) for address in addresses}
         self.address: Address = ("", 0)
@@ -89,6 +90,7 @@ class Opening:
                 if backoff.is_due(now):
                     self._host.packets.send(InitiatorHello(self.epd, self.tag), address, now)
         elif self._agreement is not None and self._keying.is_due(now):
+            # Also while keys are made of an answer: it may turn out to be none.
             self._host.packets.send(self._iikeying(self._agreement), self.address, now)
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
@@ -119,7 +121,7 @@ class Opening:
             self._end(OpeningState.CLOSED, "there is such a session already", now)
             return
         if duplicates.awaited(self, certificate, source):  # §3.5.1.1.1 [duplicate-aborted]
-            self._end(OpeningState.CLOSED, "the far end opens it", now)
+            self.give_way(now)
             return
         self.state = OpeningState.KEYING_SENT
         self.address, self.far_certificate, self._cookie = source, certificate, hello.cookie
@@ -161,8 +163,13 @@ class Opening:
 
     def cancel(self, now: float, reason: str = "cancelled") -> None:
         """Give up, without a word to anybody.  Own design: nobody holds state for us."""
+        self.is_wanted = False
         if self.state in _OPENING:
             self._end(OpeningState.CLOSED, reason, now)
+
+    def give_way(self, now: float) -> None:
+        """Leave it to a session that the far end opens: §3.5.1.3 [far-prevails]."""
+        self._end(OpeningState.CLOSED, "the far end opens it", now)
 
     def _on_initiated(self, result: "Agreement | RemoteError", now: float) -> None:
         if self.state is not OpeningState.KEYING_SENT:

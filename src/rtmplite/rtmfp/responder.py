@@ -202,7 +202,7 @@ class Responder:
         certificate, given_up = keying.chunk.initiator_certificate, None
         for opening in self._openings_to(keying.source):
             if self._is_same(opening, certificate):
-                opening.cancel(now, "the far end opens it")
+                opening.give_way(now)
                 given_up = opening
         return given_up
 

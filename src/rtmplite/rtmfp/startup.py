@@ -5,14 +5,16 @@ Implements RFC 7016 §3.5.1.
     initiator                                  responder
     IHello        who is wanted, tag      --->             keeps nothing
                   <--- RHello             tag, cookie, certificate
+              or  <--- Redirect           tag, where else to ask: an IHello goes there as well
     IIKeying      cookie, certificate, half a key --->     Diffie-Hellman, off the hub
                   <--- RIKeying           the other half
+              or  <--- Cookie Change      another cookie: the IIKeying again, with that
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
@@ -51,7 +53,7 @@ class Limits:
 
     `sessions`            at a time; more: hellos are redirected to other servers, or not heard
     `unproven`            sessions of which nothing came yet that only the far end can have made;
-                          more: the oldest of them is dropped
+                          more: the oldest of them is dropped that nobody here waits for
     `keyings`             Diffie-Hellman computations for strangers at a time; more: not heard
     `keyings_per_second`  of one host
     `hellos_per_second`   answered to one host
@@ -76,7 +78,7 @@ class Limits:
 
 
 class Backoff:
-    """When to send again: at once, then after 1.5 seconds, then each time 1.5 seconds later.
+    """When to send again: at once, after 1.5 seconds, and after pauses that grow by 1.5 each time.
 
     §3.5.1.1.1 [hello-backoff] [keying-backoff]: at 0, 1.5, 4.5, 9, 15, 22.5 and so on.
     """
@@ -160,8 +162,10 @@ def is_sendable(address: Address) -> bool:
 
 
 def told(address: SocketAddress) -> Address:
-    """Give an address as sockets have it: §2.1.5."""
-    return address.ip, address.port
+    """Give an address as sockets have it: §2.1.5.  Own design: no disguise for an IPv4 one."""
+    ip = ip_address(address.ip)
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return address.ip if mapped is None else str(mapped), address.port
 
 
 def observed(address: Address) -> SocketAddress:

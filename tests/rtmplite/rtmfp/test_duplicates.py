@@ -141,6 +141,33 @@ def test_a_second_opening_is_served_by_what_the_first_waits_for():
     ]
 
 
+def test_what_was_cancelled_serves_nobody():
+    """Own design: who asks again waits for the session, as if nobody had asked before."""
+    lone = awaiting()
+    lone.opening.cancel(lone.now)
+    again = lone.world.connect(lone.node, b"aa", CLIENT)
+    lone.hear(ResponderHello(again.tag, b"cookie", b"aa"))
+    assert lone.node.user.failed == []
+    lone.prove(lone.unproven)
+    assert [opening for _, opening, _ in lone.node.user.sessions] == [again]
+
+
+def test_a_session_that_is_waited_for_is_asked_for_a_word():
+    """Own design: its initiator may have said one that was lost, and has nothing more to say."""
+    world = World()
+    a, b = world.join(SERVER, b"a"), world.join(CLIENT, b"b")
+    weather = world.link.weather
+    world.connect(b, b"a", SERVER)
+    world.run(0.07)
+    world.link.weather = lambda data, source, to: () if source == CLIENT else (0.02,)
+    world.run(1.0)
+    assert b.session.state is State.OPEN and a.user.sessions == []
+    world.link.weather = weather
+    opening = world.connect(a, b"b", CLIENT)
+    world.run(1.0)
+    assert [found for _, found, _ in a.user.sessions] == [opening]
+
+
 @pytest.mark.parametrize("case", ["elsewhere", "other", "closed"])
 def test_what_only_knows_a_certificate_keeps_nobody_from_anybody(case):
     """RFC 7016 §5: certificates are no secrets, so whoever has one may be anywhere else."""

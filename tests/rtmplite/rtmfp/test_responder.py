@@ -283,6 +283,18 @@ def test_sessions_of_which_nothing_is_heard_make_room_for_others():
     assert lone.node.user.failed == []
 
 
+def test_a_session_that_somebody_here_waits_for_makes_no_room_for_strangers():
+    """Own design: or a crowd of them could keep us from whom we ask for."""
+    lone = Lone(limits=Limits(unproven=3))
+    lone.key(initiator_certificate=b"aa")
+    opening = lone.world.connect(lone.node, b"aa", CLIENT)
+    lone.hear(ResponderHello(opening.tag, b"cookie", b"aa"))
+    for port in range(1, 5):
+        lone.key((CLIENT[0], port), initiator_session_id=port)
+    assert [session.far_id for session in lone.sessions] == [7, 3, 4]
+    assert lone.node.user.failed == []
+
+
 def test_a_user_who_wants_no_session_ends_it():
     """Own design: with a word to the far end."""
     lone = Lone()

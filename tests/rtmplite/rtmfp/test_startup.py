@@ -87,6 +87,13 @@ def test_addresses_as_sockets_and_packets_have_them():
     """Own design: what we saw, we say that we saw."""
     assert observed(("192.0.2.1", 5)) == SocketAddress("192.0.2.1", 5, Origin.OBSERVED)
     assert told(SocketAddress("192.0.2.1", 5)) == ("192.0.2.1", 5)
+    assert told(SocketAddress("2001:db8::1", 5)) == ("2001:db8::1", 5)
+
+
+@pytest.mark.parametrize("ip", ["224.0.0.1", "255.255.255.255", "0.0.0.0"])
+def test_no_address_of_many_is_told_in_disguise(ip):
+    """Covers RFC 7016 §5 [resources-bounded]: a socket for both families would send it there."""
+    assert told(SocketAddress(f"::ffff:{ip}", 5)) == (ip, 5)
 
 
 def test_the_limits_are_what_the_spec_names():
