@@ -28,6 +28,7 @@ from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
 from rtmplite.rtmp.message import MessageType
 from rtmplite.shared_objects import SharedObjects
+from rtmplite.succession import Publisher, Succession
 from rtmplite.tracks import Tracks, Weight
 
 AUDIO: Final = MessageType.AUDIO
@@ -142,7 +143,7 @@ class LiveStream:
 
     Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
     the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
-    or left; who records it sets `recorded`.
+    or left; who records it sets `recorded`; `publisher` is None for those who may not be replaced.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -150,6 +151,8 @@ class LiveStream:
         self.publishing, self.kind, self.recorded = False, "live", False
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._patience = registry, registry.patience
+        self.publisher: Publisher | None = None
+        self._succession: Succession | None = None
         self._tracks = Tracks()
         self._players: list[Player] = []
         self._taps: list[Sink] = []
@@ -182,14 +185,19 @@ class LiveStream:
         """
         self._taps.append(sink)
 
-    def begin(self, now: float, kind: str = "live") -> None:
+    def begin(self, now: float, kind: str = "live", publisher: Publisher | None = None) -> None:
         """Open it for writing: what a former publisher left behind is forgotten.
 
         Who is here already gets everything from the first message on.  Own design: the first
-        `write` does this too.  See `publishing` before calling it for a second publisher; nobody
-        would know who of the two sent what.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
+        `write` does this too.  A `publisher` that is there is replaced, and only recordings end
+        with it; see `publishing` before.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
         """
         self._end_taps(now)
+        before, self.publisher, self._succession = self.publisher, publisher, None
+        if before is not None:
+            before.replaced(now)
+            if self._tracks.kinds:
+                self._succession = Succession(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
         self._tracks = Tracks()
         for player in self._players:
@@ -213,6 +221,10 @@ class LiveStream:
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
         if weight is _NOTHING:
             return
+        if self._succession is not None:
+            is_media = type_id != DATA and weight is not _ESSENTIAL
+            timestamp = self._succession.next(timestamp, is_media=is_media)
+            self._tracks.timestamp = timestamp
         for tap in self._taps:
             tap.write(type_id, timestamp, payload, now)
         if not self._players:
@@ -236,7 +248,7 @@ class LiveStream:
         """The publisher has gone.  Own design: the players stay for the next one."""
         if not self.publishing:
             return
-        self.publishing, self._tracks = False, Tracks()
+        self.publishing, self.publisher, self._tracks = False, None, Tracks()
         for player in list(self._players):
             if player.viewer is not None:
                 player.viewer.unpublished(now)

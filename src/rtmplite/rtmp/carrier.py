@@ -102,6 +102,13 @@ class Carrier:
     def stream_ended(self, stream_id: int) -> None:
         """A message stream is used no longer.  Own design: what it used may be given back."""
 
+    def is_silent(self, now: float) -> bool:
+        """Whether the peer neither sends nor answers a ping.  Own design: see `succession`.
+
+        Never where nothing is known of that: the network below watches for silence itself.
+        """
+        return False
+
     # -- reading ------------------------------------------------------------------------
 
     def pause_reading(self) -> None:
@@ -177,6 +184,11 @@ class Carrier:
         """Hook: just closed; see that what is queued gets sent, unless it is `aborted`."""
 
     # -- hooks of servers and clients ---------------------------------------------------
+
+    @property
+    def _is_watched(self) -> bool:
+        """Hook: whether to notice early that the peer is gone."""
+        return False
 
     def _on_media(self, message: Message, now: float) -> None:
         """Hook: a message of type 8, 9, 15 or 18."""

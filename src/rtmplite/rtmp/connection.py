@@ -18,6 +18,7 @@ from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.succession import ANSWER, QUIET
 
 if TYPE_CHECKING:
     from rtmplite.streams import LiveStream, Player, Viewer
@@ -77,6 +78,7 @@ class Connection(Carrier):
         self._busy = False
         self._heard = now
         self._pinged: float | None = None
+        self._probed: float | None = None  # as well, and before, if it `_is_watched`
         self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
         self._their_acknowledgement = 0
         self._throttle: Throttle | None = None
@@ -90,7 +92,7 @@ class Connection(Carrier):
         """
         if self.closed:
             return
-        self._heard, self._pinged = now, None
+        self._heard, self._pinged, self._probed = now, None, None
         try:
             if self.output_size > self.limits.unread:
                 raise RemoteError(f"{self.output_size} bytes that it does not read")
@@ -207,6 +209,8 @@ class Connection(Carrier):
             at = self._pinged + self.limits.ping_timeout
         else:
             at = self._heard + self.limits.ping_after
+            if self._probed is None and self._is_watched:
+                at = min(at, self._heard + QUIET)
         stuck = None if self._throttle is None else self._throttle.deadline
         return at if stuck is None else min(at, stuck)
 
@@ -225,10 +229,21 @@ class Connection(Carrier):
         elif not self._settled:
             self.abort("nothing asked in time", now)
         elif self._pinged is None:
-            self._pinged = now
+            if now < self._heard + self.limits.ping_after:
+                self._probed = now
+            else:
+                self._pinged = now
             self.send_control(control.PingRequest(int(now * 1000) & 0xFFFFFFFF))
         else:
             self.abort("silent", now)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether it neither sends nor answers a ping: RTMP 1.0 §7.1.7.
+
+        Own design: for the publisher of a stream that somebody else wants to publish.
+        """
+        is_heard = self.reading and not self.deciding
+        return is_heard and self._probed is not None and now - self._probed >= ANSWER
 
     def _shut(self, now: float) -> None:
         """Let the socket's owner send what is queued, or nobody: RTMP 1.0 §5.3."""

@@ -10,6 +10,7 @@ from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.streams import LiveStream
 
 APP: Final = "live"
 
@@ -33,17 +34,18 @@ class LiveApplication:
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """First come, first served: RTMP 1.0 §7.2.2.6.
+        """First come, first served, while he is there: RTMP 1.0 §7.2.2.6.
 
+        Own design: who is silent and answers no ping gives way, see `succession`.
         Whether it is recorded is the operator's choice; what the client wishes for by its type is
         to continue a file.  No file is overwritten, whatever the text says of "record".
         """
         live = connection.registry.open(APP, stream.path)
-        if not stream.path or live.publishing:
+        if not stream.path or (live.publishing and not _may_replace(live, now)):
             description = f"{name} is already published." if name else "A stream needs a name."
             stream.reject_publish("NetStream.Publish.BadName", description, now)
             return
-        live.begin(now, stream.kind)
+        live.begin(now, stream.kind, stream)
         stream.accept_publish(live, now)
         if stream.kind in ("record", "append"):
             _say_recorded(stream, live.recorded)
@@ -59,6 +61,11 @@ class LiveApplication:
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Own design: nothing was kept."""
+
+
+def _may_replace(live: LiveStream, now: float) -> bool:
+    """Whether its publisher is lost, as far as anybody can tell."""
+    return live.publisher is not None and live.publisher.is_silent(now)
 
 
 def _say_recorded(stream: ServerStream, recorded: bool) -> None:

@@ -122,13 +122,13 @@ class NetConnection(Carrier):
     def redirect(self, url: str, now: float, description: str = "") -> None:
         """Answer connect by another place to ask, then close: Field §"Redirects"."""
         if self.state is State.ASKING:
-            information: dict[str, Value] = {
+            said: dict[str, Value] = {
                 "level": "error",
                 "code": "NetConnection.Connect.Rejected",
                 "description": description or f"Ask {url}.",
                 "ex": {"code": 302.0, "redirect": url},
             }
-            self.send_command(Command("_error", self._connect_id, None, (information,)))
+            self.send_command(Command("_error", self._connect_id, None, (said,)))
             self.close(now, reason=f"sent to {url}")
 
     def call(self, name: str, *args: Value) -> None:
@@ -238,6 +238,11 @@ class NetConnection(Carrier):
             self.close(now, f"idle for {idle:g} s", "NetConnection.Connect.IdleTimeout")
         super().tick(now)
 
+    @property
+    def _is_watched(self) -> bool:
+        """A publisher's name is wanted back by those who lost their connection.  Own design."""
+        return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
+
     def _on_media(self, message: Message, now: float) -> None:
         self._active = now
         stream = self.streams.get(message.stream_id)
@@ -321,10 +326,9 @@ class NetConnection(Carrier):
         self.send_command(self._check.begin(now))
 
     def _on_courtesy(self, command: Command, now: float) -> None:
-        """Answer with null what asks for no more.
+        """Answer with null what asks for no more, such as releaseStream of ffmpeg, librtmp and OBS.
 
-        ffmpeg, librtmp and OBS send releaseStream and FCPublish before createStream, librtmp
-        FCSubscribe with --subscribe.
+        librtmp sends FCSubscribe with --subscribe.
         """
         self.result(command.transaction_id)
 
@@ -366,12 +370,8 @@ class NetConnection(Carrier):
         self.wait_for(ask, lambda seconds, now: self.result(command.transaction_id, seconds))
 
     def _notify(self, name: str, code: str, description: str) -> None:
-        information: dict[str, Value] = {
-            "level": "status",
-            "code": code,
-            "description": description,
-        }
-        self.send_command(Command(name, 0.0, None, (information,)))
+        said: dict[str, Value] = {"level": "status", "code": code, "description": description}
+        self.send_command(Command(name, 0.0, None, (said,)))
 
     def _welcome(self) -> None:
         """Hook: what goes before the answer to connect, of which the client is told now."""

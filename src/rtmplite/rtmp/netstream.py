@@ -103,6 +103,19 @@ class ServerStream:
         self.status(code, description, "error")
         self.connection.close(now, reason=description)
 
+    def is_silent(self, now: float) -> bool:
+        """Whether the client is lost, as far as anybody can tell.  Own design: `succession`."""
+        return self.connection.is_silent(now)
+
+    def replaced(self, now: float) -> None:
+        """Tell the client that another one has its name, then close.  Own design: should it hear.
+
+        What it published is the other's now, so it is not ended.
+        """
+        self._sink = None
+        description = f"{self.name} is published by another client now."
+        self.end_publish("NetStream.Publish.BadName", description, now)
+
     def rename(self, name: str) -> None:
         """Take another name than the client gave.  Own design: as an authority may decide."""
         self.name = name
