@@ -13,6 +13,7 @@ from rtmplite.rtmfp.fast_path import read_next_user_data, read_user_data
 from rtmplite.rtmfp.flow_chunks import NextUserData, UserData
 from rtmplite.rtmfp.listener import Address
 from rtmplite.rtmfp.recv_side import RecvSide
+from rtmplite.rtmfp.vlu import MAX
 
 _FRAGMENTS: Final = (UserData.type_id, NextUserData.type_id)
 _Before = tuple[int, int, int] | None  # flow, number and FSN of the fragment before
@@ -56,6 +57,8 @@ class Inbound:
             return None
         else:
             flow_id, number, fsn = before[0], before[1] + 1, before[2]
+            if number > MAX:  # no acknowledgement could say it
+                raise RemoteError("a sequence number of more than 64 bits")
             flags, data, options = read_next_user_data(packet, start, end)
         if self._recv.is_over:
             return None

@@ -22,7 +22,13 @@ from rtmplite.rtmfp.control_chunks import (
     SessionClose,
     SessionCloseAck,
 )
-from rtmplite.rtmfp.flow_chunks import BufferProbe, FlowException, UserData, flow_options
+from rtmplite.rtmfp.flow_chunks import (
+    BufferProbe,
+    FlowException,
+    NextUserData,
+    UserData,
+    flow_options,
+)
 from rtmplite.rtmfp.packet import Mode, Packet
 from rtmplite.rtmfp.session import State
 
@@ -146,6 +152,15 @@ def test_a_packet_full_of_one_chunk(chunks):
         seconds, answered = cost(wire.session, packet, now=turn * 0.001)
         assert seconds < SLOW
         assert answered <= 2 * len(packet)
+
+
+def test_a_number_after_the_last_one_there_is():
+    """RFC 7016 §2.1.2, §2.3.12: it would be acknowledged in no chunk, so nothing carried it."""
+    wire, last = Receiving(), (1 << 64) - 1
+    wire.put(data(1))
+    wire.put(data(last, fsn=last - 1), NextUserData(b"too far"), NextUserData(b"more"))
+    assert wire.wait(1.0) == [DataAckRanges(1, wire.flow.blocks_available, last)]
+    assert wire.heard.messages == [b"x", b"x"]
 
 
 def test_flows_without_end_are_the_end():
