@@ -16,6 +16,7 @@ from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmfp.flash import FlowMetadata, Intent
 from rtmplite.rtmfp.listener import FlowSender, Priority
+from rtmplite.rtmfp.recv_flow import RecvState
 from rtmplite.rtmfp.send_flow import FlowState
 from rtmplite.rtmp.message import MessageType
 
@@ -123,7 +124,7 @@ class Lane(FlowSender):
         if self._closed:
             return None
         flow = self._flow or self._open(now)
-        return flow.send(data, now, lifetime=lifetime)
+        return None if flow is None else flow.send(data, now, lifetime=lifetime)
 
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
         """Send a message of a live stream; sound is given up when it is late.
@@ -154,16 +155,22 @@ class Lane(FlowSender):
         """All has arrived: §5.3.6."""
         self._owner.lane_moved(self, now)
 
-    def _open(self, now: float) -> "SendFlow":
-        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent]."""
-        session = self._owner.session
+    def _open(self, now: float) -> "SendFlow | None":
+        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent].
+
+        None if the far end has ended what this would answer: RFC 7016 §3.6.2.1.
+        """
+        session, answered = self._owner.session, self._owner.far_control
         assert session is not None  # nothing is flushed before there is one
+        if answered is not None and answered.state is not RecvState.OPEN:
+            self._closed = True
+            return None
         is_sound = self.medium is Medium.AUDIO
         intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
         self._flow = session.open_flow(
             bytes(FlowMetadata(self.stream_id, intent)),
             now,
-            associated=self._owner.far_control,
+            associated=answered,
             sender=self,
             priority=self.medium.value,
             time_critical=is_sound,

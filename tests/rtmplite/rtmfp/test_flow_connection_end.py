@@ -85,3 +85,21 @@ def test_last_words_are_not_waited_for_for_ever():
     assert not peer.server.is_over and peer.server.deadline is not None
     world.run(LINGER)
     assert peer.server.is_over and peer.server.deadline is None
+
+
+def test_who_has_said_the_last_word_hears_nothing_new():
+    """RFC 7016 §3.6.2.1: no flow can answer one that has ended, which is no failure of ours."""
+    world = FlashWorld()
+    peer = world.client()
+    stream = peer.publish("demo")
+    peer.client.send_media(AUDIO, 0, stream, SOUND)
+    world.run()
+    next(iter(peer.client_session.send_flows.values())).close(world.now)
+    world.run(LINGER / 5)
+    flows = len(peer.server_session.send_flows)
+    peer.server.send_media(AUDIO, 0, stream, SOUND)
+    peer.server.send_media(AUDIO, 20, stream, SOUND)
+    world.run(LINGER / 5)
+    assert not peer.server.closed and len(peer.server_session.send_flows) == flows
+    world.run(LINGER)
+    assert peer.server.reason == "closed by the peer" and not peer.server.aborted

@@ -7,6 +7,7 @@ import pytest
 from rtmplite.rtmfp.flash import FlowMetadata, Intent, encode_message
 from rtmplite.rtmfp.lanes import LIVE, Lifetimes, Medium, make_lane, medium_of
 from rtmplite.rtmfp.listener import Priority
+from rtmplite.rtmfp.recv_flow import RecvState
 from rtmplite.rtmfp.send_flow import FlowState
 from rtmplite.rtmp.message import MessageType
 
@@ -39,7 +40,8 @@ class Owner:
     """A connection with a session that opens such flows."""
 
     def __init__(self):
-        self.session, self.far_control, self.flows = self, object(), []
+        self.session, self.flows = self, []
+        self.far_control = SimpleNamespace(state=RecvState.OPEN)
         self.excepted, self.moved, self.lifetimes = [], 0, LIVE
 
     def open_flow(self, metadata, now, **options):
