@@ -3,7 +3,7 @@
 Own design: RFC 7016 §5 asks for limits to what others can make us hold.  Those of one session,
 times the number of sessions, would be more than any host has.  When much is taken receiving flows
 offer smaller windows, then no session begins any more; when it is too much the host that takes the
-most loses the session that does.
+most loses the session that does.  So does one that would bring the others to that by itself.
 
     >>> budget = Budget(1000)
     >>> budget.used = 500
@@ -15,19 +15,23 @@ most loses the session that does.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.host import host_of
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.session import Session
 
+LOOK_SECONDS: Final = 2.0  # between looks whether a host has more than its share
+
 
 class Budget:
     """The bytes that sessions `used`, of `limit`; what one takes is noted by `count`.
 
-    Above half of the limit windows shrink, above three quarters it `is_tight`: nothing new begins,
-    and of what comes out of turn nothing is kept.  Several endpoints may share one.  `evicted`
+    Above half of the limit windows shrink, and no host may have more than a quarter of it; above
+    three quarters it `is_tight`: nothing new begins, and of what comes out of turn nothing is kept.
+    Several endpoints may share one.  `evicted`
     counts the sessions that were too much for it.
     """
 
@@ -35,7 +39,8 @@ class Budget:
         self.limit, self.used, self.evicted = limit, 0, 0
         self._sessions: dict[Session, None] = {}
         self._easy, self._tight = limit // 2, limit * 3 // 4
-        self._enough = limit * 7 // 8
+        self._share, self._enough = limit // 4, limit * 7 // 8
+        self._look_at = -inf
 
     @property
     def is_tight(self) -> bool:
@@ -69,12 +74,17 @@ class Budget:
         session.counted = 0
         self._sessions.pop(session, None)
 
-    def excess(self) -> "list[Session]":
+    def excess(self, now: float) -> "list[Session]":
         """Choose whom to close: of the host that takes the most the session that does, and so on.
 
-        Own design: many small sessions of one host do not outlive a large one of another.  So many
-        are closed that there is room for a while, as to look at all of them takes its time.
+        Own design: many small sessions of one host do not outlive a large one of another.  To look
+        at all of them takes its time, so it is not always done, and when too much is used so many
+        are closed that there is room for a while.
         """
+        is_over = self.is_over
+        if not is_over and (self.used <= self._easy or now < self._look_at):
+            return []
+        self._look_at = now + LOOK_SECONDS
         by_host: dict[str, list[Session]] = {}
         for session in sorted(self._sessions, key=lambda each: each.counted):
             by_host.setdefault(host_of(session.address[0]), []).append(session)
@@ -82,7 +92,9 @@ class Budget:
         heapify(hosts)
         chosen: list[Session] = []
         left = self.used
-        while left > self._enough and hosts:
+        while hosts and left > (self._enough if is_over else self._easy):
+            if not is_over and -hosts[0][0] <= self._share:
+                break
             total, host = heappop(hosts)
             worst = by_host[host].pop()
             left -= worst.counted

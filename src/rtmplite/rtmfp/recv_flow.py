@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 LINGER_SECONDS: Final = 120.0  # §3.6.3.8 [receiver-lingers]
 BLOCK_BYTES: Final = 1024  # §3.6.3.5 [blocks]
 OVERHEAD_BYTES: Final = 100  # of a fragment that waits
-GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
 _WHOLE, _BEGIN, _END, _MIDDLE = FragmentControl
 _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
@@ -135,8 +134,7 @@ class RecvFlow:
         else:
             # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
             seen.forward(fsn)
-        if seen.gaps != gaps:
-            self._side.overhead += (seen.gaps - gaps) * GAP_BYTES
+        self._side.gaps += seen.gaps - gaps
         self._deliver(now)
         self._complete(now)
         return ack_now or seen.gaps > 0 or self.capacity - self.buffered < BLOCK_BYTES

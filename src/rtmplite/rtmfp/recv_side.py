@@ -20,25 +20,24 @@ from rtmplite.rtmfp.flow_chunks import (
 from rtmplite.rtmfp.limits import SessionLimits
 from rtmplite.rtmfp.listener import FlowReceiver
 from rtmplite.rtmfp.option import Option
-from rtmplite.rtmfp.recv_flow import GAP_BYTES, LINGER_SECONDS, RecvFlow, RecvState
+from rtmplite.rtmfp.recv_flow import LINGER_SECONDS, RecvFlow, RecvState
 from rtmplite.rtmfp.send_flow import FlowState, SendFlow
 from rtmplite.rtmfp.vlu import encode_vlu
 
 DELACK_SECONDS: Final = 0.2  # §3.6.3.4.1 [acknowledge-soon]
 RX_DATA_PACKETS: Final = 2
-FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
 Options = tuple[Option, ...]
 
 
 class RecvSide:
     """What the receiving flows of a session share: §3.5.
 
-    `buffered` counts the bytes that wait in all of them, `overhead` what flows and gaps in them
-    take besides; `budget` is what sessions may take together, `is_over` whether there are no flows
-    any more.  `sending` are the sending flows of the same session, by identifier; `on_flow` asks
-    the user who wants a new flow, `wake` is called when an acknowledgement is due that no packet
-    caused.  `overflowed` says that there are more
-    flows than may be, `should_ack` holds those that are ready to send an acknowledgement.
+    `buffered` counts the bytes that wait in all of them, `gaps` those in their numbers; `budget` is
+    what sessions may take together, `is_over` whether there are no flows any more.  `sending` are
+    the sending flows of the same session, by identifier; `on_flow` asks the user who wants a new
+    flow, `wake` is called when an acknowledgement is due that no packet caused.  `overflowed` says
+    that there are more flows than may be, `should_ack` holds those that are ready to send an
+    acknowledgement.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class RecvSide:
     ) -> None:
         self.limits, self.budget = limits, budget
         self.flows: dict[int, RecvFlow] = {}
-        self.buffered = self.overhead = 0
+        self.buffered = self.gaps = 0
         self.overflowed = self.is_over = False
         self.ack_now = False  # ACK_NOW, RX_DATA_PACKETS and DELACK_ALARM: §3.5
         self.rx_data_packets = 0
@@ -154,7 +153,7 @@ class RecvSide:
             flow = self._lingering.popleft()[1]
             flow.state = RecvState.CLOSED
             del self.flows[flow.flow_id]
-            self.overhead -= FLOW_BYTES + GAP_BYTES * flow.seen.gaps
+            self.gaps -= flow.seen.gaps
             self.should_ack.pop(flow, None)
 
     def end(self) -> None:
@@ -162,7 +161,7 @@ class RecvSide:
         for flow in self.flows.values():
             flow.end()
         self.flows.clear()
-        self.overhead, self.is_over = 0, True
+        self.gaps, self.is_over = 0, True
         self._lingering.clear()
         self.should_ack.clear()
         self.ack_now, self.delack_alarm = False, inf
@@ -170,7 +169,6 @@ class RecvSide:
     def _open(self, flow_id: int, options: Options, now: float) -> RecvFlow:
         """Begin a flow, or reject it: §3.6.3.1."""
         flow = self.flows[flow_id] = RecvFlow(self, flow_id, self.limits.buffer_bytes)
-        self.overhead += FLOW_BYTES
         self.ack_now = True
         if self._is_acceptable(flow, options):
             receiver = self._on_flow(flow, now)

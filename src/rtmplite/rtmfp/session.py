@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.send_flow import SendFlow
 
 _UNBOUNDED: Final = 1 << 62
+FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
+GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
 DEFAULT_LIMITS: Final = SessionLimits()
 
 __all__ = ["Session", "State"]
@@ -137,8 +139,9 @@ class Session:
     @property
     def memory(self) -> int:
         """Bytes of memory that all flows take.  Own design: what an endpoint's `budget` bounds."""
-        recv = self._recv
-        return self._send.queued + recv.buffered + recv.overhead
+        send, recv = self._send, self._recv
+        flows = len(send.flows) + len(recv.flows)
+        return send.queued + recv.buffered + recv.gaps * GAP_BYTES + flows * FLOW_BYTES
 
     def open_flow(
         self,

@@ -86,11 +86,12 @@ class Sessions:
     def take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
         """Add what sessions have to send, and make room if they hold too much: §3.5.2.3."""
         self._take(datagrams, now)
-        if self.budget.is_over:
-            for session in self.budget.excess():  # §5 [resources-bounded]
-                self.budget.evicted += 1
-                session.abort(now, "it takes too much memory")
-                self.budget.count(session)  # it may be another endpoint's
+        chosen = self.budget.excess(now)
+        for session in chosen:  # §5 [resources-bounded]
+            self.budget.evicted += 1
+            session.abort(now, "it takes too much memory")
+            self.budget.count(session)  # it may be another endpoint's
+        if chosen:
             self._take(datagrams, now)
 
     def _take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:

@@ -6,7 +6,7 @@ import pytest
 from link import storm
 from rtmfp_endpoints import SERVER, World
 
-from rtmplite.rtmfp.budget import Budget
+from rtmplite.rtmfp.budget import LOOK_SECONDS, Budget
 from rtmplite.rtmfp.flow_chunks import UserData
 from rtmplite.rtmfp.session import State
 from rtmplite.rtmfp.startup import Limits, OpeningState
@@ -31,7 +31,7 @@ def test_the_host_that_takes_the_most_has_to_go():
     assert budget.is_over
     for each in (large, *others, *many):
         budget.add(each)
-    chosen = budget.excess()
+    chosen = budget.excess(0.0)
     assert chosen == [many[6], many[5], large]
     assert budget.used - sum(each.counted for each in chosen) <= 700
 
@@ -40,7 +40,22 @@ def test_there_is_no_more_to_close_than_there_is():
     """Own design: nothing is held by sessions, and yet it is too much."""
     budget = Budget(0)
     budget.used = 1
-    assert budget.excess() == []
+    assert budget.excess(0.0) == []
+
+
+def test_one_host_alone_makes_nobody_s_windows_small():
+    """Own design: not more than a quarter for each, when more than half is used."""
+    budget = Budget(800)
+    greedy = [Taking("192.0.2.1", size) for size in (100, 90, 60)]
+    others = [Taking(f"192.0.2.{number}", 130) for number in (2, 3)]
+    for each in (*greedy, *others):
+        budget.add(each)
+    budget.used = 510
+    assert budget.excess(0.0) == greedy[:1]
+    assert budget.excess(1.0) == []  # to look takes time
+    assert budget.excess(LOOK_SECONDS) == greedy[:1]
+    budget.used = 400
+    assert budget.excess(2 * LOOK_SECONDS) == []
 
 
 class Crowd:
@@ -136,11 +151,11 @@ def test_windows_shrink_as_memory_is_used_up():
 
 def test_nobody_new_is_let_in_when_it_is_tight():
     """Covers RFC 7016 §5 [resources-bounded]: whoever asks is answered when there is room again."""
-    crowd = Crowd(2)
+    crowd = Crowd(4)
     weather = crowd.world.link.weather
     crowd.silence()
     for session in crowd.sessions:
-        crowd.send(session, 125_000)
+        crowd.send(session, 62_500)
     assert crowd.budget.is_tight and not crowd.budget.is_over
     crowd.world.link.weather = lambda data, source, to: (
         () if any(each.address in (source, to) for each in crowd.sessions) else (0.02,)
@@ -151,6 +166,24 @@ def test_nobody_new_is_let_in_when_it_is_tight():
     crowd.world.link.weather = weather
     crowd.world.run(20)
     assert late.opening.state is OpeningState.OPEN
+
+
+def test_one_host_alone_keeps_nobody_out():
+    """Covers RFC 7016 §5 [resources-bounded]: it loses what is more than its share."""
+    crowd = Crowd(1)
+    weather = crowd.world.link.weather
+    address = crowd.sessions[0].address
+    for port in range(1, 8):
+        client = crowd.world.join((address[0], port), b"greedy %d" % port)
+        crowd.world.connect(client, b"server", SERVER)
+    crowd.world.run(2.0)
+    crowd.silence()
+    for session in crowd.sessions:
+        crowd.send(session, 35_000)
+        crowd.world.run(LOOK_SECONDS)
+    assert not crowd.budget.is_tight
+    crowd.world.link.weather = weather
+    assert crowd.join(9).opening.state is OpeningState.OPEN
 
 
 def test_a_keying_that_comes_late_is_not_let_in_either():
@@ -225,3 +258,18 @@ def test_gaps_and_flows_count():
         crowd.world.run(0.05)
     crowd.check()
     assert crowd.budget.used > before + 149 * 50
+
+
+def test_flows_that_we_open_count():
+    """RFC 7016 §5: they linger, and it is the far end that has them opened."""
+    crowd = Crowd(1)
+    (session,) = crowd.sessions
+    before = crowd.budget.used
+    now = crowd.world.link.now
+    for number in range(50):
+        flow = session.open_flow(b"flow %d" % number, now)
+        flow.send(b"x", now)
+        flow.close(now)
+    crowd.world.run(5)
+    crowd.check()
+    assert crowd.budget.used > before + 50 * 1000
