@@ -16,7 +16,7 @@ from rtmplite.amf.values import Value
 from rtmplite.authmod import proven
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
-from rtmplite.net.refusal import ElsewhereError, failure, may_go, next_target
+from rtmplite.net.refusal import ElsewhereError, failure, may_go, naming, next_target, place
 from rtmplite.net.shared import RemoteObject
 from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
 from rtmplite.rtmp.connection import CHUNK_STREAMS
@@ -298,21 +298,26 @@ def established(
     """Connect, by `open_to`; a server that sends us elsewhere is obeyed a few times.
 
     One that asks who we are is told what the URL says: Field §"authmod=adobe".  Raises RemoteError
-    if the server refuses, and what `open_to` does.
+    if the server refuses, and what `open_to` does, with host and port.
     """
     hops_left = REDIRECTS
     while True:
-        client = open_to(target)
+        with naming(target):
+            client = open_to(target)
         if on_call is not None:
             client.on_call = on_call
         try:
-            client.establish(timeout)
+            with naming(target):
+                client.establish(timeout)
         except ElsewhereError as error:
             client.close()
             target, hops_left = next_target(target, error, hops_left), hops_left - 1
         except RemoteError as error:
             client.close()
             again = proven(target, error.description, os.urandom)
+            if again is None and error.code == CLOSED:  # without a word of the server's
+                reason = f"{place(target)}: {error.description}"
+                raise RemoteError(reason, CLOSED, error.level) from None
             if again is None:
                 raise
             target = again

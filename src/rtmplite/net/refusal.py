@@ -1,5 +1,8 @@
 """What a server's refusal is to a client: an exception, or another place to ask."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.client import Target, redirection
@@ -11,6 +14,25 @@ class ElsewhereError(RemoteError):
     def __init__(self, description: str, code: str, level: str, url: str) -> None:
         super().__init__(description, code, level)
         self.url = url
+
+
+@contextmanager
+def naming(target: Target) -> Iterator[None]:
+    """Say in every OSError, as TimeoutError is one, whom we could not reach."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:
+            error.args = (f"{place(target)}: {error}",)
+        else:
+            error.strerror = f"{place(target)}: {error.strerror}"
+        raise
+
+
+def place(target: Target) -> str:
+    """Host and port, and nothing that a URL may hold besides."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{host}:{target.port}"
 
 
 def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target:

@@ -21,6 +21,7 @@ from rtmplite.amf.values import Value
 from rtmplite.net.client import TIMEOUT, Client, established
 from rtmplite.net.clock import now
 from rtmplite.net.tls import Tls, client_context, explain
+from rtmplite.net.words import in_words
 from rtmplite.rtmp.client import ClientConnection, Target
 
 READ_SIZE: Final = 65536
@@ -108,7 +109,7 @@ class RtmpClient(Client):
             while output := self._output():
                 self._socket.sendall(output)
         except OSError as error:
-            self._machine.connection_lost(now(), str(error))
+            self._machine.connection_lost(now(), in_words(error))
             self._finish()
 
     def _output(self) -> bytes:
@@ -132,7 +133,7 @@ class RtmpClient(Client):
             except ssl.SSLError as error:
                 self._machine.connection_lost(now(), explain(error))
             except OSError as error:
-                self._machine.connection_lost(now(), str(error))
+                self._machine.connection_lost(now(), in_words(error))
             self._answer()
         self._socket.close()
         self._finish()
