@@ -24,6 +24,7 @@ from rtmplite.net.words import BAD_USAGE, Parser, in_words, seconds
 from rtmplite.rtmfp.lanes import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import TIMESTAMP_MASK
+from rtmplite.tracks import Tracks
 
 FAILED: Final = 1  # exit code
 
@@ -176,8 +177,8 @@ def _connector(options: argparse.Namespace) -> Connect:
 def _messages(
     playing: Playing | direct.DirectPlaying, options: argparse.Namespace
 ) -> Iterator[Tag]:
-    """What a stream has, from its first message to its end or for so many seconds."""
-    first: int | None = None
+    """What a stream has, from its first message to its end or for so many seconds of media."""
+    begin = _Begin()
     try:
         while not playing.ended or not playing.is_drained:
             message = playing.read(timeout=1.0)
@@ -185,15 +186,14 @@ def _messages(
                 continue
             if message.payload.startswith(_ABOUT_PLAYING):
                 continue  # about the connection, no part of the stream
-            if first is None and message.type_id != TagType.SCRIPT:
-                first = message.timestamp
-            late = first is not None and message.timestamp - first > (options.seconds or 0) * 1000
-            if options.seconds is not None and late:
-                return
             data = message.payload
             if message.type_id == TagType.SCRIPT:
                 data = unwrapped(data)
-            yield Tag(message.type_id, message.timestamp, data)
+            tag = Tag(message.type_id, message.timestamp, data)
+            late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
+            if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
+                return
+            yield tag
     finally:
         playing.close()
 
@@ -204,12 +204,31 @@ def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
     A live stream's time is that of its publisher; players show a file from 0 on and are confused
     by one that has nothing there for hours: FLV 10.1 §E.4.1 wants the first to be 0.
     """
-    first: int | None = None
+    begin = _Begin()
     for tag in tags:
-        if first is None and tag.tag_type != TagType.SCRIPT:
-            first = tag.timestamp
-        since = 0 if first is None else (tag.timestamp - first) & TIMESTAMP_MASK
-        yield replace(tag, timestamp=since if since < 1 << 31 else 0)  # some data has no time
+        yield replace(tag, timestamp=max(0, begin.since(tag)))  # some data has no time
+
+
+class _Begin:
+    """When the first sound or picture was.
+
+    Who comes late gets the codecs' headers at once, and then waits for a key frame: a while that
+    is no part of what is played.
+    """
+
+    def __init__(self) -> None:
+        self._tracks, self._time = Tracks(), 0
+        self._has_begun = False
+
+    def since(self, tag: Tag) -> int:
+        """The ms from there to a tag, 0 as long as there was none."""
+        if not self._has_begun:
+            if tag.tag_type == TagType.SCRIPT:
+                return 0
+            self._tracks.note(tag.tag_type, tag.timestamp, tag.data, 0.0)
+            self._has_begun, self._time = self._tracks.begun, tag.timestamp
+        since = (tag.timestamp - self._time) & TIMESTAMP_MASK
+        return since if since < 1 << 31 else since - (1 << 32)
 
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:

@@ -147,6 +147,25 @@ def test_a_file_is_no_number_of_times(words, times, monkeypatch):
     assert seen == ["FILE", times, "URL"]
 
 
+class Sent:
+    """A stream that is over, with what has come of it."""
+
+    ended = True
+
+    def __init__(self, messages):
+        self.messages = list(messages)
+
+    @property
+    def is_drained(self):
+        return not self.messages
+
+    def read(self, timeout):
+        return self.messages.pop(0)
+
+    def close(self):
+        self.messages.clear()
+
+
 def test_a_wrapper_that_a_server_leaves_is_taken_off():
     """Covers Field §"@setDataFrame": no player of files knows it."""
     metadata = amf0.encode("onMetaData", {"width": 2.0})
@@ -157,16 +176,7 @@ def test_a_wrapper_that_a_server_leaves_is_taken_off():
         Message(8, 0, 1, b"\xb2sound"),
     ]
 
-    class Playing:
-        ended, is_drained = True, property(lambda self: not sent)
-
-        def read(self, timeout):
-            return sent.pop(0)
-
-        def close(self):
-            pass
-
-    found = list(_messages(Playing(), Namespace(seconds=None)))
+    found = list(_messages(Sent(sent), Namespace(seconds=None)))
     assert [tag.data for tag in found] == [metadata, metadata, b"\xb2sound"]
 
 
@@ -248,6 +258,37 @@ def test_a_file_begins_at_0(server, tmp_path, corpus):
     assert [tag.timestamp for tag in _from_zero(iter(tags))] == [0, 0, 0, 0, 40]
 
 
+SOON, HEADERS = 60_000, ((9, b"\x17\0\0\0\0avcC"), (8, b"\xaf\0\x12\x10"))
+
+
+def test_the_wait_for_a_key_frame_is_no_part_of_what_is_played():
+    """Who comes late gets headers at once and pictures when the next group begins."""
+    sent = [Message(type_id, SOON, 1, data) for type_id, data in HEADERS]
+    sent += [Message(18, 0, 1, amf0.encode("onMetaData", {}))]
+    for at in range(SOON + 1900, SOON + 3900, 40):
+        first = at == SOON + 1900
+        sent += [Message(9, at, 1, b"\x17\1" if first else b"\x27\1"), Message(8, at, 1, b"\xaf\1")]
+    found = list(_messages(Sent(sent), Namespace(seconds=0.4)))
+    assert [tag.timestamp - SOON for tag in found[3:]] == [
+        at for at in range(1900, 2301, 40) for _ in range(2)
+    ]
+    stored = [tag.timestamp for tag in _from_zero(iter(found))]
+    assert stored[:5] == [0] * 5 and stored[-1] == 400
+
+
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([1 << 31, 0, (1 << 31) + 500], [1 << 31, 0, (1 << 31) + 500]),  # data has no time
+        ([(1 << 32) - 100, 0, 300, 1000], [(1 << 32) - 100, 0, 300]),  # the clock goes round
+    ],
+)
+def test_so_many_seconds_of_any_clock(times, found):
+    """Covers RTMP 1.0 §4: the times of a stream wrap."""
+    sent = [Message(18 if at == 0 else 8, at, 1, b"\xb2sound") for at in times]
+    assert [tag.timestamp for tag in _messages(Sent(sent), Namespace(seconds=0.5))] == found
+
+
 def test_stdout_is_a_file_too(server, tmp_path, corpus):
     """For a pipe into ffplay or ffprobe."""
     url = server.url("demo")
@@ -279,6 +320,7 @@ def test_sigterm_is_a_proper_end(server):
         (["serve", "--rtmp", "nonsense"], 2),
         (["serve", "--rtmp", "off"], 2),
         (["serve", "--rtmp", "192.0.2.1:1"], 2),
+        (["serve", "--rtmp", "127.0.0.1:0", "--vod", "/no/such/folder"], 2),
         (["play", "rtmp://127.0.0.1/live"], 2),
         (["play", "http://127.0.0.1/live/x"], 2),
         (["push", "http://127.0.0.1/live/x", "rtmp://127.0.0.1/live/x"], 2),
