@@ -16,6 +16,7 @@ import gevent
 from gevent.event import Event
 
 from p2psip.sip.auth import ha1
+from rtmplite.net.hangup import on_hangup
 from siprtmp import __version__, config, logs
 from siprtmp.gateway import Gateway
 from siprtmp.numbers import format_host_port
@@ -58,13 +59,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """Run the gateway until SIGTERM, SIGINT or SIGHUP.  Own design."""
+    """Run the gateway until SIGTERM or SIGINT, or until its terminal closes.  Own design."""
     settings = config.load(arguments)
     logs.configure(settings.log_level, settings.log_format, Refusals())
     gateway = Gateway(settings)
     done = Event()
-    for number in _endings():
+    for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, done.set)
+    on_hangup(done.set, gateway.reload)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     gc.collect()
@@ -78,14 +80,6 @@ def serve(arguments: Sequence[str]) -> int:
     gevent.sleep(FAREWELL_SECONDS)
     gateway.stop()
     return 0
-
-
-def _endings() -> list[signal.Signals]:
-    """The signals that end us; a terminal that closes does not, if nohup has said so."""
-    endings = [signal.SIGTERM, signal.SIGINT]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        endings.append(signal.SIGHUP)
-    return endings
 
 
 def demo(arguments: Sequence[str]) -> int:

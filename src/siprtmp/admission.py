@@ -16,6 +16,10 @@ class Admission:
     def __init__(self, allow_all: bool, users: UserStore | None, credentials: Users | None) -> None:
         self._allow_all, self._users, self._credentials = allow_all, users, credentials
 
+    def renew(self, users: UserStore | None, credentials: Users | None) -> None:
+        """Judge by these from now on.  Own design: who has been let in stays."""
+        self._users, self._credentials = users, credentials
+
     def admits(self, host: str, tc_url: str, query: str) -> bool:
         """Whether a client at `host` may place and take calls.  Own design.
 

@@ -146,7 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--sip-t1", type=_milliseconds, metavar="MS", help="RFC 3261 timer T1 (500)")
     add("--answer-timeout", type=_seconds, metavar="S", help="give up ringing after (60)")
     add("--media-timeout", type=_seconds, metavar="S", help="end a call silent for (60)")
-    add("--record", type=Path, metavar="DIR", help="store what is published, as FLV files")
+    add("--record", type=Path, metavar="DIR", help="store what is published, as FLV; makes DIR")
     add("--vod", type=Path, metavar="DIR", help="play the FLV files there, as rtmp://.../vod/NAME")
     add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
     add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
@@ -242,6 +242,7 @@ def check(settings: Settings) -> Settings:
         raise ConfigError("nothing to serve: --rtmp, --rtmfp and --sip are off")
     _check_texts(settings)
     _check_tls(settings)
+    _check_films(settings)
     load_users(settings)
     try:
         doors = rtmp_options.doors(settings)
@@ -294,6 +295,14 @@ def _check_tls(settings: Settings) -> None:
     for option, path in (("tls-cert", settings.tls_cert), ("tls-key", settings.tls_key)):
         if path is not None and not path.is_file():
             raise ConfigError(f"--{option} {path}: no such file")
+
+
+def _check_films(settings: Settings) -> None:
+    """A folder to play from is there, or will be when recording begins; a typo serves nothing."""
+    vod, record = settings.vod, settings.record
+    if vod is None or vod.is_dir() or (record is not None and vod.resolve() == record.resolve()):
+        return
+    raise ConfigError(f"--vod {vod}: no such folder")
 
 
 def _check_texts(settings: Settings) -> None:

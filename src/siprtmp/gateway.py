@@ -6,7 +6,7 @@ anything listen.  Everything runs in the hub; no greenlet belongs to a call.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from p2psip.core.domains import Domains
@@ -17,7 +17,6 @@ from p2psip.core.registrar import Registrar
 from p2psip.core.registration import Registration, RegistrationOwner, Registrations
 from p2psip.core.stack import Stack
 from p2psip.core.ua import UserAgent
-from p2psip.core.users import UserStore
 from p2psip.core.verifier import Verifier
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
@@ -54,8 +53,9 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
-        self.users = load_users(settings)
-        self.admission = Admission(settings.allow_anonymous, self.users, load_credentials(settings))
+        users, credentials = load_users(settings), load_credentials(settings)
+        self._verifier = Verifier(users, os.urandom) if users is not None else None
+        self.admission = Admission(settings.allow_anonymous, users, credentials)
         self.rtmp = RtmpSide(settings, self.log)
         self._http: StatusServer | None = None
         self.sip: SipSide | None = None
@@ -69,7 +69,7 @@ class Gateway:
         settings = self.settings
         if settings.sip is not None:
             with _naming("--sip", settings.sip):
-                self.sip = SipSide(settings, self.users, self.admission, self.log)
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
         self.rtmp.start()
@@ -93,6 +93,31 @@ class Gateway:
         figures |= self._process.figures()
         return figures
 
+    def reload(self) -> None:
+        """Read again who is served and who we are: the users and the certificate.
+
+        Own design: each is taken as a whole or not at all, and who is here stays.
+        """
+        files: dict[str, Callable[[], None]] = {}
+        if self._verifier is not None:
+            files["users"] = self._reload_users
+        if self.settings.rtmps is not None:
+            files["tls-cert"] = self.rtmp.renew_certificate
+        for what, renew in files.items():
+            try:
+                renew()
+            except ConfigError as error:
+                self.log.warning("not-reloaded", option=what, reason=str(error))
+            else:
+                self.log.event("reloaded", option=what)
+
+    def _reload_users(self) -> None:
+        users, credentials = load_users(self.settings), load_credentials(self.settings)
+        self.rtmp.renew_users()
+        self.admission.renew(users, credentials)
+        if self._verifier is not None and users is not None:
+            self._verifier.users = users
+
     def stop_calls(self) -> None:
         """Hang up every call: RFC 3261 §15."""
         if self.sip is not None:
@@ -114,7 +139,7 @@ class SipSide:
     """
 
     def __init__(
-        self, settings: Settings, users: UserStore | None, admission: Admission, log: Log
+        self, settings: Settings, verifier: Verifier | None, admission: Admission, log: Log
     ) -> None:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
@@ -122,7 +147,6 @@ class SipSide:
         self.media_host = settings.external_ip or ports.address[0]
         self._bind_ip = ports.address[0]
         self._ports = PortPool(*settings.rtp_ports)
-        self._wallclock = wallclock()
         stack = Stack(
             random=os.urandom,
             t1=settings.sip_t1 / 1000,
@@ -136,7 +160,6 @@ class SipSide:
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )
-        verifier = Verifier(users, os.urandom) if users is not None else None
         self.registrar = Registrar(self._domains, verifier)
         self.proxy = Proxy(stack, os.urandom)
         self._registrations = Registrations()
@@ -236,7 +259,7 @@ class SipSide:
             now,
             cname=f"{os.urandom(6).hex()}@{self.media_host}",
             media_timeout=self._settings.media_timeout,
-            wallclock=self._wallclock,
+            wallclock=wallclock(),
             wake=lambda: alarm.set(),
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
@@ -291,7 +314,7 @@ class SipSide:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
         now = monotonic()
         for call in list(self.facilities.calls):
-            call.hang_up(now, "shutdown")
+            call.drop(now, "shutdown")
         self.driver.wake()
 
     def stop(self) -> None:

@@ -64,6 +64,16 @@ class RtmpSide:
         with _as_setting():
             self._ways.start()
 
+    def renew_users(self) -> None:
+        """Read again who may publish and play.  Own design: ConfigError changes nothing."""
+        with _as_setting():
+            self._doors.reload()
+
+    def renew_certificate(self) -> None:
+        """Read again who we are.  Own design: ConfigError changes nothing."""
+        with _as_setting():
+            self._ways.reload()
+
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name.  Own design."""
@@ -102,7 +112,7 @@ class RtmpSide:
             folder = _folder("record", settings.record)
             self._recordings = Recordings(folder, self.registry, self._workers)
         if settings.vod is not None:
-            files = Files(_folder("vod", settings.vod), self._workers)
+            files = Files(settings.vod, self._workers)
             self._applications["vod"] = self._doors.guard(VodApplication(files, Alarms()))
         if settings.shared is not None:
             self._shared = SharedFiles(_folder("shared", settings.shared), self._workers)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from certificates import Certificate, certificate
+from interop.gateway import Gateway
 from interop.peers import AAC_H264, Ffmpeg
 from interop.process import Process, require
 from interop.rtmp_servers import Player, Server, Tool, media
@@ -56,8 +57,11 @@ def test_who_does_not_trust_goes(start, server, made):
     assert publish.finish() == trusting.finish() == 0
 
 
-def test_sighup_reads_the_certificate_again(start, server, made, tmp_path):
+@pytest.mark.parametrize("is_gateway", [False, True])
+def test_sighup_reads_the_certificate_again(start, made, tmp_path, is_gateway):
     """As those who renew it tell servers; what cannot be used changes nothing but the log."""
+    options = ("--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key)
+    server = start(Gateway if is_gateway else Server, *options)
     host, port = re.search(r"rtmps=(\S+):(\d+)", server.output).groups()
 
     def shown() -> str:
@@ -67,13 +71,15 @@ def test_sighup_reads_the_certificate_again(start, server, made, tmp_path):
     assert shown() == old
     made.file.write_text("no certificate")
     server.child.send_signal(signal.SIGHUP)
-    server.says("the certificate stays as it was")
+    stays = "not-reloaded option=tls-cert" if is_gateway else "the certificate stays as it was"
+    server.wait_until(lambda: stays in server.output, what=stays)
     assert shown() == old
     made.key.write_bytes(new.key.read_bytes())
     made.file.write_bytes(new.file.read_bytes())
     server.child.send_signal(signal.SIGHUP)
     server.wait_until(lambda: shown() == new.file.read_text(), what="the new certificate")
-    assert start(Ffmpeg.publish, server.url("demo", "rtmps"), seconds=1).finish() == 0
+    url = f"rtmps://{host}:{port}/live/demo"
+    assert start(Ffmpeg.publish, url, seconds=1).finish() == 0
 
 
 def test_without_tls_on_a_tls_port(start, server):

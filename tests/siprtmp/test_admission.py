@@ -33,6 +33,15 @@ def test_others_may_when_everybody_may():
     assert Admission(True, None, None).admits(FAR, URL, "")
 
 
+def test_a_file_that_was_read_again_counts_at_once():
+    """For who calls and for who would be one of them."""
+    judge = admission("bob")
+    assert judge.admits(FAR, URL, GOOD) and judge.has_user("bob", "home")
+    judge.renew(store("ann"), Users([("ann", "home", ha1("ann", "home", PASSWORD, "MD5"))]))
+    assert not judge.admits(FAR, URL, GOOD) and not judge.has_user("bob", "home")
+    assert judge.admits(FAR, URL, GOOD.replace("bob", "ann")) and judge.has_user("ann", "home")
+
+
 @pytest.mark.parametrize("algorithms", [("MD5",), ("SHA-256",), ("SHA-256", "MD5")])
 @pytest.mark.parametrize("where", ["stream", "tcUrl"])
 def test_others_may_with_a_password_in_either_place(algorithms, where):

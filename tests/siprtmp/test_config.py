@@ -40,7 +40,6 @@ OPTIONS = [
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
     ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
     ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
-    ("vod", ["/var/films"], '"/var/films"', Path("/var/films")),
     ("keep-first-line", [], "true", True),
     ("call-from", ['"S" <sip:s@x.org>'], "'\"S\" <sip:s@x.org>'", '"S" <sip:s@x.org>'),
     ("rtmpt", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
@@ -90,7 +89,7 @@ def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
     names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
-    need_files = {"users", "rtmps", "users-only", "ca", "sign-key"}
+    need_files = {"users", "vod", "rtmps", "users-only", "ca", "sign-key"}
     assert {option for option, *_ in OPTIONS} | need_files == names
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
@@ -107,6 +106,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
     (tmp_path / "siprtmp.users").write_text(f"bob:example.org:{HASH}\n")
     (tmp_path / "sign.key").write_text("0123456789abcdef")
     (tmp_path / "trusted.pem").write_text(certificate(tmp_path).file.read_text())
+    (tmp_path / "films").mkdir()
     settings = config.check(config.load_file(written(tmp_path, everything)))
     assert settings.users == tmp_path / "siprtmp.users" and len(settings.domain) == 2
     changed = {field.name for field in fields(Settings) if field.compare}
@@ -148,6 +148,22 @@ def test_rtmps_has_files(tmp_path):
     assert settings.tls_cert == tmp_path / "c.pem" and settings.rtmps == ("127.0.0.1", 0)
     with pytest.raises(ConfigError, match="other machines"):
         config.load(["--rtmps", "192.0.2.1:443", "--tls-cert", str(tmp_path / "c.pem")])
+
+
+def test_a_folder_to_play_from_is_there_or_is_recorded_into(tmp_path):
+    """A typo is told before it serves nothing, beside the file or on the line."""
+    path = written(tmp_path, 'vod = "films"\n')
+    films = tmp_path / "films"
+    for words in (["--config", str(path)], ["--vod", str(films)], ["--vod", str(path)]):
+        with pytest.raises(ConfigError, match=r"^--vod \S+: no such folder$"):
+            config.load(words)
+    words = ["--vod", str(films), "--record"]
+    with pytest.raises(ConfigError, match="--vod"):
+        config.load([*words, str(tmp_path / "other")])
+    assert config.load([*words, str(tmp_path / "x" / ".." / "films")]).vod == films
+    assert not films.exists()  # that is for who serves
+    films.mkdir()
+    assert config.load(["--config", str(path)]) == config.load(["--vod", str(films)])
 
 
 def test_the_line_wins_over_the_file(tmp_path):

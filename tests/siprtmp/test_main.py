@@ -1,6 +1,7 @@
 """The command as its users run it: words, exit codes, signals, and what is said where."""
 
 import json
+import os
 import re
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import pytest
 from interop.accounts import PASSWORD
 from interop.gateway import DEFAULTS, REPO, Gateway
+from interop.process import require
 
 from p2psip.core.users import UserStore
 from p2psip.sip.auth import ha1
@@ -105,13 +107,26 @@ def test_users_prints_what_the_users_file_wants():
     assert done.returncode == 2 and is_one_line(done.stderr)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_0(tmp_path, number):
     with Gateway(tmp_path / "gateway") as gateway:
         assert set(gateway.listeners) == {"rtmp", "sip", "http"}
         gateway.child.send_signal(number)
         assert gateway.child.wait(10) == 0
     assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
+
+
+@pytest.mark.parametrize("words", [["siprtmp"], ["rtmplite", "serve"]])
+def test_a_terminal_that_closes_ends_it_with_0(words):
+    """The terminal is ours to close; what the program writes goes elsewhere."""
+    ours, its = os.openpty()
+    listeners = DEFAULTS if words == ["siprtmp"] else DEFAULTS[:2]
+    command = [require("setsid", "util-linux"), "--ctty", sys.executable, "-m", *words, *listeners]
+    with subprocess.Popen(command, stdin=its, stdout=subprocess.PIPE, text=True) as child:
+        os.close(its)
+        assert child.stdout is not None and child.stdout.readline().startswith("ready rtmp=")
+        os.close(ours)
+        assert child.wait(10) == 0
 
 
 def test_under_nohup_a_terminal_that_closes_ends_nothing(tmp_path):

@@ -137,9 +137,12 @@ class Access:
 
         guards: list[Guard] = []
         is_for_users = options.users is not None and not options.allow_anonymous
+        self._users: UsersGuard | None = None
+        self._file: Path | None = options.users
         if is_for_users:
-            users = Users.parse(_read(options.users).decode(errors="replace"))
-            guards.append(UsersGuard(users, os.urandom, for_all=options.users_only))
+            users = _users_of(options.users)
+            self._users = UsersGuard(users, os.urandom, for_all=options.users_only)
+            guards.append(self._users)
         elif options.users_only:
             raise LocalError("--users-only needs --users, and no --allow-anonymous")
         publish = _keys("publish", options.publish_key)
@@ -195,6 +198,11 @@ class Access:
             if not verdict.is_allowed or verdict.url or verdict.name:
                 return False
         return True
+
+    def reload(self) -> None:
+        """Read the users again; LocalError if that cannot be, and those from before stay."""
+        if self._users is not None and self._file is not None:
+            self._users.renew(_users_of(self._file))
 
     def stop(self) -> None:
         """Ask nobody any more."""
@@ -267,6 +275,14 @@ def _secret(path: Path) -> bytes:
     if len(secret) < 16:
         raise LocalError(f"{path} has {len(secret)} bytes; a secret needs 16")
     return secret
+
+
+def _users_of(path: Path) -> Users:
+    content = _read(path).decode(errors="replace")
+    try:
+        return Users.parse(content)
+    except LocalError as error:
+        raise LocalError(f"{path}: {error}") from None
 
 
 def _read(path: Path) -> bytes:

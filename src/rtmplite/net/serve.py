@@ -15,6 +15,7 @@ from rtmplite.errors import LocalError
 from rtmplite.net import access, addresses, record, transports
 from rtmplite.net.files import Alarms, Files
 from rtmplite.net.flv_http import TEXT, FlvHttp
+from rtmplite.net.hangup import on_hangup
 from rtmplite.net.redaction import public
 from rtmplite.net.shared_files import SharedFiles
 from rtmplite.net.sparing import Sparing
@@ -45,7 +46,12 @@ def add_to(commands: Any) -> None:
     add("--rtmfp", metavar="HOST:PORT", help="listen here for RTMFP, by UDP")
     add("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
     add("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
-    add("--record", type=Path, metavar="DIR", help="store what is published there")
+    add(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="store what is published; makes DIR",
+    )
     add("--vod", type=Path, metavar="DIR", help="play the files there by name")
     add("--shared", type=Path, metavar="DIR", help="keep shared objects there")
     transports.add_options(add)
@@ -56,7 +62,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT, or until the terminal closes."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger(record.__name__).setLevel(logging.INFO)
     for handler in logging.getLogger().handlers:
@@ -77,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         recordings = record.Recordings(_folder(options.record), registry, workers)
     applications: dict[str, Application] = {live.APP: doors.guard(_ToldLive())}
     if options.vod is not None:
-        files = Files(_folder(options.vod), workers)
+        files = Files(_films(options.vod), workers)
         applications[vod.APP] = doors.guard(vod.VodApplication(files, Alarms()))
     limits = access.limits(options)
     nowhere = _Nowhere()
@@ -96,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)
-    gevent.signal_handler(signal.SIGHUP, _reload, ways)
+    on_hangup(stop.set, lambda: _reload(doors, ways))
     ready = " ".join("{}={}:{}".format(name, *at) for name, at in listening.items())
     print(f"ready {ready}", flush=True)
     stop.wait()
@@ -171,7 +177,12 @@ def _say_refused(question: Question, reason: str) -> None:
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
 
 
-def _reload(ways: transports.Transports) -> None:
+def _reload(doors: access.Access, ways: transports.Transports) -> None:
+    """Each as a whole or not at all; who is connected stays."""
+    try:
+        doors.reload()
+    except LocalError as error:
+        log.warning("the users stay as they were: %s", error)
     try:
         ways.reload()
     except LocalError as error:
@@ -181,6 +192,13 @@ def _reload(ways: transports.Transports) -> None:
 def _folder(path: Path) -> Path:
     """A folder that is there; the first recording need not find out."""
     path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _films(path: Path) -> Path:
+    """A folder that was there before us: where nothing is, nothing could be played."""
+    if not path.is_dir():
+        raise LocalError(f"--vod {path}: no such folder")
     return path
 
 

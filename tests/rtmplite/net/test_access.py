@@ -125,6 +125,26 @@ def test_a_line_for_a_user(monkeypatch, capsys, files):
     assert admits(doors, query="user=ann&pass=secret")
 
 
+def test_users_are_read_again(files):
+    """All or nothing; who has none, or asks nobody for one, has nothing to read."""
+    path, ann, bob = files / "users", "user=ann&pass=secret", "user=bob&pass=hidden"
+    doors = access.Access(options("--users", str(path), "--users-only"))
+    anyone = access.Access(options("--users", str(path), "--allow-anonymous"))
+    path.write_text("\n".join([*user_lines("bob", "home", "hidden"), "mallory"]))
+    with pytest.raises(LocalError, match=rf"^{path}: line 3 is not USER:REALM:HA1$"):
+        doors.reload()
+    assert admits(doors, query=ann) and not admits(doors, query=bob)
+    path.write_text("\n".join(user_lines("bob", "home", "hidden")))
+    doors.reload()
+    assert admits(doors, query=bob) and not admits(doors, query=ann)
+    path.unlink()
+    with pytest.raises(LocalError, match="No such file"):
+        doors.reload()
+    assert admits(doors, query=bob)
+    anyone.reload()
+    access.Access(options()).reload()
+
+
 def test_everybody_means_everybody(files):
     """Users of telephones are no reason to turn publishers away, if all may publish."""
     words = ("--users", str(files / "users"), "--allow-anonymous")
