@@ -9,10 +9,11 @@ A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from p2psip.core.keyring import Login
 from p2psip.core.registration import Registration
 from p2psip.core.stack import ServerHandle
 from p2psip.errors import RemoteError
@@ -228,7 +229,7 @@ class Line:
         return Address(self._in_our_domain(address.uri), _printable(address.display))
 
     def _in_our_domain(self, uri: Uri) -> Uri:
-        """With the port that `connect` named for its domain, if that is meant: RFC 3261 §19.1.2."""
+        """With the port that `connect` named for its domain, if that is meant: RFC 3261 §19.1.1."""
         home = self.account.identity
         if uri.port is None and uri.host == home.host and not self._home.is_local_domain(uri):
             return uri.replace(port=home.port)
@@ -243,13 +244,18 @@ class Line:
             if call.take(server, self.contact, now):
                 call.refuse(486, "Busy Here", now)
             return
-        login = self._home.credentials(self.account)  # for a proxy that asks within the dialog
-        if not call.take(server, self.contact, now, credentials=login):
+        if not call.take(server, self.contact, now, credentials=self._login_for_callers()):
             return
         self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
         call.ring(now)
         request = server.request
         self.connection.call("invited", _plain(request.from_), _plain(request.to))
+
+    def _login_for_callers(self) -> Login | None:
+        """What may be told within calls that come in: our own server's BYE, RFC 3261 §22.2."""
+        login = self._home.credentials(self.account)
+        place = self.registration.registrar_address if self.registration is not None else None
+        return replace(login, only_to=place) if login is not None and place is not None else None
 
     # -- CallUser -----------------------------------------------------------------------
 

@@ -1,10 +1,12 @@
 """Who may be whom: accounts, logins, and which line a call is for."""
 
 import pytest
-from gateway_world import Desk, GatewayWorld
-from homes import PASSWORD, request, store
+from gateway_world import DESK, PCMU, Desk, GatewayWorld, sdp
+from homes import HOME, PASSWORD, request, store
 
+from p2psip.sip.address import Address
 from p2psip.sip.auth import Challenge
+from p2psip.sip.uri import Uri
 
 
 @pytest.fixture
@@ -103,29 +105,61 @@ def test_calls_by_contact_by_name_and_by_what_a_foreign_registrar_left_of_it(wor
     assert alice.connected
 
 
-def test_a_proxy_that_asks_within_a_call_is_answered(world):
-    """Covers RFC 3261 §22.3: also by who was called, or the call would stay up over there."""
-    desk = Desk(world.link)
-    alice = world.rich("alice@home", "alice", PASSWORD)
-    call = desk.ring("alice", world.now)
-    world.wait()
-    alice.call("accept", "pcmu")
-    world.wait()
-    challenge = Challenge.digest("desk", nonce="n")
-    take, asked = desk.on_request, []
+class Asking(Desk):
+    """A desk that is a registrar too, and wants a password with all that it is sent."""
 
-    def on_request(server, request, now):
-        asked.append(request)
-        if "Proxy-Authorization" in request.headers:
-            take(server, request, now)
-        else:
+    def __init__(self, link):
+        self.asked, self.answered = [], []
+        super().__init__(link)
+
+    def on_request(self, server, request, now):
+        if request.to.tag is None and request.method != "REGISTER":
+            super().on_request(server, request, now)
+            return
+        self.asked.append(request)
+        if "Proxy-Authorization" not in request.headers:
+            challenge = Challenge.digest("desk", nonce="n")
             server.reply(407, now, headers=[("Proxy-Authenticate", challenge)])
+            return
+        self.answered.append(request.method)
+        if request.method == "REGISTER":
+            server.reply(200, now, headers=[("Contact", request.headers.get("Contact"))])
+        else:
+            super().on_request(server, request, now)
 
-    desk.on_request = on_request
-    alice.call("bye")
-    world.wait(1.0)
-    assert [each.method for each in asked] == ["BYE", "BYE"]
-    assert desk.events(call)[-1] == "ended" and world.is_clean()
+    def calls_and_is_left(self, rich, to):
+        """Call a rich client, who answers and then hangs up; how the call went over here."""
+        me = Address(self.contact)
+        call = self.agent.invite(Address(to), me, self.contact, sdp(PCMU), self, self.now)
+        self.calls.append(call)
+        rich.world.wait()
+        rich.call("accept", "pcmu")
+        rich.world.wait()
+        rich.call("bye")
+        rich.world.wait(1.0)
+        return self.events(call)[-1]
+
+
+def test_a_server_that_asks_within_a_call_is_answered(world):
+    """Covers RFC 3261 §22.2: also by who was called, or the call would stay up over there."""
+    desk = Asking(world.link)
+    alice = world.rich(f"alice@{DESK}", "alice", PASSWORD)
+    world.wait()
+    assert alice.connected
+    assert desk.calls_and_is_left(alice, desk.asked[0].contacts[0].uri) == "ended"
+    assert [each.method for each in desk.asked] == ["REGISTER"] * 2 + ["BYE"] * 2
+    world.drop(alice.peer)
+    assert world.is_clean()
+
+
+def test_a_caller_who_asks_within_a_call_gets_nothing_to_guess_a_password_by(world):
+    """Own design: whoever may call could ask."""
+    desk = Asking(world.link)
+    alice = world.rich("alice@home", "alice", PASSWORD)
+    assert desk.calls_and_is_left(alice, Uri("sip", "alice", None, HOME)) != "ended"
+    assert [each.method for each in desk.asked] == ["BYE"] and not desk.answered
+    desk.calls[0].bye(world.now)
+    assert world.is_clean()
 
 
 def test_a_login_name_forges_no_header(world):

@@ -12,6 +12,7 @@ from p2psip.core.keyring import Keyring
 from p2psip.core.stack import Stack
 from p2psip.sip.build import REASONS, response_to
 from p2psip.sip.message import Request, Response
+from p2psip.transaction.flow import Flow
 
 MAX_ROUNDS: Final = 4  # challenges to one question: as many proxies, or stale nonces
 
@@ -56,6 +57,11 @@ class Exchange:
         self.request = request
         self._handle = self._stack.request(request, self, now)
 
+    @property
+    def sent_to(self) -> Flow | None:
+        """Where it was last sent; None while its server is being located (RFC 3263 §4)."""
+        return self._handle.flow
+
     def cancel(self, now: float) -> None:
         """Give up an INVITE (§9.1); its final answer still comes."""
         self._cancelled = True
@@ -76,6 +82,8 @@ class Exchange:
     def _try_again(self, response: Response, now: float) -> bool:
         """Send the request again with credentials; False when that would not help (§22.2)."""
         if self._keyring is None or self._cancelled or self._rounds == MAX_ROUNDS:
+            return False
+        if not self._keyring.is_for(self.request, self.sent_to):
             return False
         asked = self._keyring.learn(response)
         fresh = {key for key, challenge in asked.items() if challenge.stale}

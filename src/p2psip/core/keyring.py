@@ -9,6 +9,7 @@ from typing import Final
 
 from p2psip.sip.auth import Challenge, answer, challenges, strongest
 from p2psip.sip.message import Request, Response
+from p2psip.transaction.flow import Flow, HostPort
 
 # The header that answers each kind of challenge (§22.2, §22.3).
 ANSWERS: Final = {
@@ -20,10 +21,15 @@ MAX_REALMS: Final = 8  # remembered at once: no honest path has more
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user name and password, for any realm that asks (RFC 3261 §22.1)."""
+    """A user name and password, for any realm that asks (RFC 3261 §22.1).
+
+    `only_to` is the one address that gets an answer, if not all do.  Own design: whoever calls
+    could ask as well, and try passwords on the answer for as long as it likes.
+    """
 
     user: str
     password: str
+    only_to: HostPort | None = None
 
 
 class Keyring:
@@ -37,6 +43,16 @@ class Keyring:
         self._login, self._random = login, random
         self._known: dict[tuple[str, str], Challenge] = {}  # by answering header and realm
         self._uses: dict[tuple[str, str], int] = {}
+
+    def is_for(self, request: Request, flow: Flow | None) -> bool:
+        """Whether a challenge of what was sent over `flow` is to be met: see `Login`.
+
+        Own design: behind a proxy of the route anybody may be.
+        """
+        only_to = self._login.only_to
+        return only_to is None or (
+            flow is not None and flow.remote == only_to and not request.routes
+        )
 
     def learn(self, response: Response) -> dict[tuple[str, str], Challenge]:
         """Remember the challenges of a 401 or 407 that can be met, and return them (§22.2)."""

@@ -19,6 +19,7 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri, equivalent
 from p2psip.sip.views import seconds
+from p2psip.transaction.flow import HostPort
 from p2psip.transaction.table import Agenda
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
@@ -89,6 +90,12 @@ class Registration:
     def pending(self) -> bool:
         """Whether the registrar still owes us an answer: §10.2."""
         return self._exchange is not None and not self._exchange.done
+
+    @property
+    def registrar_address(self) -> HostPort | None:
+        """Where the last REGISTER went: §10.2; None if nobody knows yet."""
+        flow = self._exchange.sent_to if self._exchange is not None else None
+        return flow.remote if flow is not None else None
 
     def start(self, now: float) -> None:
         """Send the first REGISTER: §10.2."""

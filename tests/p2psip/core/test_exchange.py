@@ -1,7 +1,7 @@
 """Challenges are answered while that can help, and no longer."""
 
 import pytest
-from elements import Element, Phone, random_source
+from elements import PORT, Element, Phone, random_source
 from link import Link
 
 from p2psip.core.exchange import MAX_ROUNDS, Exchange
@@ -120,6 +120,26 @@ def test_a_challenge_is_answered_once_with_the_next_number():
 def test_without_a_password_the_challenge_is_the_answer():
     guard = Guard()
     assert ask(guard, None) == [401] and len(guard.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("only_to", "route", "expected"),
+    [((B, PORT), False, 200), ((B, PORT), True, 401), ((B, PORT + 1), False, 401)],
+)
+def test_a_password_for_one_server_is_for_no_other_nor_for_who_is_behind_it(
+    only_to, route, expected
+):
+    keys, link = Keyring(Login("alice", "secret", only_to), random_source("keys")), Link()
+    client, server, asker = Element(link, A), Element(link, B), Asker()
+    client.stack.core = server.stack.core = Guard()
+    message = request()
+    if route:
+        headers = message.headers.append("Route", f"<sip:{B};lr>")
+        message = message.replace(headers=headers)
+    exchange = Exchange(client.stack, asker, lambda: 2, keys)
+    exchange.send(message, link.now)
+    link.run()
+    assert asker.heard == [expected]
 
 
 def test_a_wrong_password_is_tried_once():
