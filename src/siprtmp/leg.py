@@ -188,6 +188,8 @@ class Leg:
             return None
         codec, self._up_type = way
         self._draining = False
+        if self._session is not None:
+            self._session.send_at(codec.clock_rate)
         if self._up is None or self._up.codec is not codec:
             self._up = FlvToRtp(codec, plan.media.ptime)
             self._pacer = Pacer(self._up.packet_seconds / 2)

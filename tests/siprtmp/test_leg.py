@@ -18,6 +18,7 @@ from siprtmp.translate.codecs import NARROWBAND, PCMA, PCMU, WIDEBAND
 
 AUDIO = 8
 ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
+SPEEX = b"\xb2\x0f\xff\xff\xff\xff\xef"  # a narrowband frame, and padding
 
 
 def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004):
@@ -191,6 +192,34 @@ def test_another_clock_rate_is_another_source():
     rig.now = 2.0
     rig.publish(ALAW, 2000)
     assert rig.sent[0][5] != rig.sent[1][5]
+
+
+@pytest.mark.parametrize(("tag", "rate"), [(ULAW, 8000), (SPEEX, 16000)])
+def test_reports_count_by_the_clock_of_the_codec_that_is_sent(tag, rate):
+    """Covers RFC 3550 §6.4.1: the timestamp is that of the report's own time."""
+    rig = Rig(PCMU, WIDEBAND)
+    rig.remote_rtcp = ("192.0.2.9", 5005)
+    rig.publish(tag, 0)
+    while not rig.reports:
+        rig.wait(rig.leg.deadline)
+    report = parse_compound(rig.reports[0])[0]
+    [(at, *_, stamp, ssrc, _)] = rig.sent
+    assert report.ssrc == ssrc and rig.now - at > 1.0
+    assert abs((report.timestamp - stamp & 0xFFFFFFFF) - (rig.now - at) * rate) <= 1
+
+
+def test_a_publisher_with_another_clock_is_another_source():
+    """Covers RFC 3550 §5.2: an SSRC has one timing; what the phone says is counted on."""
+    rig = Rig(PCMU, WIDEBAND)
+    rig.remote_rtcp = ("192.0.2.9", 5005)
+    rig.publish(ULAW, 0)
+    rig.hear(1)
+    rig.publish(SPEEX, 20)
+    rig.wait(10.0)
+    [(*_, first, _), (*_, second, _)] = rig.sent
+    report = parse_compound(rig.reports[0])[0]
+    assert first != second == report.ssrc
+    assert report.packets == 1 and len(report.reports) == 1
 
 
 @pytest.mark.parametrize("direction", ["recvonly", "inactive"])

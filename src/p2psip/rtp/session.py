@@ -75,7 +75,8 @@ class Statistics:
 class RtpSession:
     """One stream each way, with its RTCP: §6.4.
 
-    `ssrc` is ours, or None to draw it; `clock_rate` in ticks a second; `cname` as
+    `ssrc` is ours, or None to draw it; `clock_rate` in ticks a second, of both streams until
+    `send_at` gives ours another; `cname` as
     §6.5.1 has it; `random(n)` gives n octets; `wallclock` is what to add to `now` for
     Unix time (§4 allows any constant: differences are then still of use).
     `payload_types`, if not None, are those by which a new source may introduce itself.
@@ -99,6 +100,7 @@ class RtpSession:
         self._random, self._wallclock, self._echo = random, wallclock, echo
         self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
         self.clock_rate, self.cname = clock_rate, cname
+        self._send_rate = clock_rate
         self.reception = Reception(clock_rate, payload_types)
         self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
         self.packets_sent = self.octets_sent = self.invalid = 0
@@ -112,6 +114,13 @@ class RtpSession:
         self._timer = RtcpTimer(now, random, bandwidth)
         self._farewell: list[bytes] = []
         self._looping = self._reported = False
+
+    def send_at(self, clock_rate: int) -> None:
+        """Count our timestamps by this clock from now on: a source has but one, §5.2."""
+        if clock_rate != self._send_rate and self.packets_sent:
+            self._take_ssrc()
+            self.last_sent = None
+        self._send_rate = clock_rate
 
     def send(
         self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
@@ -217,7 +226,7 @@ class RtpSession:
             rtt=self.rtt,
             remote_lost=remote.lost if remote else 0,
             remote_fraction_lost=remote.fraction_lost / 256 if remote else 0.0,
-            remote_jitter_ms=1000 * remote.jitter / self.clock_rate if remote else 0.0,
+            remote_jitter_ms=1000 * remote.jitter / self._send_rate if remote else 0.0,
         )
 
     def _take(self, packet: RtcpPacket, now: float) -> list[Event]:
@@ -257,7 +266,7 @@ class RtpSession:
         blocks = self.reception.block(now)
         report: SenderReport | ReceiverReport = ReceiverReport(self.ssrc, blocks)
         if self.last_sent is not None and self._is_recent(self.last_sent, now):
-            elapsed = int((now - self.last_sent) * self.clock_rate)
+            elapsed = int((now - self.last_sent) * self._send_rate)
             timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
             counts = (self.packets_sent, self.octets_sent)
             report = SenderReport(self.ssrc, self._ntp(now), timestamp, *counts, blocks)
@@ -290,9 +299,12 @@ class RtpSession:
         if self.last_sent is not None or self._reported:
             self._farewell.append(self._compound(now, Bye((self.ssrc,))))
         self._looping = True
+        self._take_ssrc()
+        return False
+
+    def _take_ssrc(self) -> None:
         self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
         self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
-        return False
 
     def _ntp(self, now: float) -> int:
         return ntp_time(now + self._wallclock)
