@@ -132,6 +132,8 @@ class Endpoint:
         elif request.method == "OPTIONS":
             refuse_extensions(request)
             server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+        elif request.method in ALLOW.split(", "):
+            raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
             raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
 

@@ -121,6 +121,15 @@ def test_what_is_no_call_is_answered_for_a_user_in_this_process(method, status):
     assert finals(home.hear(request(method, "sip:zoe@home", OUTSIDER, call="3"))) == [480]
 
 
+@pytest.mark.parametrize("method", ["BYE", "INFO", "UPDATE"])
+def test_what_needs_a_dialog_and_has_none(method):
+    """Covers RFC 3261 §15.1.2: with a tag or without."""
+    home = Home(route=lambda asked: print)
+    for number, tag in enumerate(("", ";tag=gone")):
+        asked = request(method, "sip:bob@home", OUTSIDER, to=tag, call=str(number))
+        assert finals(home.hear(asked)) == [481]
+
+
 @pytest.mark.parametrize(
     "contact", [f"<sip:bob@{HOME}:5060;line=1>", "<sip:carol@home>", "<sip:bob@x;maddr=10.0.0.1>"]
 )
