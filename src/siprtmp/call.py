@@ -157,6 +157,12 @@ class AudioCall(CallOwner):
             self.call.bye(now)
             self._end(now, reason)
 
+    def drop(self, now: float, reason: str) -> None:
+        """Hang up where nobody asked for it, and tell the user: RFC 3261 §15."""
+        if not self._over:
+            self.hang_up(now, reason)
+            self.user.on_call_over(reason, now)
+
     def publish_ended(self, now: float) -> None:
         """No more will be published; `user.on_drained` follows.  Own design: see `Leg`."""
         if self.leg is not None and self.leg.is_started:
@@ -256,9 +262,7 @@ class AudioCall(CallOwner):
 
     def on_silence(self, now: float) -> None:
         """End a call nobody uses.  Own design: the operator's weeks of uptime need it."""
-        if not self._over:
-            self.hang_up(now, "media timeout")
-            self.user.on_call_over("media timeout", now)
+        self.drop(now, "media timeout")
 
     def on_drained(self, now: float) -> None:
         """Tell that the last packet has left.  Own design: a file is heard out first."""

@@ -142,6 +142,18 @@ def test_a_caller_who_gives_up_is_cancelled(world, desk, alice):
     assert alice.heard() == [] and world.is_clean()
 
 
+def test_who_is_hung_up_on_by_the_gateway_is_told(world, desk, alice):
+    """Own design: when it shuts down, the client hears what it hears of a phone's BYE."""
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    [call] = world.gateway.facilities.calls
+    for _ in range(2):
+        call.drop(world.now, "shutdown")
+        world.wait()
+    assert alice.heard() == [("accepted", "pcmu", None), ("byed",)] and desk.events()[-1] == "ended"
+    assert world.gateway.log.ends() == ["shutdown"] and world.is_clean()
+
+
 def test_nobody_answers_for_a_minute(world, desk, alice):
     """Covers RFC 3261 §13.3.1: 480, and the client's phone stops ringing."""
     desk.agent.answer_timeout = 120.0
@@ -199,7 +211,7 @@ def test_destinations_that_cannot_be_called(world, alice, dest, status):
     ],
 )
 def test_the_port_of_the_domain_is_that_of_its_users(world, identity, dest, called):
-    """Covers RFC 3261 §19.1.2: a domain is where `connect` said, unless it is ours."""
+    """Covers RFC 3261 §19.1.1: a domain is where `connect` said, unless it is ours."""
     client = world.rich(identity)
     client.call("invite", dest)
     [start] = [values for what, values in world.gateway.log.lines if what == "call-start"]

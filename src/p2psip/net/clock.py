@@ -1,7 +1,7 @@
 """The clock all SIP machines are driven by.
 
 Own design: seconds that never run backwards, whatever the wall clock does; the wall clock's
-offset is needed once, for the NTP time in RTCP reports (RFC 3550 §4).
+offset is needed once a call, for the NTP time in RTCP reports (RFC 3550 §4).
 """
 
 import time
