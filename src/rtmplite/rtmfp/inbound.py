@@ -43,8 +43,8 @@ class Inbound:
                     has_data = has_data or before is not None
                 elif (parse := PARSERS.get(type_id)) is not None:
                     self._on_chunk(parse(packet[start:at]), source, now)
-            except RemoteError:  # §2.3: a damaged chunk is no chunk
-                continue
+            except RemoteError:  # §2.3: a damaged chunk is no chunk; nor is what counts from it
+                before = None if type_id in _FRAGMENTS else before
         return has_data
 
     def _take_fragment(

@@ -137,6 +137,14 @@ def test_unknown_and_damaged_chunks_are_passed_by():
     assert PingReply() in chunks(far)
 
 
+def test_what_follows_a_damaged_fragment_has_no_number():
+    """RFC 7016 §2.3.12: it would be taken for the one that was damaged."""
+    pair = Pair()
+    whole = Packet(Mode.INITIATOR, (OPENING,)).encode()
+    pair.far.receive(b"ours" + whole + b"\x11\x00\x00" + b"\x11\x00\x02\x00x", NEAR, 0.0)
+    assert pair.far.recv_flows[1].seen.csn == 1
+
+
 def test_hellos_come_and_go():
     """Covers RFC 7016 §2.3.3 [fihello-only-in]: a forwarder uses the sessions it has."""
     pair = Pair()
