@@ -9,17 +9,17 @@ from rtmplite.rtmfp.chunks import PARSERS
 from rtmplite.rtmfp.vlu import decode_vlu
 
 SHOWN = 8  # bytes of a field; of longer ones its first five and last two
-BYTES, WHAT = 24, 40  # widths of the first two columns
+BYTES, WHAT = 24, 36  # widths of the first two columns
 TICK = 4  # ms
 
 CERTIFICATE = {
-    0x0A: ("takes ancillary data", "Certificate.accepts_ancillary_data 7425 §4.3.3.2"),
+    0x0A: ("for ancillary data", "Certificate.accepts_ancillary_data 7425 §4.3.3.2"),
     0x0E: ("extra randomness", "Certificate.extra_randomness 7425 §4.3.3.3"),
     0x15: ("ephemeral group", "Certificate.ephemeral_groups 7425 §4.3.3.4"),
-    0x1D: ("static public key", "Certificate.static_keys 7425 §4.3.3.5"),
+    0x1D: ("static key", "Certificate.static_keys 7425 §4.3.3.5"),
 }
 COMPONENT = {
-    0x0D: ("ephemeral public key", "Component.ephemeral_key 7425 §4.5.2.1"),
+    0x0D: ("ephemeral key", "Component.ephemeral_key 7425 §4.5.2.1"),
     0x0E: ("extra randomness", "Component.extra_randomness 7425 §4.5.2.2"),
     0x1A: ("HMAC", "Component.hmac 7425 §4.5.2.4"),
     0x1D: ("static key to use", "Component.group_select 7425 §4.5.2.3"),
@@ -136,7 +136,7 @@ def hexed(field):
 def says(field):
     """The flags of a negotiation."""
     sends = "always" if field[0] & 4 else "if asked" if field[0] & 2 else "never"
-    return f"sends: {sends}; asks for it: {'yes' if field[0] & 1 else 'no'}"
+    return f"sends: {sends}; asks: {'yes' if field[0] & 1 else 'no'}"
 
 
 def packet(seen):
