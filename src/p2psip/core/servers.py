@@ -12,7 +12,7 @@ from p2psip.core.outbox import Outbox
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, Response
 from p2psip.transaction import invite_server, server
-from p2psip.transaction.flow import Flow
+from p2psip.transaction.flow import Flow, host_of
 from p2psip.transaction.invite_server import InviteServer
 from p2psip.transaction.key import ack_key, is_modern, server_key
 from p2psip.transaction.server import Server
@@ -120,7 +120,7 @@ class Servers:
         """
         handle = ServerHandle(request, flow, self._random(6).hex(), size, self)
         self.held += size
-        self.of_host[flow.remote[0]] += 1
+        self.of_host[host_of(flow.remote[0])] += 1
         start = InviteServer.start if request.method == "INVITE" else Server.start
         self._machines[handle], _pass_up = start(now, reliable=flow.reliable, t1=self._t1)
         self._table.add(handle, server_key(request), flow)
@@ -216,7 +216,7 @@ class Servers:
             self._table.remove(handle)
             del self._machines[handle]
             self.held -= handle.size
-            host = handle.flow.remote[0]
+            host = host_of(handle.flow.remote[0])
             self.of_host[host] -= 1
             if not self.of_host[host]:
                 del self.of_host[host]

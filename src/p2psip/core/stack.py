@@ -27,7 +27,7 @@ from p2psip.sip.message import (
     salvage,
 )
 from p2psip.sip.uri import Uri
-from p2psip.transaction.flow import Flow
+from p2psip.transaction.flow import Flow, host_of
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.key import new_branch
 
@@ -285,7 +285,7 @@ class Stack:
         """Whether there is no room for one more, in all or for this host: a flood is one's own."""
         return (
             self.transactions >= self._limit
-            or self._servers.of_host[flow.remote[0]] >= self._max_of_host
+            or self._servers.of_host[host_of(flow.remote[0])] >= self._max_of_host
             or self._servers.held + size > self._max_bytes
         )
 

@@ -18,7 +18,7 @@ from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.udp import READ, plain_socket
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
-from p2psip.transaction.flow import Flow, HostPort
+from p2psip.transaction.flow import Flow, HostPort, host_of
 
 WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
@@ -133,7 +133,7 @@ class TcpListener:
     def _is_full(self, host: str) -> bool:
         """Whether there is no room for one more, in all or for this host, whoever opens it."""
         limit = self._max_connections
-        return len(self.connections) >= limit or self.of_host[host] >= (limit + 1) // 2
+        return len(self.connections) >= limit or self.of_host[host_of(host)] >= (limit + 1) // 2
 
     def _sweep(self) -> None:
         self._watcher.start(self._accept)
@@ -164,7 +164,7 @@ class Connection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
         before = owner.connections.get(flow.remote)
         owner.connections[flow.remote] = self
-        owner.of_host[flow.remote[0]] += 1
+        owner.of_host[host_of(flow.remote[0])] += 1
         loop = get_hub().loop
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
@@ -211,7 +211,7 @@ class Connection:
             watcher.stop()
             watcher.close()
         self._socket.close()
-        owner, host = self._owner, self.flow.remote[0]
+        owner, host = self._owner, host_of(self.flow.remote[0])
         if owner.connections.get(self.flow.remote) is self:
             del owner.connections[self.flow.remote]
         owner.of_host[host] -= 1

@@ -4,12 +4,28 @@ Implements RFC 3261 §18, as much of it as the layers above the sockets need to 
 """
 
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Final
 
 LOCAL: Final = "LOCAL"  # our own stack, reached without a socket
 RELIABLE: Final = frozenset({"TCP", "TLS", "WS", "WSS", LOCAL})
 
 HostPort = tuple[str, int]
+_REST: Final = (1 << 64) - 1  # of an IPv6 address, below the prefix that is one customer's
+
+
+def host_of(address: str) -> str:
+    """Name the host with a numeric address where something is allowed to each: its /64 of IPv6.
+
+    Own design: whoever has one address of IPv6 usually has all of these.
+
+        >>> host_of("192.0.2.7"), host_of("::ffff:192.0.2.7"), host_of("2001:db8:1:2:3:4:5:6%eth0")
+        ('192.0.2.7', '192.0.2.7', '2001:db8:1:2::')
+    """
+    if ":" not in address:
+        return address
+    ip = IPv6Address(address.partition("%")[0])
+    return str(ip.ipv4_mapped or IPv6Address(int(ip) & ~_REST))
 
 
 @dataclass(frozen=True, slots=True)

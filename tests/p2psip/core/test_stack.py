@@ -95,6 +95,18 @@ def test_one_host_cannot_fill_a_stack():
     assert dict(stack._servers.of_host) == {UDP.remote[0]: 1}
 
 
+def test_all_addresses_of_a_prefix_are_one_host():
+    """Own design: who has one address of IPv6 has 2**64, each of them good for a share."""
+    stack = lone_stack(Server(486), max_of_host=3)
+    for n, place in enumerate(["2::1", "2::2", "2::ffff:1", "2::4", "2:0:0:1::1"]):
+        via = f"SIP/2.0/UDP {THEM};branch=z9hG4bK{n}"
+        stack.receive(incoming(via=via), Flow("UDP", (place, 5060)), 0.0)
+    assert [message.status for message, _ in sent(stack)] == [486] * 3 + [503, 486]
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    assert not stack._servers.of_host
+
+
 def test_what_counts_as_repeated_is_what_was_sent_twice():
     stack = lone_stack(Server(486))
     stack.receive(incoming(), UDP, 0.0)
