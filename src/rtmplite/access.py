@@ -309,8 +309,15 @@ class GuardedApplication:
         return bool(verdict.url)
 
     def _watch(self, stream: ServerStream, asked: Question) -> None:
-        done = replace(asked, event=Event.DONE, was=asked.event)
-        stream.on_done = lambda now: self._guard.tell(done, now)
+        """Tell when it is over, after what else plays on that stream: a playlist's items."""
+        before, over = stream.on_done, replace(asked, event=Event.DONE, was=asked.event)
+
+        def done(now: float) -> None:
+            if before is not None:
+                before(now)
+            self._guard.tell(over, now)
+
+        stream.on_done = done
 
 
 def _other_app(tc_url: str, name: str) -> str:

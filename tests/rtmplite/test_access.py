@@ -2,6 +2,7 @@
 
 import pytest
 from rtmp_world import World
+from vod_world import VodWorld, film
 
 from rtmplite.access import ALLOWED, Calling, Event, GuardedApplication, Guards, Verdict
 from rtmplite.flv.tag import Tag
@@ -286,3 +287,25 @@ def test_a_question_tells_what_is_known():
     asked = guard.asked[-1]
     assert (asked.name, asked.path, asked.query) == ("demo", "room/demo", "b=2")
     assert (asked.start, asked.duration, asked.reset) == (-1.0, 5000.0, False)
+
+
+def test_every_item_of_a_playlist_is_over_once():
+    """Own design: all are told when the stream stops, in the order in which they were allowed."""
+    told = []
+
+    def decide(question):
+        told.append((question.event, question.path))
+        return True
+
+    world = VodWorld(one=film(1), two=film(1))
+    world.application = GuardedApplication(world.application, Calling(decide))
+    viewer = world.viewer("one")
+    viewer.send("play", "two", 0.0, -1.0, False)
+    world.wait(5.0)
+    viewer.send("closeStream")
+    assert told[1:] == [
+        *((Event.PLAY, "one"), (Event.PLAY, "two"), (Event.DONE, "one"), (Event.DONE, "two")),
+    ]
+    viewer.send("play", "two")
+    viewer.send("closeStream")
+    assert told[5:] == [(Event.PLAY, "two"), (Event.DONE, "two")]
