@@ -46,6 +46,7 @@ class RtmpSettings:
     max_connections: float = NUMBERS["max_connections"][1]
     max_per_address: float = NUMBERS["max_per_address"][1]
     max_message: float = NUMBERS["max_message"][1]
+    max_rtmfp_memory: float = NUMBERS["max_rtmfp_memory"][1]
     drain: float = NUMBERS["drain"][1]
     reconnect_to: str | None = None
     rtmfp_peers: str = meetings.WAYS[0]

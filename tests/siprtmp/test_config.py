@@ -59,6 +59,7 @@ OPTIONS = [
     ("max-connections", ["7"], "7", 7),
     ("max-per-address", ["7"], "7", 7),
     ("max-message", ["70000"], "70000", 70000),
+    ("max-rtmfp-memory", ["2000000"], "2000000", 2000000),
     ("drain", ["2"], "2", 2.0),
     ("reconnect-to", ["rtmp://b/live"], '"rtmp://b/live"', "rtmp://b/live"),
     ("rtmfp-peers", ["both"], '"both"', "both"),

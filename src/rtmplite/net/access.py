@@ -36,6 +36,7 @@ from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import CONNECTIONS, CONNECTIONS_OF_ONE, Crowd
 from rtmplite.net.hooks import REQUESTS, TIMEOUT, HttpGuard
+from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.carrier import Limits
 
@@ -75,6 +76,7 @@ NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
     "max_connections": (_count(1), CONNECTIONS),
     "max_per_address": (_count(1), CONNECTIONS_OF_ONE),
     "max_message": (_count(4096), Limits().message),
+    "max_rtmfp_memory": (_count(1 << 20), DEFAULT_LIMITS.buffered_bytes),
     "drain": (_at_least(0), 0.0),
 }
 
@@ -104,6 +106,7 @@ def add_options(add: Callable[..., Any]) -> None:
         ("max-connections", "N", "in all"),
         ("max-per-address", "N", "from one address"),
         ("max-message", "BYTES", "of one message"),
+        ("max-rtmfp-memory", "BYTES", "for all sessions by RTMFP"),
     ):
         read, usual = NUMBERS[option.replace("-", "_")]
         shown = f"{what} ({usual:g})" if usual < 1e6 else f"{what} ({usual})"

@@ -17,11 +17,13 @@ from rtmplite.net.rtmfp_figures import figures
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto import FlashProfile
+from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmfp.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.flash_server import RtmfpServerConnection
 from rtmplite.rtmfp.flow_connection import FlowConnection
 from rtmplite.rtmfp.introducer import Introducer
 from rtmplite.rtmfp.listener import Address, SessionListener
+from rtmplite.rtmfp.startup import Limits
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.initiator import Opening
@@ -39,9 +41,9 @@ MakeConnection = Callable[[Address], RtmfpServerConnection]
 class RtmfpServer(EndpointListener):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    Whom `crowd` does not admit is hung up on, and listeners may share it.  `meetings` is how
-    clients meet each other.  `elsewhere` is where all are sent, or those who come while `crowd` is
-    full.
+    `limits` are its port's.  Whom `crowd` does not admit is hung up on, and listeners may share it.
+    `meetings` is how clients meet each other.  `elsewhere` is where all are sent, or those who come
+    while `crowd` is full.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class RtmfpServer(EndpointListener):
         port: int,
         make_connection: MakeConnection,
         *,
+        limits: Limits = DEFAULT_LIMITS,
         crowd: Crowd | None = None,
         meetings: Meetings = INTRODUCED,
         elsewhere: Elsewhere = NOWHERE,
@@ -57,9 +60,8 @@ class RtmfpServer(EndpointListener):
         self._make_connection = make_connection
         self._crowd = Crowd() if crowd is None else crowd
         # RFC 7425 §7 [ephemeral-servers]
-        self._port = RtmfpPort(
-            host, port, FlashProfile.server(os.urandom), self, others=elsewhere.others
-        )
+        profile = FlashProfile.server(os.urandom)
+        self._port = RtmfpPort(host, port, profile, self, others=elsewhere.others, limits=limits)
         if elsewhere.others:  # RFC 7016 §3.5.1.7: there may be no room at any time
             self._port.endpoint.hellos.refers = lambda: elsewhere.refers or self._crowd.is_full
         self._introducer = None

@@ -24,6 +24,7 @@ from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay import Link, State
 from rtmplite.relays import Relays, Rule
 from rtmplite.rtmfp.flash_server import RtmfpServerConnection
+from rtmplite.rtmfp.startup import Limits as PortLimits
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.carrier import Limits
 from rtmplite.rtmp.client import Target
@@ -129,6 +130,7 @@ class Transports:
             self._servers["rtmfp"] = RtmfpServer(
                 *address,
                 by_flows,
+                limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
                 crowd=crowd,
                 meetings=meetings.meetings(options),
                 elsewhere=meetings.elsewhere(options),

@@ -182,6 +182,7 @@ def test_a_link_is_for_a_name(files, name, capsys):
         ("max-connections", "0"),
         ("max-per-address", "0"),
         ("max-message", "1"),
+        ("max-rtmfp-memory", "1"),
     ],
 )
 def test_numbers_have_limits(option, bad):

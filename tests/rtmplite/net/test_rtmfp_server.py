@@ -1,12 +1,15 @@
 """What only a server over RTMFP does."""
 
+import argparse
 import os
 
 import gevent
 
+from rtmplite.net import access, serve
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_client import RtmfpClient
 from rtmplite.net.rtmfp_server import RtmfpServer
+from rtmplite.net.transports import Transports
 from rtmplite.rtmfp.flash_server import RtmfpServerConnection
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.streams import Registry
@@ -31,3 +34,14 @@ def test_clients_are_asked_to_leave_a_server_that_is_drained():
     client.close()
     stopping.get(timeout=5)
     assert server.connections == []
+
+
+def test_an_operator_says_how_much_memory_all_sessions_may_take():
+    """Own design: the budget of the port that listens."""
+    parser = argparse.ArgumentParser()
+    serve.add_to(parser.add_subparsers())
+    options = parser.parse_args(["serve", "--max-rtmfp-memory", "2000000"])
+    options.rtmp, options.rtmfp = None, ("127.0.0.1", 0)
+    crowd, limits = access.crowd(options), access.limits(options)
+    ways = Transports(options, {}.get, Registry(), limits, crowd)
+    assert ways._servers["rtmfp"]._port.endpoint.budget.limit == 2000000
