@@ -79,6 +79,7 @@ class Relays:
         registry.on_begin.append(self._begun)
         registry.on_end.append(self._over)
         registry.on_audience.append(self._watched)
+        registry.fetchers.append(self._can_fetch)
 
     @property
     def links(self) -> list[Link]:
@@ -134,10 +135,14 @@ class Relays:
                 pull.stop(now)
             elif not live.publishing:
                 pull.start(now)  # which stopped if somebody published here
-        elif watched and not live.publishing:
-            found = (target for rule in self._pull if (target := rule.target(*key)))
-            if (target := next(found, None)) is not None:
-                pull = Pull(live, target, self._dial, self._random, self._backoff)
-                pull.on_change = self._on_change
-                self._pulls[key] = pull
-                pull.start(now)
+        elif watched and not live.publishing and (target := self._source(*key)) is not None:
+            pull = Pull(live, target, self._dial, self._random, self._backoff)
+            pull.on_change = self._on_change
+            self._pulls[key] = pull
+            pull.start(now)
+
+    def _source(self, app: str, name: str) -> Target | None:
+        return next((target for rule in self._pull if (target := rule.target(app, name))), None)
+
+    def _can_fetch(self, app: str, name: str) -> bool:
+        return self._source(app, name) is not None

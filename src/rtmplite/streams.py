@@ -174,6 +174,11 @@ class LiveStream:
         """Own design: the message types that this publication has had so far."""
         return frozenset(self._tracks.kinds)
 
+    @property
+    def timestamp(self) -> int:
+        """Own design: the time of the last message, in ms, 0 before the first."""
+        return self._tracks.timestamp
+
     def opening(self) -> list[tuple[int, bytes]]:
         """Type and payload of metadata and codec headers.  Own design: as `join` sends them."""
         return self._tracks.opening()
@@ -342,7 +347,8 @@ class Registry:
 
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
     open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
-    starts and when it is over, everyone in `on_audience` when somebody has joined or left.
+    starts and when it is over, everyone in `on_audience` when somebody has joined or left; whoever
+    publishes what somebody joins is in `fetchers`, and says which that may be.
     `budget` is the memory for what its connections have not said to the end, `shared` are the
     objects that they share.
     """
@@ -358,6 +364,7 @@ class Registry:
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self.on_end: list[Callable[[LiveStream, float], None]] = []
         self.on_audience: list[Callable[[LiveStream, float], None]] = []
+        self.fetchers: list[Callable[[str, str], bool]] = []
         self._streams: dict[tuple[str, str], LiveStream] = {}
 
     @property
@@ -376,6 +383,10 @@ class Registry:
     def open(self, app: str, name: str) -> LiveStream:
         """The stream of that name.  Own design: new if need be, since players may come first."""
         return self._streams.get((app, name)) or LiveStream(self, app, name)
+
+    def can_fetch(self, live: LiveStream) -> bool:
+        """Own design: whether it is worth joining while nobody publishes it."""
+        return any(fetches(live.app, live.name) for fetches in self.fetchers)
 
     def keep(self, live: LiveStream) -> None:
         """Own design: know `live` for as long as it has a publisher or a player."""

@@ -1,13 +1,16 @@
 """Live streams over HTTP and WebSocket, as ffmpeg and browsers play them."""
 
 import json
+import sys
+from itertools import pairwise
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from interop.browser_peer import Chromium, page
+from interop.hook_service import HookService
 from interop.peers import AAC_H264, Ffmpeg, frame_hashes
-from interop.process import wait_until
+from interop.process import Process, wait_until
 from interop.test_rtmp_live import Server, media
 
 from rtmplite.flv import file
@@ -25,6 +28,15 @@ class WebServer(Server):
         """Where a browser finds `name`."""
         address = self.output.split("http=")[1].split()[0]
         return f"{scheme}://{address}/live/{name}.flv"
+
+
+class OldPublisher(Process):
+    """Publishes a file as it would after 24.8 days and more, which no signed time can count."""
+
+    def __init__(self, folder: Path, source: Path, url: str, start: int) -> None:
+        """`start` in ms."""
+        program = Path(__file__).with_name("old_publisher.py")
+        super().__init__(folder, [sys.executable, program, source, url, str(start)])
 
 
 def published(start, server, name, *words):
@@ -67,6 +79,65 @@ def test_a_browser_decodes_it(start, scheme):
         wait_until(decoded, what="decoded pictures", timeout=40, log=browser.log)
         assert (shown.last["width"], shown.last["height"]) == (320, 240)
         assert shown.last["time"] > 0
+
+
+@pytest.mark.parametrize("begin", [(1 << 31) - 3000, (1 << 32) - 3000])
+def test_an_old_stream_plays(start, corpus, begin):
+    """In a browser, and by ffmpeg, whose times go on over the end of signed and of all numbers."""
+    server = start(WebServer)
+    source = corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv"
+    with page() as shown:
+        publisher = start(OldPublisher, source, server.url("demo"), begin)
+        publisher.wait_until(lambda: "publishing demo" in server.output, what="publishing")
+        player = start(Ffmpeg, "-i", server.watch("demo"), "-c", "copy", "-t", "8", "played.flv")
+        browser = start(Chromium, shown.url(server.watch("demo")))
+
+        def decoded():
+            assert "error" not in shown.last, shown.last
+            return shown.last.get("time", 0) >= 6 and shown.last["frames"] >= 150
+
+        wait_until(decoded, what="decoded pictures", timeout=40, log=browser.log)
+        assert player.finish(20) == 0
+    played = media(player.folder / "played.flv")
+    times = [at for kind, at, _ in played if kind == 9]
+    steps = {later - earlier for earlier, later in pairwise(times)}
+    assert len(times) > 200 and steps == {0, 33, 34}  # 0 behind the codec's header
+    assert "DTS" not in player.output
+
+
+def test_a_stream_is_pulled_for_a_viewer(start, corpus):
+    """As it is for a player by RTMP; and the pull ends with the viewer."""
+    far = start(WebServer)
+    here = start(WebServer, "--pull", f"live/*=rtmp://127.0.0.1:{far.port}/live")
+    source = corpus / "flv" / "seed_320x240_12fps_h264_speex16k_10s.flv"
+    publisher = published(start, far, "demo", "-re", "-i", source, "-t", "6", "-c", "copy")
+    player = start(Ffmpeg.play, here.watch("demo"), to=Path("played.flv"))
+    other = start(Ffmpeg.play, here.watch("other"), to=Path("played.flv"))
+    assert publisher.finish() == 0 and player.finish() == 0
+    assert len(frame_hashes(player.folder / "played.flv")) > 30
+    here.wait_until(lambda: "live/demo: idle" in here.output, what="the pull's end")
+    assert other.finish(20) != 0 and "404" in other.output
+    here.wait_until(lambda: "live/other: idle" in here.output, what="the other pull's end")
+
+
+def test_a_web_service_hears_of_viewers(start):
+    """One question and one end for each, as for players by RTMP."""
+    with HookService() as service:
+        hooks = ("--on-play", f"{service.url}/play", "--on-done", f"{service.url}/done")
+        server = start(WebServer, *hooks)
+        tone = ("-re", "-f", "lavfi", "-i", "sine=frequency=440", "-t", "4", "-c:a", "aac")
+        publisher = published(start, server, "demo", *tone)
+        player = start(Ffmpeg.play, server.watch("demo") + "?key=k", to=Path("played.flv"))
+        assert publisher.finish() == 0 and player.finish() == 0
+
+        def told():
+            return [form for path, form in service.asked if form.get("was", "play") == "play"]
+
+        server.wait_until(lambda: len(told()) == 2, what="an end")
+        asked, done = told()
+    assert (asked["call"], done["call"]) == ("play", "done")
+    for form in (asked, done):
+        assert (form["name"], form["key"], form["addr"]) == ("demo", "k", "127.0.0.1")
 
 
 def test_a_viewer_ends_with_the_stream(start, corpus, tmp_path):

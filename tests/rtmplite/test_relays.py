@@ -247,3 +247,15 @@ class Anything(RuleBasedStateMachine):
 
 
 TestAnything = Anything.TestCase
+
+
+def test_who_has_another_way_in_may_ask_what_could_be_pulled():
+    """What joins it is a player like any other: see `Registry.fetchers`."""
+    world = RelayWorld(pull=["live/d*=rtmp://far/live/{name}"])
+    can = [world.registry.can_fetch(world.registry.open(*key)) for key in KEYS]
+    assert can == [True, False, False]
+    world.relays.stop(world.now)
+    assert not world.registry.can_fetch(world.registry.open("live", "demo"))
+
+
+KEYS = (("live", "demo"), ("live", "other"), ("vod", "demo"))

@@ -189,18 +189,22 @@ class Access:
                     " --sign-key, --on-publish), or --allow-anonymous"
                 )
 
-    def admits(self, app: str, name: str, query: str, host: str) -> bool:
-        """Whether somebody without RTMP may play; waits for the verdict."""
-        if self._guard is None:
-            return True
+    def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
+        """What to call when somebody without RTMP has left, None if he may not play.
+
+        Waits for the verdict.
+        """
+        if (guard := self._guard) is None:
+            return lambda: None
         asked = Question(
             Event.CONNECT, host, 0, "", app, "", "", "", "", query, (), name, name, query
         )
         for event in (Event.CONNECT, Event.PLAY):
-            verdict = _wait(self._guard, replace(asked, event=event))
+            verdict = _wait(guard, replace(asked, event=event))
             if not verdict.is_allowed or verdict.url or verdict.name:
-                return False
-        return True
+                return None
+        done = replace(asked, event=Event.DONE, was=Event.PLAY)
+        return lambda: guard.tell(done, now())
 
     def reload(self) -> None:
         """Read the users again; LocalError if that cannot be, and those from before stay."""

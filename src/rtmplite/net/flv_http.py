@@ -6,10 +6,9 @@ viewer gets header, metadata, codec headers and then a key frame, like any other
 
 gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for every viewer
 and message, so a viewer's socket is taken over once it is clear that it is one: from then on it is
-fed like an RTMP player's, from bytes made once for all, and by `Patience` for the slow.
+fed like an RTMP player's, see `flv_viewer`.
 """
 
-import logging
 import os
 import re
 import socket
@@ -23,28 +22,23 @@ from gevent.pywsgi import WSGIServer
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
-from rtmplite.flv.file import framed, start
-from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net.clock import now
+from rtmplite.flv.file import start
+from rtmplite.flv.tag import TagType
 from rtmplite.net.crowd import Crowd
-from rtmplite.net.turns import SLICE, Turns
+from rtmplite.net.flv_viewer import Seat, Viewer
+from rtmplite.net.turns import Turns
 from rtmplite.net.websocket import WebSocket, is_upgrade
 from rtmplite.net.wsgi import Handler
-from rtmplite.streams import Framing, LiveStream, Player, Registry
-
-log = logging.getLogger(__name__)
+from rtmplite.streams import LiveStream, Registry
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
 MAX_CLIENTS: Final = 500  # who are no viewers yet; more wait in the system's queue
 MAX_VIEWERS: Final = 1000
-IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
-
-LINGER: Final = 5.0  # s, for a viewer to read what is left when a stream has ended
+FETCHING: Final = 5.0  # s until a stream that is fetched from elsewhere must be there
 
 _VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
 _NO_ROOM: Final = "rtmplite.no_room"
 _PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
-_WATCH_READ, _WATCH_WRITE = 1, 2
 _Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
 CORS: Final = [("Access-Control-Allow-Origin", "*")]  # a page of anybody's may play it
@@ -52,13 +46,20 @@ HEADERS: Final = [("Content-Type", "video/x-flv"), ("Cache-Control", "no-store")
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Admits = Callable[[str, str, str, str], Callable[[], None] | None]
+
+
+def all_may(app: str, name: str, query: str, host: str) -> Callable[[], None]:
+    """Let everybody watch, and do nothing when he has left."""
+    return lambda: None
 
 
 class FlvHttp:
     """Serves the streams of `apps` to viewers, as part of somebody's HTTP server.
 
-    `admits` says who may watch, from application, stream, query and address; whom `crowd` does not
-    admit is told that there is no room, and listeners may share it.
+    `admits` says who may watch, from application, stream, query and address: it gives what to call
+    when that one has left, or None.  Whom `crowd` does not admit is told that there is no room, and
+    listeners may share it.  A stream that is fetched when somebody wants it is waited for.
     """
 
     def __init__(
@@ -66,15 +67,15 @@ class FlvHttp:
         registry: Registry,
         *,
         apps: Iterable[str] = ("live",),
-        admits: Callable[[str, str, str, str], bool] = lambda app, name, query, host: True,
+        admits: Admits = all_may,
         max_viewers: int = MAX_VIEWERS,
         crowd: Crowd | None = None,
     ) -> None:
         self._crowd = Crowd() if crowd is None else crowd
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
-        self._viewers: dict[_Viewer, None] = {}
-        self._dirty: list[_Viewer] = []
+        self._viewers: dict[Viewer, None] = {}
+        self._dirty: list[Viewer] = []
         self.turns = Turns(gevent.get_hub().loop)
 
     @property
@@ -108,13 +109,13 @@ class FlvHttp:
         for viewer in list(self._viewers):
             viewer.shut()
 
-    def forget(self, viewer: "_Viewer") -> None:
+    def forget(self, viewer: "Viewer") -> None:
         """Drop a viewer whose socket is closed, and make room for another one."""
         if viewer in self._viewers:
             del self._viewers[viewer]
             self._crowd.leaves(viewer.host)
 
-    def schedule(self, viewer: "_Viewer") -> None:
+    def schedule(self, viewer: "Viewer") -> None:
         """Send what `viewer` has when this turn of the loop ends."""
         if not self._dirty:
             gevent.get_hub().loop.run_callback(self._flush)
@@ -136,13 +137,21 @@ class FlvHttp:
         if not self._crowd.admits(host):
             environ[_NO_ROOM] = True
             return False
-        viewer = _Viewer(self, _detach(handler), web, host)
+        seat = None
+        try:
+            seat = self._seat(live, web)
+        finally:
+            if seat is None:
+                self._crowd.leaves(host)
+        if seat is None:
+            return False
+        viewer = Viewer(self, _detach(handler), web, host)
+        viewer.on_shut = environ[_VERDICT]
         self._viewers[viewer] = None
         opening = start(*_kinds(live))
         viewer.put(head)
         viewer.put(web.frame(opening) if web else opening)
-        framing: Framing = _web_framing if web else _framing
-        viewer.player = live.join(viewer, framing, viewer, now())
+        seat.hand_over(viewer)
         return True
 
     @property
@@ -150,17 +159,39 @@ class FlvHttp:
         return len(self._viewers) >= self._max_viewers
 
     def _find(self, environ: dict[str, Any]) -> LiveStream | None:
-        """The stream asked for, if it is published and this client may watch."""
+        """The stream asked for, if it is or can be had and this client may watch."""
         match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
         if match is None or match[1] not in self._apps:
             return None
-        live = self._registry.get(match[1], match[2])
-        if live is None or not live.publishing:
+        live = self._registry.open(match[1], match[2])
+        if not self._is_there(live):
             return None
         if _VERDICT not in environ:  # a request is one question, whoever looks
             host, query = environ.get("REMOTE_ADDR", ""), environ.get("QUERY_STRING", "")
             environ[_VERDICT] = self._admits(match[1], match[2], query, host)
-        return live if environ[_VERDICT] and live.publishing else None  # it may be over by now
+            live = self._registry.open(match[1], match[2])  # that took a while
+        return live if environ[_VERDICT] and self._is_there(live) else None
+
+    def _is_there(self, live: LiveStream) -> bool:
+        return live.publishing or self._registry.can_fetch(live)
+
+    def _seat(self, live: LiveStream, web: WebSocket | None) -> Seat | None:
+        """Sit down; where nothing is published yet, that makes it be fetched: wait for it."""
+        seat, is_ready = Seat(live, web), False
+        try:
+            is_ready = live.publishing or seat.arrived.wait(FETCHING)
+        finally:
+            if not is_ready:
+                seat.leave()
+        return seat if is_ready else None
+
+    def _comes(self, live: LiveStream, method: str) -> bool:
+        """Whether it is there; for GET, `take` has waited for it before."""
+        if live.publishing or method == "GET":
+            return live.publishing
+        if (seat := self._seat(live, None)) is not None:
+            seat.leave()
+        return seat is not None
 
     def _answer(
         self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
@@ -177,15 +208,16 @@ class FlvHttp:
         if method not in ("GET", "HEAD"):
             begin("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD, OPTIONS")])
             return [b"Only GET and HEAD are served.\n"]
-        if self._find(environ) is None:
+        live = self._find(environ)
+        if live is not None and method == "GET" and (self._is_full or _NO_ROOM in environ):
+            begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
+            return [b"Too many watch already.\n"]
+        if live is None or not self._comes(live, method):
             begin("404 Not Found", TEXT)
             return [b"Nobody publishes that.\n"]
         if method == "HEAD":
             begin("200 OK", HEADERS)
             return []
-        if self._is_full or _NO_ROOM in environ:
-            begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
-            return [b"Too many watch already.\n"]
         begin("400 Bad Request", TEXT)
         return [b"No proper WebSocket handshake, or the extra `web` is not installed.\n"]
 
@@ -208,130 +240,6 @@ class _Handler(Handler):
         """Hand a viewer's socket over, answer the others."""
         if not self.flv.take(self):
             super().run_application()
-
-
-class _Viewer:
-    """A viewer's socket: an `Outlet` for the stream, and who is told when that ends."""
-
-    def __init__(
-        self, http: FlvHttp, connected: socket.socket, web: WebSocket | None, host: str
-    ) -> None:
-        self.output_size, self.host = 0, host
-        self.player: Player | None = None
-        self._http, self._socket, self._web = http, connected, web
-        self._output: list[bytes | memoryview] = []
-        self._open, self._ending, self._scheduled = True, False, False
-        loop = gevent.get_hub().loop
-        self._reader: Any = loop.io(connected.fileno(), _WATCH_READ)
-        self._writer: Any = loop.io(connected.fileno(), _WATCH_WRITE)
-        self._linger: Any = loop.timer(LINGER)
-        self._reader.start(self._on_readable)
-
-    def put(self, data: bytes) -> None:
-        if not self._open or self._ending:
-            return
-        self._output.append(data)
-        if self.output_size:
-            self.output_size += len(data)
-        elif not self._scheduled:
-            self._scheduled = True
-            self._http.schedule(self)
-
-    def abort(self, reason: str, now: float) -> None:
-        log.info("a viewer is closed: %s", reason)
-        self.shut()
-
-    def published(self, now: float) -> None:
-        """Viewers come while somebody publishes and go with him."""
-
-    def unpublished(self, now: float) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Close after what is queued."""
-        if self._web is not None:
-            self.put(self._web.close())
-        self._ending = True
-        self.flush()
-        if self._open:
-            self._linger.start(self.shut)
-
-    def flush(self) -> None:
-        """Send as much as the socket takes."""
-        self._scheduled = False
-        while self._open and self._output:
-            try:
-                sent = self._socket.sendmsg(self._output[:IOV_MAX])
-            except BlockingIOError:
-                break
-            except OSError:
-                self.shut()
-                return
-            self._drop(sent)
-        if not self._open:
-            return
-        self.output_size = sum(map(len, self._output))
-        if self._output:
-            self._writer.start(self.flush)
-        else:
-            self._writer.stop()
-            if self._ending:
-                self.shut()
-
-    def shut(self) -> None:
-        """Close the socket, now."""
-        if not self._open:
-            return
-        self._open = False
-        self._output.clear()
-        for watcher in (self._reader, self._writer, self._linger):
-            watcher.stop()
-            watcher.close()
-        self._socket.close()
-        self._http.forget(self)
-        if self.player is not None:
-            self.player.leave(now())
-
-    def _drop(self, sent: int) -> None:
-        at = 0
-        while at < len(self._output) and sent >= len(self._output[at]):
-            sent -= len(self._output[at])
-            at += 1
-        rest = [memoryview(self._output[at])[sent:]] if sent else self._output[at : at + 1]
-        self._output = [*rest, *self._output[at + 1 :]]
-
-    def _on_readable(self) -> None:
-        turns = self._http.turns
-        if turns.spent < SLICE or turns.lets(self):
-            self.read()
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether it may be read."""
-        return self._open
-
-    def read(self) -> None:
-        """Hear what a viewer says: nothing but good-bye, by WebSocket also a ping."""
-        begun = now()
-        self._read()
-        self._http.turns.spent += now() - begun
-
-    def _read(self) -> None:
-        try:
-            data = self._socket.recv(4096)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.shut()
-        elif self._web is not None:
-            reply, closed = self._web.receive(data)
-            if reply and not self.output_size:  # who reads nothing is told nothing
-                self.put(reply)
-            if closed:
-                self._web = None
-                self.end()
 
 
 def _detach(handler: _Handler) -> socket.socket:
@@ -363,14 +271,6 @@ def _kinds(live: LiveStream) -> tuple[bool, bool]:
             kinds |= {TagType.VIDEO} if "videocodecid" in members else set()
     known = kinds & {TagType.AUDIO, TagType.VIDEO}
     return (TagType.AUDIO in kinds, TagType.VIDEO in kinds) if known else (True, True)
-
-
-def _framing(type_id: int, timestamp: int, payload: bytes) -> bytes:
-    return framed(Tag(type_id, timestamp, payload))
-
-
-def _web_framing(type_id: int, timestamp: int, payload: bytes) -> bytes:
-    return WebSocket.frame(framed(Tag(type_id, timestamp, payload)))
 
 
 def _text(path: str) -> str:

@@ -1,95 +1,35 @@
 """Viewers by HTTP and WebSocket: whole files that never end, and nobody waits for the slow."""
 
-import json
-
 import gevent
 import pytest
+from flv_world import (
+    AVC,
+    INTER,
+    KEY,
+    SOUND,
+    admits_all_but,
+    all_of,
+    status,
+    studios,
+    web_messages,
+    web_socket,
+)
 from gevent import socket
 from wsproto import ConnectionType, WSConnection
 from wsproto import events as ws
 
 from rtmplite.amf import amf0
 from rtmplite.flv import file
-from rtmplite.net import flv_http, turns
+from rtmplite.net import flv_viewer, turns
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
-from rtmplite.net.flv_http import FlvHttp
-from rtmplite.streams import Patience, Registry
-
-AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
-SOUND = b"\xb2sound"
-
-
-class Studio:
-    """A stream that is published, and an HTTP server that shows it."""
-
-    def __init__(self, patience=None, **options):
-        self.registry = Registry(patience or Patience())
-        self.http = FlvHttp(self.registry, **options)
-        self.server = self.http.serve(("127.0.0.1", 0), self.other)
-        self.live = self.registry.open("live", "demo")
-        self.clients = []
-
-    @staticmethod
-    def other(environ, begin):
-        begin("200 OK", [("Content-Type", "application/json")])
-        return [json.dumps({"path": environ["PATH_INFO"]}).encode()]
-
-    def begin(self):
-        for kind, data in ((18, amf0.encode("onMetaData", {"width": 2.0})), (9, AVC), (9, KEY)):
-            self.live.write(kind, 0, data, now())
-
-    def connect(self, request):
-        client = socket.create_connection(self.server.socket.getsockname(), timeout=5)
-        client.sendall(request.encode())
-        self.clients.append(client)
-        return client
-
-    def get(self, path="/live/demo.flv", method="GET", *headers):
-        lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, "", ""]
-        return self.connect("\r\n".join(lines))
-
-    def watch(self, *args):
-        """A viewer, the head of its response taken off."""
-        client = self.get(*args)
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += client.recv(1)
-        return client, head.decode()
-
-    def close(self):
-        self.live.end(now())
-        for client in self.clients:
-            client.close()
-        self.http.stop()
-        self.server.stop(timeout=0.1)
+from rtmplite.streams import Patience
 
 
 @pytest.fixture
 def studio():
-    made = []
-
-    def make(*args, **options):
-        made.append(Studio(*args, **options))
-        return made[0]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-def all_of(client):
-    """What comes until the end."""
-    data = b""
-    while more := client.recv(65536):
-        data += more
-    return data
-
-
-def status(client):
-    """The number in a response that is read to its end."""
-    client.settimeout(1.0)
-    return int(client.recv(4096).split()[1])
+    with studios() as make:
+        yield make
 
 
 def test_a_late_viewer_gets_all_it_needs(studio):
@@ -129,25 +69,6 @@ def test_the_header_promises_what_there_is(studio):
     assert file.Header.parse(client.recv(13)) == file.Header(True, False)
 
 
-def web_socket(room, path="/live/demo.flv"):
-    """A viewer by WebSocket."""
-    client = WSConnection(ConnectionType.CLIENT)
-    connected = room.connect(client.send(ws.Request(host="x", target=path)).decode())
-    return client, connected
-
-
-def web_messages(client, connected, until=ws.CloseConnection):
-    """All that comes until an event of that kind."""
-    out = []
-    while True:
-        data = connected.recv(65536)
-        client.receive_data(data or None)
-        for event in client.events():
-            out.append(event)
-            if isinstance(event, until):
-                return out
-
-
 def test_a_web_socket_carries_the_same(studio):
     """A message a tag, a ping answered, a good-bye at the end."""
     room = studio()
@@ -185,7 +106,7 @@ def test_a_web_socket_may_leave(studio, last):
 
 def test_who_is_no_viewer_is_answered(studio):
     """404, 405, 503, 400, and what a page asks before it asks."""
-    room = studio(max_viewers=1, admits=lambda app, name, query, host: query != "token=bad")
+    room = studio(max_viewers=1, admits=admits_all_but("token=bad"))
     room.begin()
     assert status(room.get("/live/other.flv")) == 404
     assert status(room.get("/other/demo.flv")) == 200
@@ -232,7 +153,7 @@ def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
 
 def test_who_reads_nothing_does_not_stay_for_ever(studio, monkeypatch):
     """When a stream has ended, who does not read what is left is gone after a while."""
-    monkeypatch.setattr(flv_http, "LINGER", 0.01)
+    monkeypatch.setattr(flv_viewer, "LINGER", 0.01)
     room = studio(Patience(skip=1 << 30, limit=1 << 30, seconds=1000.0))
     room.begin()
     room.watch()
@@ -268,20 +189,20 @@ def test_pings_of_who_reads_nothing_are_not_kept(studio):
 
 def test_viewers_share_the_time_of_a_turn(studio, monkeypatch):
     """Own design: pings are free, and sound on other sockets waits while they are answered."""
-    for module in (flv_http, turns):
+    for module in (flv_viewer, turns):
         monkeypatch.setattr(module, "SLICE", 0.0)  # every read takes longer
     room = studio()
     room.begin()
     viewers = [web_socket(room) for _ in range(5)]
     for viewer in viewers:
         web_messages(*viewer, until=ws.BytesMessage)
-    reads, read = [], flv_http._Viewer._read
+    reads, read = [], flv_viewer.Viewer._read
 
     def noted(viewer):
         reads.append(gevent.get_hub().loop.now())
         read(viewer)
 
-    monkeypatch.setattr(flv_http._Viewer, "_read", noted)
+    monkeypatch.setattr(flv_viewer.Viewer, "_read", noted)
     for client, connected in viewers:
         connected.sendall(client.send(ws.Ping()))
     for client, connected in viewers:
@@ -318,7 +239,7 @@ def test_a_stream_may_end_while_somebody_decides(studio):
 
     def admits(*question):
         room.live.end(now())
-        return True
+        return print
 
     room = studio(admits=admits)
     room.begin()
@@ -332,7 +253,7 @@ def test_bytes_are_made_once(studio, monkeypatch):
     viewers = [room.watch()[0] for _ in range(5)]
     made = []
     inner = file.framed
-    monkeypatch.setattr("rtmplite.net.flv_http.framed", lambda tag: made.append(tag) or inner(tag))
+    monkeypatch.setattr("rtmplite.flv.framing.framed", lambda tag: made.append(tag) or inner(tag))
     room.live.write(9, 80, KEY, now())
     room.live.end(now())
     assert len({all_of(viewer) for viewer in viewers}) == 1 and len(made) == 1
