@@ -124,9 +124,12 @@ def test_a_terminal_that_closes_ends_it_with_0(words):
     command = [require("setsid", "util-linux"), "--ctty", sys.executable, "-m", *words, *listeners]
     with subprocess.Popen(command, stdin=its, stdout=subprocess.PIPE, text=True) as child:
         os.close(its)
-        assert child.stdout is not None and child.stdout.readline().startswith("ready rtmp=")
-        os.close(ours)
-        assert child.wait(10) == 0
+        try:
+            assert child.stdout is not None and child.stdout.readline().startswith("ready rtmp=")
+            os.close(ours)
+            assert child.wait(10) == 0
+        finally:
+            child.kill()
 
 
 def test_under_nohup_a_terminal_that_closes_ends_nothing(tmp_path):

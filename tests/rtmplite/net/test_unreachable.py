@@ -1,6 +1,7 @@
 """What the commands say when nobody is there: whom they tried, and no more of the URL."""
 
 import socket
+import struct
 from threading import Thread
 
 import pytest
@@ -46,12 +47,16 @@ def test_nobody_answers(words, scheme, listener, capsys):
     assert said(capsys, url, words) == f"rtmplite: 127.0.0.1:{port}: no answer within 0.2 s"
 
 
+@pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize("scheme", ["rtmp", "rtmps"])
-def test_somebody_hangs_up(scheme, listener, capsys):
+def test_somebody_hangs_up(scheme, resets, listener, capsys):
     """Whatever listens there, it is none of ours."""
 
     def hang_up():
-        listener.accept()[0].close()
+        with listener.accept()[0] as accepted:
+            accepted.recv(1)
+            linger = struct.pack("ii", resets, 0)  # for no time, and then a reset
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
     thread = Thread(target=hang_up)
     thread.start()
