@@ -25,6 +25,7 @@ from rtmplite.rtmfp.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.epd import Epd
 from rtmplite.rtmfp.introducer import may_meet
 from rtmplite.rtmfp.middle import Middle
+from rtmplite.rtmfp.startup import is_sendable
 from rtmplite.rtmp.command import Command
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class StandIns:
         if connection is None or connection.session is None:
             middle.end(now)
             return
-        addresses = [connection.session.address, *connection.listed]
+        # Anything may be listed: RFC 7016 §5 [resources-bounded]
+        addresses = [connection.session.address, *filter(is_sendable, connection.listed)]
         epd = Epd(fingerprint=publisher).encode()
         opening = player.place.endpoint.connect(epd, addresses[:8], now)
         self._opening.append((player, opening, middle))

@@ -14,7 +14,7 @@ Implements RFC 7016 §3.5.1.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
@@ -156,16 +156,19 @@ def is_sendable(address: Address) -> bool:
 
     Own design: against being made to disturb a whole network: §5 [resources-bounded].
     """
-    ip = ip_address(address[0])
+    ip = _plain(address[0])
     is_many = ip.is_multicast or ip == _BROADCAST
     return address[1] != 0 and not is_many and not ip.is_unspecified
 
 
 def told(address: SocketAddress) -> Address:
     """Give an address as sockets have it: §2.1.5.  Own design: no disguise for an IPv4 one."""
-    ip = ip_address(address.ip)
-    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
-    return address.ip if mapped is None else str(mapped), address.port
+    return str(_plain(address.ip)), address.port
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    ip = ip_address(address)
+    return ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip
 
 
 def observed(address: Address) -> SocketAddress:

@@ -182,6 +182,18 @@ def test_a_publisher_that_does_not_answer():
     assert stream.closed and meeting.world.user.stand_ins._opening == []
 
 
+def test_nobody_has_us_ask_at_addresses_of_many():
+    """Covers RFC 7016 §5 [resources-bounded]: a client may say that it is anywhere."""
+    meeting = Relayed()
+    many, one = ("224.0.0.1", 1), ("203.0.113.77", 1)
+    connection = meeting.world.user.stand_ins.connection_of(meeting.alice.peer_id)
+    connection.listed = (many, one)
+    meeting.bob.play(meeting.stand_in(), "song")
+    meeting.world.run(3)
+    asked = {destination for _, _, destination, _ in meeting.world.link.sent}
+    assert one in asked and many not in asked
+
+
 def test_a_player_that_leaves_while_the_publisher_is_asked():
     """Own design: nobody is reminded of it any more, and its first session ends."""
     meeting = Relayed()

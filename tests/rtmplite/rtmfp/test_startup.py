@@ -76,6 +76,9 @@ def test_a_job_that_fails_has_a_result_too():
         ("239.255.255.250", 1900, False),
         ("ff02::1", 1935, False),
         ("255.255.255.255", 1935, False),
+        ("::ffff:224.0.0.1", 1935, False),
+        ("::ffff:255.255.255.255", 1935, False),
+        ("::ffff:0.0.0.0", 1935, False),
     ],
 )
 def test_nobody_makes_us_send_to_many(ip, port, sendable):
