@@ -83,6 +83,15 @@ class Pull(Link):
             self._over(now)
             self.on_over(now)
 
+    def is_silent(self, now: float) -> bool:
+        """Never, so that nobody may replace it: the link itself watches.  Own design."""
+        return False
+
+    def replaced(self, now: float) -> None:
+        """Somebody publishes here: let go of the other server.  Own design."""
+        self.is_publishing = False
+        self.stop(now)
+
     def _joined(self, session: Session, now: float) -> None:
         self._ahead = Ahead()
 
@@ -125,7 +134,7 @@ class Pull(Link):
                 self.stop(now)
                 return
             self.is_publishing = True
-            self.live.begin(now)
+            self.live.begin(now, publisher=self)
         self._passed.note(type_id, timestamp, payload, now)
         self.live.write(type_id, timestamp, payload, now)
 

@@ -19,11 +19,11 @@ or a lagging player needs no bytes of its own.  Only whole messages are ever lef
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from rtmplite.patience import Patience
 from rtmplite.rtmp.application import Sink
-from rtmplite.rtmp.budget import Budget
+from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
 from rtmplite.rtmp.message import MessageType
@@ -63,19 +63,6 @@ class Viewer(Protocol):
 
     def unpublished(self, now: float) -> None:
         """The publisher has gone: NetStream.Play.UnpublishNotify (RTMP 1.0 §7.2.2)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How slow a player may be; sizes in bytes beyond what the system buffers, times in s.
-
-    Own design: memory and delay are bounded.  Over `skip` a player gets nothing until a key frame
-    finds it below half of that; over `limit`, or `seconds` after it began to skip, it is closed.
-    """
-
-    skip: int = 512 * 1024
-    limit: int = 4 * 1024 * 1024
-    seconds: float = 10.0
 
 
 class Player:
@@ -143,7 +130,8 @@ class LiveStream:
 
     Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
     the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
-    or left; who records it sets `recorded`; `publisher` is None for those who may not be replaced.
+    or left; who records it sets `recorded`.  `publisher` may be replaced, and answers for what is
+    kept of its stream; it is None for what is ours.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -153,7 +141,7 @@ class LiveStream:
         self._registry, self._patience = registry, registry.patience
         self.publisher: Publisher | None = None
         self._succession: Succession | None = None
-        self._tracks = Tracks()
+        self._tracks, self._account = Tracks(), Account(registry.budget)
         self._players: list[Player] = []
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
@@ -204,7 +192,8 @@ class LiveStream:
             if self._tracks.kinds:
                 self._succession = Succession(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
-        self._tracks = Tracks()
+        self._account.close()
+        self._tracks = Tracks(None if publisher is None else self._account)
         for player in self._players:
             player.waiting = player.behind_since is not None
             if player.viewer is not None:
@@ -218,6 +207,7 @@ class LiveStream:
         """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
 
         `timestamp` is in ms.  Implements RTMP 1.0 §7.1.2, §7.1.4 and §7.1.5 for an audience.
+        RemoteError if its publisher may have us keep no more.
 
         Departs from RTMP Errata §5.2 [not-backwards]: times are passed on as they come.
         """
@@ -254,6 +244,7 @@ class LiveStream:
         if not self.publishing:
             return
         self.publishing, self.publisher, self._tracks = False, None, Tracks()
+        self._account.close()
         for player in list(self._players):
             if player.viewer is not None:
                 player.viewer.unpublished(now)
@@ -349,17 +340,17 @@ class Registry:
     open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
     starts and when it is over, everyone in `on_audience` when somebody has joined or left; whoever
     publishes what somebody joins is in `fetchers`, and says which that may be.
-    `budget` is the memory for what its connections have not said to the end, `shared` are the
-    objects that they share.
+    `budget` is the memory for what its connections have not said to the end and for codec headers,
+    `shared` are the objects that they share.
     """
 
     def __init__(
         self,
-        patience: Patience = Patience(),
+        patience: Patience | None = None,
         budget: Budget | None = None,
         shared: SharedObjects | None = None,
     ) -> None:
-        self.patience, self.budget = patience, budget or Budget()
+        self.patience, self.budget = patience or Patience(), budget or Budget()
         self.shared = SharedObjects() if shared is None else shared
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self.on_end: list[Callable[[LiveStream, float], None]] = []

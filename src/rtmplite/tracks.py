@@ -24,6 +24,7 @@ from rtmplite.flv.enhanced_raw import (
 from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.message import MessageType
 
 AUDIO: Final = int(MessageType.AUDIO)
@@ -66,10 +67,11 @@ class Tracks:
     """The media of one publication.  Own design: kept apart from who watches.
 
     `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
-    `kinds` are the message types seen.
+    `kinds` are the message types seen.  What is kept is paid from `account`, if there is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account | None = None) -> None:
+        self._account = account
         self.timestamp, self.begun = 0, False
         self.kinds: set[int] = set()
         self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
@@ -82,7 +84,8 @@ class Tracks:
     ) -> tuple[Weight, bytes]:
         """Judge one message, remember it if that helps, and give what players should get.
 
-        `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).
+        `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).  RemoteError if
+        the account cannot pay for it.
         """
         self.timestamp = timestamp
         if type_id not in self.kinds:
@@ -154,6 +157,8 @@ class Tracks:
         replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
         for each in replaced:
             self._forget(each)
+        if self._account is not None:
+            self._account.take(len(payload) + KEEPING)
         self._newest[key] = payload
         self._kept += len(payload) + KEEPING
         while self._kept > MAX_KEPT:
@@ -161,7 +166,10 @@ class Tracks:
 
     def _forget(self, key: _Key) -> None:
         if key in self._newest:
-            self._kept -= len(self._newest.pop(key)) + KEEPING
+            size = len(self._newest.pop(key)) + KEEPING
+            self._kept -= size
+            if self._account is not None:
+                self._account.give(size)
 
 
 def _weigh_audio(payload: bytes) -> Weight:

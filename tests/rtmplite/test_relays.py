@@ -259,3 +259,20 @@ def test_who_has_another_way_in_may_ask_what_could_be_pulled():
 
 
 KEYS = (("live", "demo"), ("live", "other"), ("vod", "demo"))
+
+
+def test_what_is_pulled_is_paid_as_what_is_published():
+    """Own design: another server is a peer; its link comes back when there is room."""
+    world = RelayWorld(pull=PULL)
+    source, player = world.far.client(), world.home.client()
+    stream = source.publish("demo")
+    player.play("demo")
+    world.run()
+    before = world.registry.budget.used
+    source.write(9, 0, stream, b"\x17\x00\0\0\0" + bytes(100_000))
+    world.run()
+    assert world.registry.budget.used >= before + 100_000
+    world.registry.budget.total = world.registry.budget.used
+    source.write(8, 0, stream, b"\xaf\x00" + bytes(1000))
+    world.run()
+    assert world.states() == ["waiting"] and world.registry.budget.used <= before

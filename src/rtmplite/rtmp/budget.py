@@ -1,8 +1,9 @@
 """Memory that all connections of a server share.
 
 Own design: a limit for each peer alone says nothing about all of them together.  What peers make
-us keep, unfinished messages above all, is paid from one budget; who cannot pay is cut off, and
-strangers may use no more than half, so that they cannot push out those who are known.
+us keep, unfinished messages above all and the codec headers of what they publish, is paid from one
+budget; who cannot pay is cut off, and strangers may use no more than half, so that they cannot push
+out those who are known.
 
     >>> budget = Budget(1000)
     >>> stranger, guest = Account(budget, is_trusted=False), Account(budget)

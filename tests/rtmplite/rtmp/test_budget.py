@@ -134,3 +134,50 @@ def test_who_says_much_of_himself_pays_for_it():
         server.close(world.now)
     assert world.registry.budget.used <= before
     assert not world.client(properties=large).server.closed
+
+
+HEADER = b"\x17\x00\0\0\0" + bytes(1_000_000)
+
+
+def headed(world, name="demo"):
+    """A publisher who has sent a long header."""
+    peer = world.client()
+    stream_id = peer.publish(name)
+    peer.write(9, 0, stream_id, HEADER)
+    return peer, stream_id
+
+
+@pytest.mark.parametrize("ends", ["deleteStream", "lost"])
+def test_codec_headers_are_paid_until_the_end(ends):
+    """Own design: they are kept as long as the stream; a new one replaces the old."""
+    world = World()
+    peer, stream_id = headed(world)
+    used = world.registry.budget.used
+    assert used >= len(HEADER)
+    peer.write(9, 0, stream_id, HEADER)
+    assert world.registry.budget.used == used
+    if ends == "lost":
+        peer.server.connection_lost(world.now)
+    else:
+        peer.send("deleteStream", float(stream_id))
+    assert world.registry.budget.used <= used - len(HEADER)
+
+
+def test_who_has_too_many_headers_kept_is_cut_off():
+    """Own design: the last one who wants more; those before go on, and what it took comes back."""
+    world = World(registry=Registry(budget=Budget(5_000_000)))
+    peers = [headed(world, str(number))[0] for number in range(5)]
+    assert [peer.server.closed for peer in peers] == [False] * 4 + [True]
+    assert "more than all connections may use" in peers[4].server.reason
+    assert not world.registry.get("live", "4") and world.registry.get("live", "3").publishing
+    for peer in peers:
+        peer.server.connection_lost(world.now)
+    assert world.registry.budget.used == 0
+
+
+def test_what_is_ours_is_not_paid():
+    """Own design: a phone's stream goes on, however much strangers have us keep."""
+    registry = Registry(budget=Budget(1000))
+    live = registry.open("sip", "remote")
+    live.write(9, 0, HEADER, 0.0)
+    assert registry.budget.used == 0 and live.opening() == [(9, HEADER)]
