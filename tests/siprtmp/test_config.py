@@ -10,6 +10,7 @@ from certificates import certificate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtmplite.net import tool
 from siprtmp import config
 from siprtmp.config import ConfigError, Settings
 
@@ -97,7 +98,16 @@ def test_every_setting_is_tried_here_and_shown_in_the_example():
     assert sorted(shown) == sorted(names | {"sips"})
     parser = config.build_parser()
     options = {text for action in parser._actions for text in action.option_strings}
-    assert {f"--{name}" for name in shown} <= options
+    assert options - {"-h", "--help", "--config"} == {f"--{name}" for name in shown}
+
+
+def test_what_a_server_without_telephones_can_do_the_gateway_can(capsys):
+    """By the same names."""
+    with pytest.raises(SystemExit):
+        tool.main(["serve", "--help"])
+    theirs = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    ours = set(re.findall(r"--[a-z-]+", config.build_parser().format_help()))
+    assert "--vod" in theirs and theirs <= ours
 
 
 def test_the_example_is_good_and_says_the_defaults(tmp_path):
