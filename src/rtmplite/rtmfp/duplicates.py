@@ -37,6 +37,7 @@ class Duplicates:
     def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
         """Whether the owner of a certificate opens a session from `source`, where we ask for one.
 
+        To be asked when `find` has found nothing, so that no such session is proven.
         Then that one is for both: §3.5.1.1.1 [duplicate-aborted].  Our keying would override it at
         the far end, which may use it by now, though nothing of it has come here.  Own design:
         `opening` is fulfilled when something comes, so we ask for that; if nothing does it has
@@ -45,7 +46,7 @@ class Duplicates:
         """
         canonical = self._profile.canonical_epd(certificate)
         for held in self._table.at(source):
-            if held.is_proven or not held.is_open or not self._is_wanted(held.session, opening.epd):
+            if not held.is_open or not self._is_wanted(held.session, opening.epd):
                 continue
             if self._profile.canonical_epd(held.session.far_certificate) != canonical:
                 continue

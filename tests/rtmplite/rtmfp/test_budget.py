@@ -138,7 +138,7 @@ def test_windows_shrink_as_memory_is_used_up():
     flows = crowd.fill(100)
     assert len(flows) == 8
     assert LIMIT / 2 < crowd.budget.used < LIMIT
-    assert all(flow.blocks_available < flow.capacity // 1024 for flow in flows)
+    assert all(flow.blocks_available < flow.capacity // 4096 for flow in flows)
     assert crowd.budget.evicted == 0
     for flow in flows:
         flow.resume(crowd.world.link.now)

@@ -168,7 +168,20 @@ def test_a_session_that_is_waited_for_is_asked_for_a_word():
     assert [found for _, found, _ in a.user.sessions] == [opening]
 
 
-@pytest.mark.parametrize("case", ["elsewhere", "other", "closed"])
+def test_nor_is_what_gave_way_to_the_far_end_s_keying_cancelled():
+    """RFC 7016 §3.5.1.3: who asks again hears that the first opening will do."""
+    lone = Lone()
+    first = lone.world.connect(lone.node, b"aa", CLIENT)
+    lone.key(initiator_certificate=b"aa")
+    assert first.state is OpeningState.CLOSED
+    again = lone.world.connect(lone.node, b"aa", CLIENT)
+    lone.hear(ResponderHello(again.tag, b"cookie", b"aa"))
+    assert [(opening, opening.instead) for opening, _, _ in lone.node.user.failed] == [
+        (again, first)
+    ]
+
+
+@pytest.mark.parametrize("case", ["elsewhere", "other", "closed", "not selected"])
 def test_what_only_knows_a_certificate_keeps_nobody_from_anybody(case):
     """RFC 7016 §5: certificates are no secrets, so whoever has one may be anywhere else."""
     lone = awaiting(THIRD) if case == "elsewhere" else Lone()
@@ -176,6 +189,7 @@ def test_what_only_knows_a_certificate_keeps_nobody_from_anybody(case):
         lone.key(initiator_certificate=b"ab" if case == "other" else b"aa")
         if case == "closed":
             lone.sessions[0].close(lone.now)
-        lone.opening = lone.world.connect(lone.node, b"a", CLIENT)
-        lone.hear(ResponderHello(lone.opening.tag, b"cookie", b"aa"))
+        wanted = b"aa#2" if case == "not selected" else b"aa"
+        lone.opening = lone.world.connect(lone.node, wanted, CLIENT)
+        lone.hear(ResponderHello(lone.opening.tag, b"cookie", wanted))
     assert lone.opening.state is OpeningState.KEYING_SENT
