@@ -6,7 +6,8 @@ where in its order they came, the copy agrees with everybody else's.
     >>> mirror = Mirror("users")
     >>> mirror.set("ann", 1.0).events, mirror.data
     ((RequestChange(name='ann', value=1.0),), {'ann': 1.0})
-    >>> told = SharedObject("users", 7, Flags.NONE, (Change("ann", 2.0), Success("ann")))
+    >>> events = said.Change("ann", 2.0), said.Success("ann")
+    >>> told = SharedObject("users", 7, Flags.NONE, events)
     >>> mirror.receive(told), mirror.data
     ([Sync(code='change', name='ann'), Sync(code='success', name='ann')], {'ann': 1.0})
 """
@@ -16,22 +17,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rtmplite.amf.values import Value
-from rtmplite.rtmp.shared_object import (
-    Change,
-    Clear,
-    Event,
-    Flags,
-    Release,
-    Remove,
-    RequestChange,
-    RequestRemove,
-    SendMessage,
-    SharedObject,
-    Status,
-    Success,
-    Use,
-    UseSuccess,
-)
+from rtmplite.rtmp import shared_object as said
+from rtmplite.rtmp.shared_object import Event, Flags, SharedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +65,26 @@ class Mirror:
 
     def use(self) -> SharedObject:
         """Ask to use it: §7.1.3."""
-        return self._ask(Use())
+        return self._ask(said.Use())
 
     def release(self) -> SharedObject:
         """Need it no longer: §7.1.3."""
         self.is_used = False
-        return self._message(Release())
+        return self._message(said.Release())
 
     def set(self, name: str, value: Value) -> SharedObject:
         """Give a slot a value: §7.1.3."""
         self.data[name] = value
-        return self._ask(RequestChange(name, value))
+        return self._ask(said.RequestChange(name, value))
 
     def remove(self, name: str) -> SharedObject:
         """Remove a slot: §7.1.3."""
         self.data.pop(name, None)
-        return self._ask(RequestRemove(name))
+        return self._ask(said.RequestRemove(name))
 
     def send(self, name: str, *args: Value) -> SharedObject:
         """Call everybody who uses it, ourselves as well: §7.1.3."""
-        return self._message(SendMessage((name, *args)))
+        return self._message(said.SendMessage((name, *args)))
 
     def receive(self, message: SharedObject) -> list[News]:
         """Follow what the server says: §7.1.3; gives what is new, in order."""
@@ -110,28 +97,28 @@ class Mirror:
 
     def _follow(self, event: Event) -> News | None:
         match event:
-            case UseSuccess():
+            case said.UseSuccess():
                 self.is_used = True
-                self._answered(Use())
+                self._answered(said.Use())
                 return Sync("use")
-            case Clear():
+            case said.Clear():
                 self.data.clear()
                 return Sync("clear")
-            case Change(name, value):
+            case said.Change(name, value):
                 self.data[name] = value
                 return Sync("change", name)
-            case Success(name):
-                if self._asked and isinstance(wish := self._asked[0], RequestChange):
+            case said.Success(name):
+                if self._asked and isinstance(wish := self._asked[0], said.RequestChange):
                     self._asked.popleft()
                     self.data[wish.name] = wish.value
                 return Sync("success", name)
-            case Remove(name):
+            case said.Remove(name):
                 self.data.pop(name, None)
-                self._answered(RequestRemove(name))  # or somebody else's was, which is as good
+                self._answered(said.RequestRemove(name))  # or somebody else's was, which is as good
                 return Sync("delete", name)
-            case SendMessage((str(name), *args)):
+            case said.SendMessage((str(name), *args)):
                 return Heard(name, tuple(args))
-            case Status(code, level):
+            case said.Status(code, level):
                 if self._asked:
                     self._asked.popleft()
                 return Refused(code, level)

@@ -10,8 +10,8 @@ that all end with the same data.  The last one to write is right.
     ...     def send_shared(self, message): self.heard += SharedObject.parse(message).events
     >>> objects, ann, bob = SharedObjects(), Client(), Client()
     >>> for client in (ann, bob):
-    ...     objects.receive(client, "app", SharedObject("o", 0, Flags.NONE, (Use(),)), 0.0)
-    >>> change = RequestChange("x", 1.0)
+    ...     objects.receive(client, "app", SharedObject("o", 0, Flags.NONE, (said.Use(),)), 0.0)
+    >>> change = said.RequestChange("x", 1.0)
     >>> objects.receive(ann, "app", SharedObject("o", 0, Flags.NONE, (change,)), 0.0)
     >>> ann.heard[-1], bob.heard[-1]
     (Success(name='x'), Change(name='x', value=1.0))
@@ -24,24 +24,10 @@ from typing import Final, Protocol
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp import shared_object as said
 from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.message import Message
-from rtmplite.rtmp.shared_object import (
-    Change,
-    Clear,
-    Event,
-    Flags,
-    Release,
-    Remove,
-    RequestChange,
-    RequestRemove,
-    SendMessage,
-    SharedObject,
-    Status,
-    Success,
-    Use,
-    UseSuccess,
-)
+from rtmplite.rtmp.shared_object import Event, Flags, SharedObject
 
 # ActionScript's words for what can go wrong: Field §"Shared object events".
 NO_ACCESS: Final = "SharedObject.NoReadAccess"
@@ -116,7 +102,7 @@ class _Object:
         return SharedObject(self.name, self.version, self.flags, tuple(events))
 
     def content(self) -> bytes:
-        changes = (Change(name, value) for name, (value, _) in self.slots.items())
+        changes = (said.Change(name, value) for name, (value, _) in self.slots.items())
         return bytes(self.message(changes))
 
 
@@ -160,8 +146,10 @@ class SharedObjects:
 
     def _begin(self, member: Member, scope: str, key: str, message: SharedObject) -> _Object | None:
         """Let a client in that begins with Use; None if it may not, or does not."""
-        if not any(isinstance(event, Use) for event in message.events):
-            if any(isinstance(each, RequestChange | RequestRemove) for each in message.events):
+        if not any(isinstance(event, said.Use) for event in message.events):
+            if any(
+                isinstance(each, said.RequestChange | said.RequestRemove) for each in message.events
+            ):
                 self._refuse(member, message, NO_WRITING)
             return None
         thing = self._objects.get(key)
@@ -215,7 +203,7 @@ class SharedObjects:
                 stored = thing.message(())
             thing.version = stored.version
             for event in stored.events:
-                if isinstance(event, Change):
+                if isinstance(event, said.Change):
                     self._set(thing, event.name, event.value)
         waiting, thing.waiting = thing.waiting or [], None
         for member, message in waiting:
@@ -229,27 +217,27 @@ class SharedObjects:
         version = thing.version
         for event in message.events:
             match event:
-                case Use():
+                case said.Use():
                     self._tell(member, thing.message(answers), now)
                     answers = []
                     self._welcome(thing, member, now)
-                case Release():
+                case said.Release():
                     self._release(thing, member)
                     break
-                case RequestChange(name, value):
+                case said.RequestChange(name, value):
                     if self._set(thing, name, value):
                         thing.version += 1
-                        answers.append(Success(name))  # §7.1.3 [success-to-requester]
-                        news.append(Change(name, value))  # §7.1.3 [change-to-others]
+                        answers.append(said.Success(name))  # §7.1.3 [success-to-requester]
+                        news.append(said.Change(name, value))  # §7.1.3 [change-to-others]
                     else:
-                        answers.append(Status(NO_WRITING, "error"))  # §7.1.3 [status-on-error]
+                        answers.append(said.Status(NO_WRITING, "error"))  # §7.1.3 [status-on-error]
                         answers.append(_truth(thing, name))
-                case RequestRemove(name):
+                case said.RequestRemove(name):
                     if self._drop(thing, name):
                         thing.version += 1
-                        news.append(Remove(name))
-                    answers.append(Remove(name))  # §7.1.3 [remove-deletes]
-                case SendMessage():
+                        news.append(said.Remove(name))
+                    answers.append(said.Remove(name))  # §7.1.3 [remove-deletes]
+                case said.SendMessage():
                     answers.append(event)  # §7.1.3 [broadcast-to-all]
                     news.append(event)
         self._tell(member, thing.message(answers), now)
@@ -266,13 +254,13 @@ class SharedObjects:
         if member.queued > self._limits.unread:
             member.abort("too many uses of a shared object", now)
             return
-        events: list[Event] = [UseSuccess(), Clear()]
+        events: list[Event] = [said.UseSuccess(), said.Clear()]
         size = 0
         for name, (value, cost) in thing.slots.items():
             if size + cost > BATCH:
                 self._tell(member, thing.message(events), now)
                 events, size = [], 0
-            events.append(Change(name, value))
+            events.append(said.Change(name, value))
             size += cost
         self._tell(member, thing.message(events), now)
 
@@ -297,7 +285,7 @@ class SharedObjects:
 
     def _refuse(self, member: Member, message: SharedObject, code: str) -> None:
         """Answer who uses nothing: §7.1.3 [status-on-error]."""
-        answer = SharedObject(message.name, 0, message.flags, (Status(code, "error"),))
+        answer = SharedObject(message.name, 0, message.flags, (said.Status(code, "error"),))
         member.send_shared(answer.message(member.amf3))
 
     def _set(self, thing: _Object, name: str, value: Value) -> bool:
@@ -341,4 +329,4 @@ class SharedObjects:
 
 def _truth(thing: _Object, name: str) -> Event:
     """What a slot really holds, for who thought otherwise."""
-    return Change(name, thing.slots[name][0]) if name in thing.slots else Remove(name)
+    return said.Change(name, thing.slots[name][0]) if name in thing.slots else said.Remove(name)

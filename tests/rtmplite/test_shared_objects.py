@@ -3,23 +3,10 @@
 from rtmp_world import World
 from shared_world import LIMITS, Client, SlowStore
 
+from rtmplite.rtmp import shared_object as said
 from rtmplite.rtmp.chunk import ChunkWriter
 from rtmplite.rtmp.connection import Limits
-from rtmplite.rtmp.shared_object import (
-    Change,
-    Clear,
-    Flags,
-    Release,
-    Remove,
-    RequestChange,
-    RequestRemove,
-    SendMessage,
-    SharedObject,
-    Status,
-    Success,
-    Use,
-    UseSuccess,
-)
+from rtmplite.rtmp.shared_object import Flags, SharedObject
 from rtmplite.shared_mirror import Mirror
 from rtmplite.shared_objects import SharedLimits, SharedObjects
 from rtmplite.streams import Registry
@@ -35,7 +22,7 @@ def two(objects):
     """Two clients that use an object."""
     ann, bob = Client(), Client(amf3=True)
     for client in (ann, bob):
-        say(objects, client, Use())
+        say(objects, client, said.Use())
     return ann, bob
 
 
@@ -43,14 +30,14 @@ def test_use_gives_what_there_is():
     """Covers RTMP 1.0 §7.1.3 [use-success] [clear-after-use]."""
     objects, late = SharedObjects(), Client()
     ann, bob = two(objects)
-    say(objects, ann, RequestChange("x", 1.0), RequestChange("y", [True]))
-    assert say(objects, late, Use()) == [
-        UseSuccess(),
-        Clear(),
-        Change("x", 1.0),
-        Change("y", [True]),
+    say(objects, ann, said.RequestChange("x", 1.0), said.RequestChange("y", [True]))
+    assert say(objects, late, said.Use()) == [
+        said.UseSuccess(),
+        said.Clear(),
+        said.Change("x", 1.0),
+        said.Change("y", [True]),
     ]
-    objects.receive(bob, "app", SharedObject("o", 0, Flags.NONE, (Use(),)), 0.0)
+    objects.receive(bob, "app", SharedObject("o", 0, Flags.NONE, (said.Use(),)), 0.0)
     assert bob.down[-1].version == 2
 
 
@@ -59,20 +46,20 @@ def test_a_change_is_a_success_here_and_a_change_there():
     objects = SharedObjects()
     ann, bob = two(objects)
     bob.events()
-    assert say(objects, ann, RequestChange("x", {"a": 1.0})) == [Success("x")]
-    assert bob.events() == [Change("x", {"a": 1.0})] and ann.events() == []
+    assert say(objects, ann, said.RequestChange("x", {"a": 1.0})) == [said.Success("x")]
+    assert bob.events() == [said.Change("x", {"a": 1.0})] and ann.events() == []
 
 
 def test_a_slot_is_removed_everywhere():
     """Covers RTMP 1.0 §7.1.3 [remove-deletes]."""
     objects = SharedObjects()
     ann, bob = two(objects)
-    say(objects, ann, RequestChange("x", 1.0))
+    say(objects, ann, said.RequestChange("x", 1.0))
     bob.events()
-    assert say(objects, bob, RequestRemove("x")) == [Remove("x")]
-    assert ann.events() == [Remove("x")]
-    assert say(objects, bob, RequestRemove("x")) == [Remove("x")] and ann.events() == []
-    assert say(objects, Client(), Use()) == [UseSuccess(), Clear()]
+    assert say(objects, bob, said.RequestRemove("x")) == [said.Remove("x")]
+    assert ann.events() == [said.Remove("x")]
+    assert say(objects, bob, said.RequestRemove("x")) == [said.Remove("x")] and ann.events() == []
+    assert say(objects, Client(), said.Use()) == [said.UseSuccess(), said.Clear()]
 
 
 def test_a_call_reaches_everybody():
@@ -80,7 +67,7 @@ def test_a_call_reaches_everybody():
     objects = SharedObjects()
     ann, bob = two(objects)
     bob.events()
-    call = SendMessage(("hello", 1.0))
+    call = said.SendMessage(("hello", 1.0))
     assert say(objects, ann, call) == [call] == bob.events()
 
 
@@ -88,66 +75,66 @@ def test_who_releases_hears_no_more_and_the_last_one_ends_it():
     """Covers RTMP 1.0 §7.1.3 [release]."""
     objects = SharedObjects()
     ann, bob = two(objects)
-    say(objects, ann, RequestChange("x", 1.0))
+    say(objects, ann, said.RequestChange("x", 1.0))
     bob.events()
-    assert say(objects, bob, Release(), RequestChange("x", 2.0)) == []
-    say(objects, ann, RequestChange("x", 3.0))
+    assert say(objects, bob, said.Release(), said.RequestChange("x", 2.0)) == []
+    say(objects, ann, said.RequestChange("x", 3.0))
     assert bob.events() == [] and len(objects) == 1
     objects.leave(ann, 0.0)
     objects.leave(ann, 0.0)
     assert len(objects) == 0
-    assert say(objects, bob, Use()) == [UseSuccess(), Clear()]
+    assert say(objects, bob, said.Use()) == [said.UseSuccess(), said.Clear()]
 
 
 def test_objects_of_other_instances_are_others():
     """Own design: an instance is a room of its own, and no name leads to another."""
     objects, ann, bob = SharedObjects(), Client(), Client()
-    say(objects, ann, Use(), scope="app/a", name="o")
-    say(objects, bob, Use(), scope="app", name="a/o")
-    say(objects, ann, RequestChange("x", 1.0), scope="app/a", name="o")
+    say(objects, ann, said.Use(), scope="app/a", name="o")
+    say(objects, bob, said.Use(), scope="app", name="a/o")
+    say(objects, ann, said.RequestChange("x", 1.0), scope="app/a", name="o")
     assert bob.events() == [] and len(objects) == 2
 
 
 def test_who_uses_nothing_changes_nothing():
     """Covers RTMP 1.0 §7.1.3 [status-on-error]."""
     objects, ann = SharedObjects(), Client()
-    refused = Status("SharedObject.NoWriteAccess", "error")
-    assert say(objects, ann, RequestChange("x", 1.0)) == [refused]
-    assert say(objects, ann, RequestRemove("x")) == [refused]
-    assert say(objects, ann, Release(), SendMessage(("x",))) == [] and len(objects) == 0
+    refused = said.Status("SharedObject.NoWriteAccess", "error")
+    assert say(objects, ann, said.RequestChange("x", 1.0)) == [refused]
+    assert say(objects, ann, said.RequestRemove("x")) == [refused]
+    assert say(objects, ann, said.Release(), said.SendMessage(("x",))) == [] and len(objects) == 0
 
 
 def test_what_is_refused_is_told_with_the_truth():
     """Covers RTMP 1.0 §7.1.3 [status-on-error]: every limit has its answer."""
     objects = SharedObjects(limits=LIMITS)
     ann, bob = two(objects)
-    refused = Status("SharedObject.NoWriteAccess", "error")
-    assert say(objects, ann, RequestChange("x", "y" * 500)) == [refused, Remove("x")]
+    refused = said.Status("SharedObject.NoWriteAccess", "error")
+    assert say(objects, ann, said.RequestChange("x", "y" * 500)) == [refused, said.Remove("x")]
     for name in "abc":
-        say(objects, ann, RequestChange(name, name))
-    assert say(objects, ann, RequestChange("d", 1.0)) == [refused, Remove("d")]
-    assert say(objects, ann, RequestChange("a", "y" * 500)) == [refused, Change("a", "a")]
-    say(objects, ann, Use(), name="p")
-    denied = Status("SharedObject.NoReadAccess", "error")
-    assert say(objects, ann, Use(), name="q") == [denied]
+        say(objects, ann, said.RequestChange(name, name))
+    assert say(objects, ann, said.RequestChange("d", 1.0)) == [refused, said.Remove("d")]
+    assert say(objects, ann, said.RequestChange("a", "y" * 500)) == [refused, said.Change("a", "a")]
+    say(objects, ann, said.Use(), name="p")
+    denied = said.Status("SharedObject.NoReadAccess", "error")
+    assert say(objects, ann, said.Use(), name="q") == [denied]
     bob.events()
-    assert say(objects, bob, Use(), name="q") == [denied]
+    assert say(objects, bob, said.Use(), name="q") == [denied]
     objects.permits = lambda member, scope, name, persistent: name != "p"
-    assert say(objects, bob, Use(), name="p") == [denied]
+    assert say(objects, bob, said.Use(), name="p") == [denied]
 
 
 def test_all_objects_together_have_a_limit():
     """Own design: and what is removed or released makes room."""
     objects, ann = SharedObjects(limits=SharedLimits(total=3000, value=1000)), Client()
     for name in "abcd":
-        say(objects, ann, Use(), name=name)
-    said = [say(objects, ann, RequestChange("x", "y" * 600), name=name)[0] for name in "abcd"]
-    assert [type(event) for event in said] == [Success, Success, Success, Status]
-    say(objects, ann, Release(), name="a")
-    assert say(objects, ann, RequestChange("x", "y" * 600), name="d") == [Success("x")]
-    say(objects, ann, RequestRemove("x"), name="b")
-    say(objects, ann, Use(), name="a")
-    assert say(objects, ann, RequestChange("x", "y" * 600), name="a") == [Success("x")]
+        say(objects, ann, said.Use(), name=name)
+    heard = [say(objects, ann, said.RequestChange("x", "y" * 600), name=name)[0] for name in "abcd"]
+    assert [type(event) for event in heard] == [*[said.Success] * 3, said.Status]
+    say(objects, ann, said.Release(), name="a")
+    assert say(objects, ann, said.RequestChange("x", "y" * 600), name="d") == [said.Success("x")]
+    say(objects, ann, said.RequestRemove("x"), name="b")
+    say(objects, ann, said.Use(), name="a")
+    assert say(objects, ann, said.RequestChange("x", "y" * 600), name="a") == [said.Success("x")]
     objects.leave(ann, 0.0)
     assert objects._account._taken == 0
 
@@ -155,26 +142,28 @@ def test_all_objects_together_have_a_limit():
 def test_names_of_objects_take_room_as_well():
     """Own design: they may have 64 kB each, and somebody has a hundred."""
     objects, ann = SharedObjects(limits=SharedLimits(total=3000)), Client()
-    denied = Status("SharedObject.NoReadAccess", "error")
+    denied = said.Status("SharedObject.NoReadAccess", "error")
     first, second = "a" * 1000, "b" * 1000
-    assert say(objects, ann, Use(), name=first)[0] == UseSuccess()
-    assert say(objects, ann, Use(), name=second) == [denied] and len(objects) == 1
+    assert say(objects, ann, said.Use(), name=first)[0] == said.UseSuccess()
+    assert say(objects, ann, said.Use(), name=second) == [denied] and len(objects) == 1
     objects.leave(ann, 0.0)
-    assert say(objects, ann, Use(), name=second)[0] == UseSuccess()
+    assert say(objects, ann, said.Use(), name=second)[0] == said.UseSuccess()
 
 
 def test_kinds_do_not_mix():
     """Covers RTMP 1.0 §7.1.3 [status-on-error]: persistent or not is settled by the first."""
-    refused = Status("SharedObject.BadPersistence", "error")
+    refused = said.Status("SharedObject.BadPersistence", "error")
     objects = SharedObjects()
-    assert say(objects, Client(), Use(), flags=Flags.PERSISTENT) == [refused]  # nowhere to keep it
+    assert say(objects, Client(), said.Use(), flags=Flags.PERSISTENT) == [
+        refused
+    ]  # nowhere to keep it
     store = SlowStore()
     objects = SharedObjects(store)
     ann, bob = Client(), Client()
-    assert say(objects, ann, Use(), flags=Flags.PERSISTENT) == []
+    assert say(objects, ann, said.Use(), flags=Flags.PERSISTENT) == []
     store.answer()
-    assert ann.events() == [UseSuccess(), Clear()]
-    assert say(objects, bob, Use()) == [refused]
+    assert ann.events() == [said.UseSuccess(), said.Clear()]
+    assert say(objects, bob, said.Use()) == [refused]
 
 
 def test_what_is_persistent_comes_back():
@@ -182,49 +171,55 @@ def test_what_is_persistent_comes_back():
     store = SlowStore()
     objects, ann, bob = SharedObjects(store), Client(), Client()
     persistent = {"flags": Flags.PERSISTENT}
-    say(objects, ann, Use(), **persistent)
+    say(objects, ann, said.Use(), **persistent)
     store.answer()
-    say(objects, ann, RequestChange("x", 1.0), RequestChange("y", 2.0), **persistent)
-    say(objects, ann, Release(), **persistent)
+    say(objects, ann, said.RequestChange("x", 1.0), said.RequestChange("y", 2.0), **persistent)
+    say(objects, ann, said.Release(), **persistent)
     store.flush()
     assert len(objects) == 0
-    say(objects, bob, Use(), **persistent)
-    assert say(objects, bob, RequestRemove("y"), **persistent) == []
+    say(objects, bob, said.Use(), **persistent)
+    assert say(objects, bob, said.RequestRemove("y"), **persistent) == []
     store.answer()
     assert [m.version for m in bob.down] == [2, 3]
-    assert bob.events() == [UseSuccess(), Clear(), Change("x", 1.0), Change("y", 2.0), Remove("y")]
+    assert bob.events() == [
+        said.UseSuccess(),
+        said.Clear(),
+        said.Change("x", 1.0),
+        said.Change("y", 2.0),
+        said.Remove("y"),
+    ]
     store.saved["app?o"] = b"rubbish"
     objects.leave(bob, 0.0)
     store._unsaved.clear()
-    say(objects, ann, Use(), **persistent)
+    say(objects, ann, said.Use(), **persistent)
     store.answer()
-    assert ann.events()[-2:] == [UseSuccess(), Clear()]
+    assert ann.events()[-2:] == [said.UseSuccess(), said.Clear()]
 
 
 def test_who_leaves_or_floods_while_it_is_loaded():
     """Own design: nobody is told anything, nothing stays."""
     store = SlowStore()
     objects, ann, bob = SharedObjects(store, LIMITS), Client(), Client()
-    store.saved["app?o"] = bytes(SharedObject("o", 1, Flags.PERSISTENT, (Change("x", 1.0),)))
-    say(objects, ann, Use(), flags=Flags.PERSISTENT)
+    store.saved["app?o"] = bytes(SharedObject("o", 1, Flags.PERSISTENT, (said.Change("x", 1.0),)))
+    say(objects, ann, said.Use(), flags=Flags.PERSISTENT)
     objects.leave(ann, 0.0)
     store.answer()
     assert ann.events() == [] and len(objects) == 0 and objects._account._taken == 0
     for _ in range(4):
-        say(objects, bob, Use(), flags=Flags.PERSISTENT)
+        say(objects, bob, said.Use(), flags=Flags.PERSISTENT)
     assert "impatient" in bob.ended
 
 
 def test_a_large_object_comes_in_parts():
     """Own design: nobody has to take a message of a megabyte."""
     objects, ann, late = SharedObjects(), Client(), Client()
-    say(objects, ann, Use())
+    say(objects, ann, said.Use())
     for number in range(10):
-        say(objects, ann, RequestChange(str(number), "x" * 30_000))
+        say(objects, ann, said.RequestChange(str(number), "x" * 30_000))
     say(objects, late, *[])
-    objects.receive(late, "app", SharedObject("o", 0, Flags.NONE, (Use(),)), 0.0)
+    objects.receive(late, "app", SharedObject("o", 0, Flags.NONE, (said.Use(),)), 0.0)
     assert len(late.down) == 5
-    assert [e.name for e in late.events() if isinstance(e, Change)] == list("0123456789")
+    assert [e.name for e in late.events() if isinstance(e, said.Change)] == list("0123456789")
 
 
 def test_who_does_not_read_is_cut_off():
@@ -232,10 +227,10 @@ def test_who_does_not_read_is_cut_off():
     objects = SharedObjects()
     ann, bob = two(objects)
     bob.output_size = 10_000_000
-    say(objects, ann, RequestChange("x", 1.0))
+    say(objects, ann, said.RequestChange("x", 1.0))
     assert "too slow" in bob.ended
     ann.queued = 10_000_000
-    say(objects, ann, Use())
+    say(objects, ann, said.Use())
     assert "too many uses" in ann.ended
 
 
@@ -273,7 +268,7 @@ def test_before_connect_there_are_none():
     server.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
     peer = world.client()
     peer.client._writer._sent.clear()
-    use = SharedObject("o", 0, Flags.NONE, (Use(),))
+    use = SharedObject("o", 0, Flags.NONE, (said.Use(),))
 
     server.receive(ChunkWriter().write(use.message(), 3), 0.0)
     assert server.aborted and len(world.registry.shared) == 0

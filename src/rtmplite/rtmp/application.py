@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
 from rtmplite.rtmp.command import Command
 
 if TYPE_CHECKING:
@@ -111,6 +112,22 @@ class Application(Protocol):
 
         Own design: it follows every `on_connect`, once.
         """
+
+
+class OpenApplication:
+    """The part of an application that lets everybody in and knows no calls.  Own design."""
+
+    def on_connect(self, connection: "NetConnection", now: float) -> None:
+        """Let everybody in: RTMP 1.0 §7.2.1.1."""
+        connection.accept(now)
+
+    def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
+        """There are no other calls: RTMP 1.0 §7.2.1.2."""
+        reason = RemoteError(f"No such call: {command.name}")
+        connection.error(command.transaction_id, reason)
+
+    def on_disconnect(self, connection: "NetConnection", now: float) -> None:
+        """Own design: nothing was kept; every stream has stopped before."""
 
 
 @runtime_checkable

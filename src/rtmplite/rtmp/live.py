@@ -5,9 +5,7 @@ Implements RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6 for everybody who connects.
 
 from typing import Final
 
-from rtmplite.errors import RemoteError
-from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.application import Application, OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.streams import LiveStream
@@ -15,21 +13,12 @@ from rtmplite.streams import LiveStream
 APP: Final = "live"
 
 
-class LiveApplication:
+class LiveApplication(OpenApplication):
     """Own design: joins publishers and players through the connection's registry.
 
     Names are taken from the end of the application's name on, so rtmp://host/live/a/b is one
     stream however a client splits it.
     """
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Let everybody in: RTMP 1.0 §7.2.1.1."""
-        connection.accept(now)
-
-    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """There are no other calls: RTMP 1.0 §7.2.1.2."""
-        reason = RemoteError(f"No such call: {command.name}")
-        connection.error(command.transaction_id, reason)
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -58,9 +47,6 @@ class LiveApplication:
             stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
             return
         stream.accept_play(connection.registry.open(APP, stream.path), now)
-
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Own design: nothing was kept."""
 
 
 def _may_replace(live: LiveStream, now: float) -> bool:

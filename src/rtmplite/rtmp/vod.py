@@ -6,9 +6,7 @@ Implements RTMP 1.0 §7.2.2.1 for what is recorded, with a library of files that
 from collections.abc import Callable
 from typing import Final
 
-from rtmplite.errors import RemoteError
-from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.application import Application, OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.playback import FilePlayback
@@ -17,20 +15,11 @@ from rtmplite.rtmp.playlist import Library, Recording
 APP: Final = "vod"
 
 
-class VodApplication:
+class VodApplication(OpenApplication):
     """Own design: a `FilePlayback` for every stream that plays; `wake` sees to their deadlines."""
 
     def __init__(self, library: Library, wake: Callable[[FilePlayback], None]) -> None:
         self._library, self._wake = library, wake
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Let everybody in: RTMP 1.0 §7.2.1.1."""
-        connection.accept(now)
-
-    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """There are no other calls: RTMP 1.0 §7.2.1.2."""
-        reason = RemoteError(f"No such call: {command.name}")
-        connection.error(command.transaction_id, reason)
 
     def on_length(
         self,
@@ -65,9 +54,6 @@ class VodApplication:
         if not isinstance(playback, FilePlayback):
             playback = stream.playback = FilePlayback(stream, self._library, self._wake)
         playback.append(stream.path, stream.request)
-
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Own design: every stream has stopped its playback before."""
 
 
 _: type[Application] = VodApplication  # the type checker's proof

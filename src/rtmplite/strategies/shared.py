@@ -5,27 +5,12 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.rtmp.shared_object import (
-    Change,
-    Clear,
-    Event,
-    Flags,
-    OtherEvent,
-    Release,
-    Remove,
-    RequestChange,
-    RequestRemove,
-    SendMessage,
-    SharedObject,
-    Status,
-    Success,
-    Use,
-    UseSuccess,
-)
+from rtmplite.rtmp import shared_object as said
+from rtmplite.rtmp.shared_object import Event, Flags, SharedObject
 from rtmplite.strategies import amf
 
 _NAMES = st.text(max_size=8)
-_BARE = st.sampled_from([Use(), Release(), Clear(), UseSuccess()])
+_BARE = st.sampled_from([said.Use(), said.Release(), said.Clear(), said.UseSuccess()])
 
 
 def events() -> SearchStrategy[Event]:
@@ -35,14 +20,14 @@ def events() -> SearchStrategy[Event]:
         SearchStrategy[Event],
         st.one_of(
             _BARE,
-            st.builds(RequestChange, _NAMES, values),
-            st.builds(Change, _NAMES, values),
-            st.builds(Success, _NAMES),
-            st.builds(SendMessage, st.lists(values, max_size=3).map(tuple)),
-            st.builds(Status, _NAMES, _NAMES),
-            st.builds(Remove, _NAMES),
-            st.builds(RequestRemove, _NAMES),
-            st.builds(OtherEvent, st.integers(12, 255), st.binary(max_size=8)),
+            st.builds(said.RequestChange, _NAMES, values),
+            st.builds(said.Change, _NAMES, values),
+            st.builds(said.Success, _NAMES),
+            st.builds(said.SendMessage, st.lists(values, max_size=3).map(tuple)),
+            st.builds(said.Status, _NAMES, _NAMES),
+            st.builds(said.Remove, _NAMES),
+            st.builds(said.RequestRemove, _NAMES),
+            st.builds(said.OtherEvent, st.integers(12, 255), st.binary(max_size=8)),
         ),
     )
 

@@ -8,26 +8,9 @@ from hypothesis import strategies as st
 from mutations import mutations, peak
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmp import shared_object as said
 from rtmplite.rtmp.message import Message, MessageType
-from rtmplite.rtmp.shared_object import (
-    MAX_EVENTS,
-    MAX_MESSAGE,
-    Change,
-    Clear,
-    EventType,
-    Flags,
-    OtherEvent,
-    Release,
-    Remove,
-    RequestChange,
-    RequestRemove,
-    SendMessage,
-    SharedObject,
-    Status,
-    Success,
-    Use,
-    UseSuccess,
-)
+from rtmplite.rtmp.shared_object import MAX_EVENTS, MAX_MESSAGE, EventType, Flags, SharedObject
 from rtmplite.strategies import shared
 from rtmplite.strategies.amf import alike
 
@@ -42,18 +25,18 @@ def event_bytes(text):
 @pytest.mark.parametrize(
     ("text", "event"),
     [
-        ("01 00000000", Use()),
-        ("02 00000000", Release()),
-        ("03 0000000b 0003 666f6f 02 0003 626172", RequestChange("foo", "bar")),
-        ("04 0000000b 0003 666f6f 02 0003 626172", Change("foo", "bar")),
-        ("05 00000005 0003 666f6f", Success("foo")),
-        ("06 0000000c 02 0003 666f6f 02 0003 626172", SendMessage(("foo", "bar"))),
-        ("07 0000000a 0001 63 0005 6572726f72", Status("c", "error")),
-        ("08 00000000", Clear()),
-        ("09 00000005 0003 666f6f", Remove("foo")),
-        ("0a 00000005 0003 666f6f", RequestRemove("foo")),
-        ("0b 00000000", UseSuccess()),
-        ("0c 00000002 abcd", OtherEvent(12, b"\xab\xcd")),
+        ("01 00000000", said.Use()),
+        ("02 00000000", said.Release()),
+        ("03 0000000b 0003 666f6f 02 0003 626172", said.RequestChange("foo", "bar")),
+        ("04 0000000b 0003 666f6f 02 0003 626172", said.Change("foo", "bar")),
+        ("05 00000005 0003 666f6f", said.Success("foo")),
+        ("06 0000000c 02 0003 666f6f 02 0003 626172", said.SendMessage(("foo", "bar"))),
+        ("07 0000000a 0001 63 0005 6572726f72", said.Status("c", "error")),
+        ("08 00000000", said.Clear()),
+        ("09 00000005 0003 666f6f", said.Remove("foo")),
+        ("0a 00000005 0003 666f6f", said.RequestRemove("foo")),
+        ("0b 00000000", said.UseSuccess()),
+        ("0c 00000002 abcd", said.OtherEvent(12, b"\xab\xcd")),
     ],
 )
 def test_every_event_byte_by_byte(text, event):
