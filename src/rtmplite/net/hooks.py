@@ -7,10 +7,11 @@ time is none.
 """
 
 import http.client
+import io
 import logging
 import ssl
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import gevent
@@ -22,11 +23,16 @@ from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 4.0  # s, less than the five that GStreamer waits
 REQUESTS: Final = 100  # under way at once
 MAX_FIELDS: Final = 32  # of a client's own
+MAX_HEAD: Final = 65536  # bytes of an answer; its body is of no interest
+MAX_REASON: Final = 200  # characters of what is wrong with one, in a log
 USER_AGENT: Final = "rtmplite"
 
 _SCHEMES: Final = {"http": 80, "https": 443}
@@ -92,7 +98,8 @@ class HttpGuard:
             with gevent.Timeout(self._timeout):
                 verdict = self._post(url, form(question))
         except (gevent.Timeout, OSError, http.client.HTTPException, ValueError) as error:
-            why = error or type(error).__name__
+            why = f"{error!s:.{MAX_REASON}}".strip() or type(error).__name__
+            why = why if why.isprintable() else ascii(why)
             log.warning("%s: %s: %s is denied", public(url), why, question.host)
             verdict = Verdict(False, "Nobody could be asked.")
         try:
@@ -118,9 +125,46 @@ class HttpGuard:
             connection.close()
 
 
+class _Head(io.RawIOBase):
+    """The beginning of an answer, and no more.
+
+    What is there already is read without letting others run, so that one interim response after
+    the other, of which the standard library takes any number, would stop everybody.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file, self._left = file, MAX_HEAD
+
+    def readable(self) -> bool:
+        """It is for reading."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Read what there is; HTTPException for too much."""
+        count = self._file.readinto1(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise http.client.HTTPException("an answer without end")
+        return count
+
+    def close(self) -> None:
+        """Close the file, too."""
+        self._file.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """The standard library's, if it begins within `MAX_HEAD`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fp = io.BufferedReader(_Head(self.fp))
+
+
 class _Connection(http.client.HTTPConnection):
     """The standard library's, over sockets that let others run."""
 
+    response_class = _Response
     tls: ssl.SSLContext | None = None
 
     def connect(self) -> None:

@@ -11,7 +11,7 @@ from gevent.pywsgi import WSGIServer
 
 from rtmplite.access import Event, Question
 from rtmplite.errors import LocalError
-from rtmplite.net.hooks import HttpGuard, form, verdict_of
+from rtmplite.net.hooks import MAX_HEAD, HttpGuard, form, verdict_of
 
 QUESTION = Question(
     Event.PUBLISH, "192.0.2.1", 5, "cafe", "live", "rtmp://h/live", "FMLE/3.0", "", "", "a=1", (),
@@ -207,3 +207,50 @@ def test_what_is_no_web_address_is_refused_at_the_start(url):
     """Not when the first client comes."""
     with pytest.raises(LocalError):
         HttpGuard({Event.PLAY: url})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"y" * 65000 + b"\r\n"],
+    ids=["interim ones", "headers"],
+)
+def test_an_answer_without_end_stops_nobody(answer, caplog):
+    """Own design: it is read up to a limit, and not for as long as there is something to read."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def serve():
+            sender, _ = server.accept()
+            with sender:
+                sender.recv(4096)
+                sent.append(sender.send(answer * 40_000))  # in one go, as a quick service would
+
+        sent = []
+        serving = gevent.spawn(serve)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/hook"
+        assert ask(HttpGuard({Event.PUBLISH: url})).description == "Nobody could be asked."
+        serving.join()
+    assert sent[0] > MAX_HEAD and caplog.messages == [
+        f"{url}: an answer without end: 192.0.2.1 is denied"
+    ]
+
+
+def test_rubbish_is_told_in_one_short_line(caplog):
+    """Own design: whoever answers writes no log of ours."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def serve():
+            sender, _ = server.accept()
+            with sender:
+                sender.recv(4096)
+                sender.sendall(b"\x1b[2J\r forged" + b"!" * 9999 + b"\n")
+
+        serving = gevent.spawn(serve)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/hook"
+        assert not ask(HttpGuard({Event.PUBLISH: url})).is_allowed
+        serving.join()
+    (line,) = caplog.messages
+    assert line.isprintable() and "forged!" in line and len(line) < 400
