@@ -18,7 +18,7 @@ from rtmplite.net.flv_http import TEXT, FlvHttp
 from rtmplite.net.hangup import on_hangup
 from rtmplite.net.redaction import public
 from rtmplite.net.shared_files import SharedFiles
-from rtmplite.net.sparing import Sparing
+from rtmplite.net.sparing import Bucket, Sparing, Told
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live, vod
 from rtmplite.rtmp.application import Application
@@ -28,8 +28,6 @@ from rtmplite.rtmp.netstream import ServerStream, State
 from rtmplite.streams import Registry
 
 log = logging.getLogger(__name__)
-
-_TOLD: Final = "told"  # of a connection
 
 _OFF: Final = "off"
 _LISTENERS: Final = (*transports.LISTENERS, "http")
@@ -121,6 +119,10 @@ def run(options: argparse.Namespace) -> int:
 class _ToldLive(LiveApplication):
     """`live`, with a line for everyone who publishes or plays, so that one sees it working."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = Told()
+
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
@@ -138,8 +140,9 @@ class _ToldLive(LiveApplication):
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Tell why, of whom something was told."""
         super().on_disconnect(connection, now)
-        if connection.data is _TOLD:
-            print(f"{connection.id} {public(connection.reason)}", flush=True)
+        if isinstance(connection.data, Bucket):
+            line = f"{connection.id} {public(connection.reason)}"
+            self._told.say(line, connection.data, last=True)
 
     def _tell(self, connection: NetConnection, stream: ServerStream) -> None:
         host, port = connection.peer_address
@@ -147,8 +150,10 @@ class _ToldLive(LiveApplication):
             reason = "somebody publishes that already" if stream.path else "it has no name"
             log.warning("%s may not have %s, %s: %s", connection.id, stream.path, host, reason)
             return
-        connection.data = _TOLD
-        print(f"{connection.id} {stream.state} {stream.path}, {host}:{port}", flush=True)
+        if not isinstance(connection.data, Bucket):
+            connection.data = self._told.client()
+        line = f"{connection.id} {stream.state} {stream.path}, {host}:{port}"
+        self._told.say(line, connection.data)
 
 
 class _Warnings(Sparing):

@@ -8,6 +8,8 @@ from rtmplite.net.clock import now
 
 BURST: Final = 20  # lines of one logger at once ...
 RATE: Final = 2.0  # ... and then so many a second
+ALL_BURST: Final = 1000  # lines about all clients: as many may come back at once ...
+ALL_RATE: Final = 50.0  # ... and then so many a second
 
 
 class Sparing(logging.Filter):
@@ -16,11 +18,11 @@ class Sparing(logging.Filter):
     def __init__(self, clock: Callable[[], float] = now) -> None:
         super().__init__()
         self._clock = clock
-        self._buckets: dict[str, _Bucket] = {}
+        self._buckets: dict[str, Bucket] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is to be written; loggers are modules, so there are few."""
-        bucket = self._buckets.setdefault(record.name, _Bucket(self._clock()))
+        bucket = self._buckets.setdefault(record.name, Bucket(self._clock()))
         left_out = bucket.take(self._clock())
         if left_out:
             self.tell(record, left_out)
@@ -31,17 +33,41 @@ class Sparing(logging.Filter):
         record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
 
 
-class _Bucket:
-    def __init__(self, now: float) -> None:
-        self._room, self._since, self._left_out = float(BURST), now, 0
+class Told:
+    """Prints lines about clients: so many about each and about all, which are many more."""
+
+    def __init__(self, clock: Callable[[], float] = now) -> None:
+        self._clock = clock
+        self._all = Bucket(clock(), ALL_BURST, ALL_RATE)
+
+    def client(self) -> "Bucket":
+        """What counts the lines about one more client."""
+        return Bucket(self._clock())
+
+    def say(self, line: str, client: "Bucket", *, last: bool = False) -> None:
+        """Print it, if somebody can read it; the `last` one tells of all that were left out."""
+        moment = self._clock()
+        own = client.left_out if last else client.take(moment)
+        others = None if own is None else self._all.take(moment)
+        if own is None or others is None:
+            return
+        print(line + (f" ({own + others} more left out)" if own + others else ""), flush=True)
+
+
+class Bucket:
+    """Room for lines, which grows by `rate` a second up to `burst`; `left_out` had none."""
+
+    def __init__(self, now: float, burst: int = BURST, rate: float = RATE) -> None:
+        self._burst, self._rate = burst, rate
+        self._room, self._since, self.left_out = float(burst), now, 0
 
     def take(self, now: float) -> int | None:
         """How many were left out before this one, None if this one is, too."""
-        self._room = min(BURST, self._room + (now - self._since) * RATE)
+        self._room = min(self._burst, self._room + (now - self._since) * self._rate)
         self._since = now
         if self._room < 1:
-            self._left_out += 1
+            self.left_out += 1
             return None
         self._room -= 1
-        left_out, self._left_out = self._left_out, 0
+        left_out, self.left_out = self.left_out, 0
         return left_out
