@@ -72,11 +72,13 @@ class RtmfpPort:
             others=others,
             budget=budget,
             on_work=self._on_work,
+            on_bug=self._on_bug,
         )
         self._hub = gevent.get_hub()
         self._socket: socket.socket | None = None
         self._connections: dict[FlowConnection, None] = {}  # in order of arrival
         self._dirty: list[FlowConnection] = []
+        self._bugs = 0
         self._alarm_at: float | None = None
         self._touched = False  # the endpoint may have something to send, or another deadline
 
@@ -225,8 +227,14 @@ class RtmfpPort:
         """Call a machine; a bug there costs what it was about, not the port."""
         try:
             call(*args)
-        except Exception:
-            log.exception("an endpoint fails")
+        except Exception as error:
+            self._on_bug(error)
+
+    def _on_bug(self, error: Exception) -> None:
+        """Log it, but not each time that a far end can bring it about."""
+        self._bugs += 1
+        if self._bugs & self._bugs - 1 == 0:
+            log.error("an endpoint fails, for the %d. time: %r", self._bugs, error, exc_info=error)
 
 
 def _workers() -> Workers:

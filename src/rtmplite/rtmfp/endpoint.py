@@ -55,8 +55,9 @@ class Endpoint:
     `hellos.refers()` is true, or while there are as many sessions as `limits` allow (§3.5.1.7).
     `forwarded` is the answer to forwarded hellos.  `budget` may be shared with other endpoints,
     else it is one of its own.  `on_work` is called when `take` or `take_jobs` may have something to
-    give, and has not been called since the last `take`.  `ignored` counts, by reason, what nobody
-    got an answer to.
+    give, and has not been called since the last `take`; `on_bug` when a session has failed by a bug
+    of ours, which ends that session alone.  `ignored` counts, by reason, what nobody got an answer
+    to.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Endpoint:
         forwarded: Forwarded = Forwarded.HELLO,
         budget: Budget | None = None,
         on_work: Callable[[], None] | None = None,
+        on_bug: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self.profile, self.limits, self.listener = profile, limits, listener
         self.ignored: Counter[str] = Counter()
@@ -89,7 +91,7 @@ class Endpoint:
         self.budget = budget or Budget(limits.buffered_bytes)
         self._schedule = Schedule()
         self._sessions = Sessions(
-            self.table, self._schedule, self.budget, session_limits, random, self._wake
+            self.table, self._schedule, self.budget, session_limits, random, self._wake, on_bug
         )
         self._jobs: list[Job[Any]] = []
 
@@ -162,7 +164,13 @@ class Endpoint:
         """Do what is due by `now`.  Own design: as all machines have."""
         self._now = now
         for item in self._schedule.due(now):
-            item.tick(now)
+            try:
+                item.tick(now)
+            except Exception as error:
+                if not isinstance(item, Session):
+                    raise
+                self._sessions.failed(item, error, now)
+                continue
             self._schedule.plan(item)
         self._wake()
 
@@ -317,7 +325,13 @@ class Endpoint:
         if session.state is State.CLOSED:
             return
         invalid = session.invalid
-        session.receive(encrypted, source, now)
+        try:
+            session.receive(encrypted, source, now)
+        except RemoteError:
+            raise
+        except Exception as error:
+            self._sessions.failed(session, error, now)
+            return
         if not held.is_proven and session.invalid == invalid:
             self.table.prove(held)
             if held.user is None and held.is_open:

@@ -4,6 +4,7 @@ Implements RFC 7016 §3.5.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rtmplite.rtmfp.budget import Budget
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Sessions:
     """Begins the sessions that `table` holds, asks them for packets, and retires them: §3.5.
 
-    `wake` is called when one of them has something to send.
+    `wake` is called when one of them has something to send, `on_bug` when one of them has failed
+    by a bug of ours: that session is over then, and the others go on.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class Sessions:
         limits: SessionLimits,
         random: Callable[[int], bytes],
         wake: Callable[[], None],
+        on_bug: Callable[[Exception], None],
     ) -> None:
         self.table, self.budget, self.limits = table, budget, limits
         self._schedule, self._random, self._wake = schedule, random, wake
+        self._on_bug = on_bug
         self._notices = TimeCritical()
         self._working: dict[Session, None] = {}  # those that have something to send
         self._invalid = 0  # packets of sessions that have ended
@@ -97,12 +101,27 @@ class Sessions:
     def _take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
         working, self._working = self._working, {}
         for session in working:
-            datagrams += session.take(now)
-            self.budget.count(session)
+            try:
+                datagrams += session.take(now)
+                self.budget.count(session)
+            except Exception as error:
+                self.failed(session, error, now)
             if session.state is State.CLOSED:
                 self._retire(session)
             else:
                 self._schedule.plan(session)
+
+    def failed(self, session: Session, error: Exception, now: float) -> None:
+        """End a session that has met a bug of ours: a far end must not stop all the others.
+
+        Own design.
+        """
+        with suppress(Exception):
+            session.drop(now, "internal error")
+        session.state = State.CLOSED
+        self._working.pop(session, None)
+        self._retire(session)
+        self._on_bug(error)
 
     def _on_work(self, session: Session) -> None:
         self._working[session] = None

@@ -18,6 +18,7 @@ from rtmplite.rtmfp.endpoint import Endpoint
 from rtmplite.rtmfp.epd import Epd
 from rtmplite.rtmfp.limits import SessionLimits
 from rtmplite.rtmfp.packet import Mode, Packet, scramble, unscramble
+from rtmplite.rtmfp.session import State
 from rtmplite.rtmfp.startup import Limits, OpeningState
 from rtmplite.rtmfp.startup_chunks import (
     InitiatorHello,
@@ -283,3 +284,27 @@ def test_replayed_and_tampered_packets_in_every_state(seed):
     world.run(SessionLimits().patience)
     assert server.endpoint.sessions == []
     assert [len(node.user.sessions) for node in (server, client)] == [1, 1]
+
+
+@pytest.mark.parametrize("call", ["receive", "tick", "take"])
+def test_a_bug_that_one_far_end_can_reach_costs_the_others_nothing(call):
+    """Own design: there is one, always; its session ends, and it is told of."""
+    bugs = []
+    world, server, client, _ = met(on_bug=bugs.append)
+    other = world.join(THIRD, b"other")
+    world.connect(other, b"server", SERVER)
+    world.run(1)
+    bad, good = (held for held, _, _ in server.user.sessions)
+
+    def breaks(*args):
+        raise ZeroDivisionError
+
+    setattr(bad, call, breaks)
+    bad._wake()
+    server.endpoint._schedule.plan(bad)
+    client.user.sessions[0][0].open_flow(b"flow", world.link.now).send(b"a word", world.link.now)
+    client.endpoint._wake()
+    world.run(60)
+    assert [type(bug) for bug in bugs] == [ZeroDivisionError]
+    assert server.endpoint.sessions == [good] and good.state is State.OPEN
+    assert len(server.user.listeners[bad].closed) == 1 and not server.user.listeners[good].closed
