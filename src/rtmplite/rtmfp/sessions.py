@@ -112,9 +112,9 @@ class Sessions:
                 self._schedule.plan(session)
 
     def failed(self, session: Session, error: Exception, now: float) -> None:
-        """End a session that has met a bug of ours: a far end must not stop all the others.
+        """End a session that has met a bug of ours.
 
-        Own design.
+        Own design: a far end that has found one must not stop all the others.
         """
         with suppress(Exception):
             session.drop(now, "internal error")
