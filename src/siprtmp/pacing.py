@@ -8,7 +8,8 @@ machine costs a comparison per packet.
 Three kinds of publisher are told apart by how far they run ahead of the clock:
 
 - punctual ones, whose late packets move the schedule back by as much as they were late, from
-  where it returns little by little while packets wait: one late packet makes no late call;
+  where it returns little by little while packets wait: one late packet makes no late call, be
+  it the first one, nor does a publisher's clock that is a little fast;
 - those recovering from a stall, whose backlog is history: it is dropped, or a call would
   stay late for good;
 - those that send faster than time (a file): nothing of theirs is ever dropped, they are
@@ -47,7 +48,8 @@ class Pacer(Generic[T]):
         self.dropped = 0
         self._queue: deque[tuple[float, T]] = deque()
         self._anchor: float | None = None  # when media time 0 is due
-        self._first = 0.0  # when media time 0 would have come from a punctual publisher
+        self._first = 0.0  # when media time 0 would have come from one who is punctual now
+        self._lead = 0.0  # of the last packet that came too early, by that reckoning
         self._sent = 0.0  # when the last packet left
         self._last = 0.0  # media time of the newest packet
         self._cut = 0.0  # media time that steps of the publisher's clock have added
@@ -106,9 +108,13 @@ class Pacer(Generic[T]):
             step = at - self._last - 2 * self.early
             at, self._cut = at - step, self._cut + step
         self._last = at
-        if at - (now - self._first) > LIVE_LEAD:
+        lead = at - (now - self._first)
+        if lead > LIVE_LEAD:
             self._is_live = False
         elif self._is_live:
+            if lead < self._lead + self.early:  # no burst: it comes early, packet after packet
+                self._first -= max(0.0, min(RECOVERY, lead))
+            self._lead = lead
             self._anchor -= max(0.0, min(RECOVERY, self._anchor - self._first))
         self._queue.append((at, item))
         return self.tick(now)

@@ -93,6 +93,32 @@ def test_nothing_is_lost_of_a_file_whose_beginning_came_early(first, stall):
     assert all(b - a >= PTIME - pacer.early - 1e-6 for (a, _), (b, _) in pairwise(sent))
 
 
+def late_by(pacer, arrivals):
+    """Play (media time, arrival) pairs; how long each packet waited."""
+    came, waits = {}, []
+    for i, (at, now) in enumerate(arrivals):
+        waits += [due - came[item] for due, item in drain(pacer, now)]
+        came[i] = now
+        waits += [now - came[item] for item in pacer.put(at, i, now)]
+    return waits
+
+
+@pytest.mark.parametrize("late", [0.015, 0.05, 0.15])
+def test_a_first_packet_that_was_late_makes_no_late_call(late):
+    """Own design: nothing tells it from a punctual one but those that follow."""
+    pacer = Pacer()
+    waits = late_by(pacer, [(0.0, late), *((i * PTIME, i * PTIME) for i in range(1, 600))])
+    assert not pacer.dropped and max(waits) < late + 1e-6
+    assert max(waits[-20:]) <= pacer.early
+
+
+def test_a_clock_that_is_a_little_fast_is_followed():
+    """Own design: 100 ppm are 0.36 s in an hour, which would be heard, and then be waited for."""
+    pacer = Pacer()
+    waits = late_by(pacer, ((i * PTIME, i * PTIME * (1 - 100e-6)) for i in range(3 * 180_000)))
+    assert not pacer.dropped and not pacer.is_ahead and max(waits) <= 2 * pacer.early
+
+
 def test_a_clock_that_leaps_is_not_waited_for():
     """Own design: RTMP 1.0 §5.3.1.3 lets a publisher say any time, even next month."""
     pacer, leap = Pacer(), 2_000_000.0
