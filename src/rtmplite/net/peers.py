@@ -28,6 +28,7 @@ SMALL_READ: Final = 4096  # ... of those who send little: room for more takes lo
 LABOUR: Final = 0.01  # s for READ_SIZE; who takes longer is read in small pieces
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
+DRAIN: Final = 30.0  # s, for a peer we have ended to take what was queued before that
 FAREWELL: Final = 0.5  # s, the same for all peers together when everything stops
 TICK: Final = 1.0  # s, how coarse time-outs are
 
@@ -143,6 +144,7 @@ class Peer(Generic[M]):
         self._dirty, self._merges, self._turns = peers.dirty, peers.merges, peers.turns
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
+        self._drain_ends: float | None = None
         self._open = True
         self._receive, self._room = connected.recv, SMALL_READ
         loop = gevent.get_hub().loop
@@ -176,9 +178,19 @@ class Peer(Generic[M]):
         if self._closing_at is not None and moment >= self._closing_at:
             self.shut()
             return
+        if self.machine.closed and self._closing_at is None:
+            self._wait_for_room(moment)
+            return
         deadline = self.machine.deadline
         if deadline is not None and moment >= deadline:
             self.guard(self.machine.tick, moment)
+
+    def _wait_for_room(self, moment: float) -> None:
+        """It is ended, but has not taken what is owed to it; perhaps it is dead."""
+        if self._drain_ends is None:
+            self._drain_ends = moment + DRAIN
+        elif moment >= self._drain_ends:
+            self.shut()
 
     def shut(self) -> None:
         """Close the socket, now."""

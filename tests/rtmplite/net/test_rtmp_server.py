@@ -260,6 +260,22 @@ def test_idle_sockets_go(serve, monkeypatch):
     until(lambda: not server.connections)
 
 
+def test_who_is_ended_and_takes_nothing_more_goes(serve, monkeypatch):
+    """A dead peer has no room for what is queued, and the system would wait for it for long."""
+    monkeypatch.setattr(peers, "TICK", 0.02)
+    monkeypatch.setattr(peers, "DRAIN", 0.1)
+    server = serve(Patience(skip=1 << 30, limit=1 << 30))
+    dead = player(server)
+    dead._client._greenlet.kill()  # reads no more
+    live, (connection,) = server.registry.get("live", "demo"), server.connections
+    live.begin(now())
+    while not connection.output_size:
+        live.write(9, 0, KEY + bytes(100_000), now())
+        gevent.sleep(0)
+    connection.close(now())
+    until(lambda: not server.connections)
+
+
 def test_too_many_are_hung_up_on(serve):
     """The limit protects those who are in."""
     server = serve(crowd=Crowd(most=1))
