@@ -38,6 +38,7 @@ class AudioCall(CallOwner):
         self.user, self._facilities = user, facilities
         self.call: Call | None = None
         self._ringing: IncomingCall | None = None
+        self._told: tuple[int, str] | None = None  # of the far end's ringing
         self.names: Sequence[str] = ()
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
@@ -175,14 +176,20 @@ class AudioCall(CallOwner):
     def on_ringing(
         self, call: Call, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
-        """Early media is heard when there is any: RFC 3960 §3."""
+        """Early media is heard when there is any: RFC 3960 §3.
+
+        A phone says the same again for an INVITE that was repeated (RFC 3261 §17.2.1) or once a
+        minute (RFC 3261 §13.3.1.1); the user is told once.
+        """
         if sdp and self._offer is not None and self.leg is not None:
             try:
                 plan = sdp_map.conclude(self._offer, Session.parse(sdp))
                 self.leg.start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
-        self.user.on_call_ringing(status, reason, now)
+        if (status, reason) != self._told:
+            self._told = status, reason
+            self.user.on_call_ringing(status, reason, now)
 
     def on_accepted(self, call: Call, sdp: bytes | None, now: float) -> None:
         """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""

@@ -121,6 +121,21 @@ def test_without_a_usable_answer_in_the_ack_the_call_ends(world, desk, alice, an
     assert desk.events()[-1] == "ended" and world.is_clean()
 
 
+def test_a_phone_that_says_again_that_it_rings_is_heard_once():
+    """Covers RFC 3261 §13.3.1.1 and §17.2.1; another word is another call of the user's."""
+    world = GatewayWorld()
+    desk = Desk(world.link, answers=b"")
+    alice = world.rich("alice@home")
+    desk.answer = lambda call, now: call.ring(now)
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    for status in (180, 183, 183, 180):
+        desk.calls[-1].ring(world.now, status)
+        world.wait()
+    ringing, progress = ("ringing", "180 Ringing"), ("ringing", "183 Session Progress")
+    assert alice.heard() == [ringing, progress, ringing]
+
+
 def test_early_media_is_heard_and_its_silence_ends_nothing():
     """Covers RFC 3960 §3."""
     world = GatewayWorld(media_timeout=5.0)
