@@ -163,7 +163,7 @@ def test_the_gateway_does_it_too(start, gateway, corpus, tmp_path):
     web = f"http://{server.listeners['http']}"
     player = start(Ffmpeg, "-i", f"{web}/live/demo.flv", "-c", "copy", "whole.flv")
     wait_until(lambda: server.status()["players"] == 1, what="a viewer")
-    assert server.status()["recordings"] == 1
+    wait_until(lambda: server.status()["recordings"] == 1, what="the first message")
     assert publisher.finish() == 0 and player.finish(10) == 0
     assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
     wait_until(lambda: server.status()["recordings"] == 0, what="the recording's end")
