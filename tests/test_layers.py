@@ -40,6 +40,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.alarm",
     "siprtmp.gathering",
     "siprtmp.refusals",
+    "siprtmp.state_folder",
     "siprtmp.status",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files

@@ -30,7 +30,7 @@ S = TypeVar("S")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 OFF: Final = "off"
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "http")
-_PATHS: Final = ("users", "record", "vod", *rtmp_options.PATHS)
+_PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
 
 class ConfigError(Exception):
@@ -66,6 +66,7 @@ class Settings(RtmpSettings):
     merge_ms: int = 0
     record: Path | None = None
     vod: Path | None = None
+    state: Path | None = None
     log_level: str = "info"
     log_format: str = "text"
     keep_first_line: bool = False
@@ -148,6 +149,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--media-timeout", type=_seconds, metavar="S", help="end a call silent for (60)")
     add("--record", type=Path, metavar="DIR", help="store what is published, as FLV; makes DIR")
     add("--vod", type=Path, metavar="DIR", help="play the FLV files there, as rtmp://.../vod/NAME")
+    add("--state", type=Path, metavar="DIR", help="keep what outlives a restart; makes DIR")
     add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
     add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
     add("--call-from", metavar="URI", help="caller of calls made by publishing to `call`")

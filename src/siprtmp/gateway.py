@@ -39,6 +39,7 @@ from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
+from siprtmp.state_folder import StateFolder
 from siprtmp.status import ProcessFigures, StatusServer
 from siprtmp.witness import Witness
 
@@ -53,6 +54,7 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
+        self.state = StateFolder(settings.state) if settings.state is not None else None
         users, credentials = load_users(settings), load_credentials(settings)
         self._verifier = Verifier(users, os.urandom) if users is not None else None
         self.admission = Admission(settings.allow_anonymous, users, credentials)
@@ -130,6 +132,8 @@ class Gateway:
             self.sip.stop()
         if self._http is not None:
             self._http.stop()
+        if self.state is not None:
+            self.state.close()
 
 
 class SipSide:
