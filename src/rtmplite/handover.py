@@ -16,7 +16,7 @@ end at any moment, and has perhaps played the new one's first key frame.
 
 from typing import Final
 
-from rtmplite.rtmp.message import MessageType
+from rtmplite.flv.tag import TagType
 from rtmplite.tracks import Tracks, Weight
 
 FAR: Final = 10_000  # ms
@@ -39,7 +39,7 @@ class Passed:
     def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """This was passed on.  Own design."""
         weight, _ = self._tracks.note(type_id, timestamp, payload, now)
-        if type_id != MessageType.DATA and weight is not Weight.ESSENTIAL:
+        if type_id != TagType.SCRIPT and weight is not Weight.ESSENTIAL:
             self._times[type_id] = timestamp
         if weight is Weight.START:
             self.start = timestamp, payload
@@ -102,9 +102,9 @@ class Ahead:
         """
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
         if self.begin is None:
-            if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == MessageType.DATA:
+            if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == TagType.SCRIPT:
                 return
-            starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
+            starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
             self._is_same = self._is_same or passed.start == (timestamp, payload)
             is_new = not passed.has(type_id, timestamp)
             here = is_new and (starts or self._is_same)
@@ -112,7 +112,7 @@ class Ahead:
                 return
             self.begin, self.is_due = (type_id, timestamp), self.from_anywhere
             self.messages = [
-                (kind, 0 if kind == MessageType.DATA else timestamp, header)
+                (kind, 0 if kind == TagType.SCRIPT else timestamp, header)
                 for kind, header in self._tracks.opening()
             ]
         if weight is not Weight.NOTHING:
@@ -128,9 +128,9 @@ class Ahead:
         here; then the new one is waited for.
         """
         weight, _ = self._old.note(type_id, timestamp, payload, now)
-        if type_id == MessageType.DATA or weight is Weight.ESSENTIAL:
+        if type_id == TagType.SCRIPT or weight is Weight.ESSENTIAL:
             return False
         if self.begin is not None:
             return type_id == self.begin[0] and timestamp >= self.begin[1]
-        starts = weight is Weight.START or MessageType.VIDEO not in self._tracks.kinds
+        starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
         return self._tracks.begun and starts

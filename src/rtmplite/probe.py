@@ -6,7 +6,7 @@ milliseconds that messages carry; only their differences mean anything.
     >>> probe = Probe(0.0)
     >>> for i in range(50):
     ...     frame = b"\\x27\\x01" if i % 25 else b"\\x17\\x01"
-    ...     probe.note(MessageType.VIDEO, i * 40, frame, i / 25)
+    ...     probe.note(TagType.VIDEO, i * 40, frame, i / 25)
     >>> report = probe.report(2.0)
     >>> report["tracks"][0]["codec"], report["tracks"][0]["rate"]
     ('AVC', 25.0)
@@ -27,9 +27,9 @@ from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_audio import ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag
+from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import CodecId, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
-from rtmplite.rtmp.message import MessageType
 
 GAIN: Final = 16  # of the jitter's mean: RFC 3550 §6.4.1
 WRAP: Final = 1 << 32  # ms: RTMP 1.0 §4
@@ -125,14 +125,14 @@ class Probe:
 
     def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """See a message of type 8, 9 or 18: RTMP 1.0 §7.1.  What is broken is not counted."""
-        if type_id == MessageType.DATA:
+        if type_id == TagType.SCRIPT:
             with suppress(RemoteError):
                 self.metadata = metadata.read(payload) or self.metadata
             return
         if not payload:
             return
         time = self._unwrap(timestamp)
-        is_audio = type_id == MessageType.AUDIO
+        is_audio = type_id == TagType.AUDIO
         is_header = (is_audio_header if is_audio else is_video_header)(payload)
         for codec, track_id, size in (_audio if is_audio else _video)(payload):
             track = self._track(type_id, codec, track_id)
@@ -169,7 +169,7 @@ class Probe:
         if key not in self._tracks:
             if len(self._tracks) >= MAX_TRACKS:
                 return None
-            kind = "audio" if type_id == MessageType.AUDIO else "video"
+            kind = "audio" if type_id == TagType.AUDIO else "video"
             self._tracks[key] = Track(kind, codec, track_id)
         return self._tracks[key]
 

@@ -24,9 +24,8 @@ from rtmplite.flv import metadata
 from rtmplite.flv.describe import Facts, fit
 from rtmplite.flv.file import framed, start
 from rtmplite.flv.index import Index, Indexer
-from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
+from rtmplite.flv.tag import HEADER_SIZE, TIMESTAMP_MASK, Tag, TagType
 from rtmplite.flv.walk import PEEK
-from rtmplite.rtmp.message import TIMESTAMP_MASK
 
 ROOM: Final = 32 * 1024  # bytes of onMetaData; some 1700 key frames, or an hour at one in two s
 MAX_MEMBERS: Final = 4 * 1024  # bytes of a publisher's metadata that are kept in it

@@ -16,9 +16,8 @@ from rtmplite.flv.metadata import wrapped
 from rtmplite.relay import DEFAULT_BACKOFF, Backoff, Dial, Link
 from rtmplite.relay_session import FlowSession, Session
 from rtmplite.rtmfp.flash import encode_message
-from rtmplite.rtmp.chunk import encode_absolute
 from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
-from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
+from rtmplite.rtmp.framing import ChunkFraming
 from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import Framing, LiveStream, Player
 
@@ -79,7 +78,7 @@ class Push(Link):
         self._players[session] = self.live.join(session.outlet(), frame, None, now)
 
     def _taken_over(self, session: Session, now: float) -> None:
-        self._players[session].stream_id = _framing(session)
+        self._players[session].framing = _framing(session)
         self.live.rearrange()
 
     def _left(self, session: Session, now: float) -> None:
@@ -112,8 +111,9 @@ def publishing(stream_id: int) -> Framing:
     Own design: always the same function for a stream id, so that pushes share bytes.
     """
 
+    usual = ChunkFraming(stream_id)
+
     def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
-        chunks, payload = CHUNK_STREAMS[type_id], _published(type_id, payload)
-        return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
+        return usual(type_id, timestamp, _published(type_id, payload))
 
     return frame

@@ -1,18 +1,20 @@
 """Live streams: one publisher, any number of players, and bytes made once for all of them.
 
 Own design: RTMP 1.0 §7.2.2.1 and §7.2.2.6 say what publish and play are, not how a server joins
-them.  A message is encoded once, with a type 0 header and absolute time, on a chunk stream that
-its medium has to itself, so the same bytes suit every player whatever that one had before: a late
-or a lagging player needs no bytes of its own.  Only whole messages are ever left out.
+them.  A message is encoded once for all players with the same `Framing`, into bytes that suit
+every one of them whatever it had before: a late or a slow player needs no bytes of its own.  Only
+whole messages are ever left out.  Which protocol a player speaks is known to its framing alone.
 
     >>> class Screen:  # what a connection is to us
     ...     def __init__(self) -> None:
     ...         self.output, self.output_size = [], 0
     ...     def put(self, data: bytes) -> None:
     ...         self.output.append(data)
+    >>> def written(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    ...     return b"%d at %d: %s" % (type_id, timestamp, payload)
     >>> registry = Registry()
     >>> live, screens = registry.open("live", "demo"), [Screen(), Screen()]
-    >>> players = [live.join(screen, 1, None, now=0.0) for screen in screens]
+    >>> players = [live.join(screen, written, None, now=0.0) for screen in screens]
     >>> live.write(8, 20, b"some audio", now=0.0)
     >>> screens[0].output[0] is screens[1].output[0]
     True
@@ -21,22 +23,30 @@ or a lagging player needs no bytes of its own.  Only whole messages are ever lef
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeAlias
 
+from rtmplite.flv.tag import TagType
 from rtmplite.patience import Patience
-from rtmplite.rtmp.application import Sink
 from rtmplite.rtmp.budget import Account, Budget
-from rtmplite.rtmp.chunk import encode_absolute
-from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
-from rtmplite.rtmp.message import MessageType
 from rtmplite.shared_objects import SharedObjects
 from rtmplite.succession import Publisher, Succession
 from rtmplite.tracks import Tracks, Weight
 
-AUDIO: Final = MessageType.AUDIO
-VIDEO: Final = MessageType.VIDEO
-DATA: Final = MessageType.DATA
+AUDIO: Final = TagType.AUDIO
+VIDEO: Final = TagType.VIDEO
+DATA: Final = TagType.SCRIPT
 
-# How to write a message for those who do not speak RTMP, from type, timestamp in ms and payload.
+# Writes a message as its players' protocol has it, from type, timestamp in ms and payload.
+# Players whose framings are equal get the same bytes.
 Framing: TypeAlias = Callable[[int, int, bytes], bytes]
+
+
+class Sink(Protocol):
+    """Own design: where a published stream goes, be it a `LiveStream`, a recorder or a phone."""
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
+
+    def end(self, now: float) -> None:
+        """Own design: no more will come, whether unpublished or cut off."""
 
 
 class Outlet(Protocol):
@@ -72,13 +82,13 @@ class Player:
     late or being slow, until there is a good place to start.
     """
 
-    __slots__ = ("_live", "audio", "behind_since", "outlet", "paused", "stream_id", "video",
+    __slots__ = ("_live", "audio", "behind_since", "framing", "outlet", "paused", "video",
                  "viewer", "waiting")  # fmt: skip
 
     def __init__(
-        self, live: "LiveStream", outlet: Outlet, stream_id: int | Framing, viewer: Viewer | None
+        self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
     ) -> None:
-        self._live, self.outlet, self.stream_id, self.viewer = live, outlet, stream_id, viewer
+        self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
         self.audio = self.video = True
         self.waiting = live.has_begun
         self.paused = False
@@ -122,7 +132,7 @@ class Player:
 
 _NOTHING, _ESSENTIAL = Weight.NOTHING, Weight.ESSENTIAL
 
-_Audience = list[tuple[int | Framing, list[Player]]]  # message stream id, and who uses that one
+_Audience = list[tuple[Framing, list[Player]]]  # and the players that have it
 
 
 class LiveStream:
@@ -231,8 +241,8 @@ class LiveStream:
             self._release(weight, now)
         audience = self._flowing if skippable else None
         groups = self._audience(type_id, weight) if audience is None else audience[type_id]
-        for stream_id, players in groups:
-            data = _encode(stream_id, type_id, timestamp, payload)
+        for framing, players in groups:
+            data = framing(type_id, timestamp, payload)
             for player in players:
                 outlet = player.outlet
                 if outlet.output_size and not player.keeps_up(self._patience, now) and skippable:
@@ -253,19 +263,16 @@ class LiveStream:
         for on_end in self._registry.on_end:
             on_end(self, now)
 
-    def join(
-        self, outlet: Outlet, stream_id: int | Framing, viewer: Viewer | None, now: float
-    ) -> Player:
+    def join(self, outlet: Outlet, framing: Framing, viewer: Viewer | None, now: float) -> Player:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         Own design; FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
-        `stream_id` is the message stream which the player will find it on; for a player who does
-        not speak RTMP it is a `Framing`, the same for all of its kind.
+        `framing` writes the messages for this player; see `Framing`.
         """
-        player = Player(self, outlet, stream_id, viewer)
+        player = Player(self, outlet, framing, viewer)
         for type_id, payload in self._tracks.opening():
             at = 0 if type_id == DATA else self._tracks.timestamp  # or ffmpeg sees text
-            outlet.put(_encode(stream_id, type_id, at, payload))
+            outlet.put(framing(type_id, at, payload))
         self._players.append(player)
         self._changed(now)
         return player
@@ -297,12 +304,12 @@ class LiveStream:
         ready = [player for player in self._players if not player.paused]
         self._waiting = [player for player in ready if player.waiting]
         flowing = [player for player in ready if not player.waiting]
-        self._flowing = {type_id: _by_stream(flowing, type_id) for type_id in CHUNK_STREAMS}
+        self._flowing = {type_id: _by_framing(flowing, type_id) for type_id in (AUDIO, VIDEO, DATA)}
 
     def _audience(self, type_id: int, weight: Weight) -> _Audience:
         """All who want this medium for what they cannot do without, else those who wait not."""
         if weight is Weight.ESSENTIAL:
-            return _by_stream([each for each in self._players if not each.paused], type_id)
+            return _by_framing([each for each in self._players if not each.paused], type_id)
         if self._flowing is None:
             self._arrange()
         assert self._flowing is not None
@@ -318,18 +325,11 @@ class LiveStream:
                 self.rearrange()
 
 
-def _encode(stream_id: int | Framing, type_id: int, timestamp: int, payload: bytes) -> bytes:
-    if not isinstance(stream_id, int):
-        return stream_id(type_id, timestamp, payload)
-    chunks = CHUNK_STREAMS[type_id]
-    return encode_absolute(type_id, timestamp, stream_id, payload, chunks, CHUNK_SIZE)
-
-
-def _by_stream(players: list[Player], type_id: int) -> _Audience:
-    groups: dict[int | Framing, list[Player]] = {}
+def _by_framing(players: list[Player], type_id: int) -> _Audience:
+    groups: dict[Framing, list[Player]] = {}
     for player in players:
         if player.wants(type_id):
-            groups.setdefault(player.stream_id, []).append(player)
+            groups.setdefault(player.framing, []).append(player)
     return list(groups.items())
 
 

@@ -14,7 +14,7 @@ Those who watch see one publication: the times of the next publisher follow thos
 
 from typing import Final, Protocol
 
-from rtmplite.rtmp.message import TIMESTAMP_MASK
+from rtmplite.flv.tag import TIMESTAMP_MASK
 
 QUIET: Final = 2.0  # s without a byte from a publisher, after which it is pinged ...
 ANSWER: Final = 3.0  # ... and without an answer, after which a newcomer may have its name

@@ -22,13 +22,13 @@ from rtmplite.flv.enhanced_raw import (
     video_packet_type,
 )
 from rtmplite.flv.metadata import unwrapped
+from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmp.budget import Account
-from rtmplite.rtmp.message import MessageType
 
-AUDIO: Final = int(MessageType.AUDIO)
-VIDEO: Final = int(MessageType.VIDEO)
+AUDIO: Final = int(TagType.AUDIO)
+VIDEO: Final = int(TagType.VIDEO)
 
 VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
 
@@ -40,7 +40,7 @@ KEEPING: Final = 1024  # bytes
 _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
 
-_OPENING: Final = (int(MessageType.DATA), int(MessageType.AUDIO), int(MessageType.VIDEO))
+_OPENING: Final = (int(TagType.SCRIPT), int(TagType.AUDIO), int(TagType.VIDEO))
 
 # Packet types.  Sequence start, and where loudspeakers stand: E-RTMP v2 §"Enhanced Audio".
 _AUDIO_HEADERS: Final = (0, 4)
@@ -123,7 +123,7 @@ class Tracks:
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):
-            self._forget((MessageType.DATA, 0, DEFAULT_TRACK))
+            self._forget((TagType.SCRIPT, 0, DEFAULT_TRACK))
             return Weight.NOTHING, payload
         payload = unwrapped(payload)  # players of all kinds want it so
         is_metadata = payload.startswith(_ON_META_DATA)
@@ -205,9 +205,9 @@ _PICTURES: Final[Mapping[int, Weight]] = {
 def _key(type_id: int, payload: bytes) -> _Key:
     """What a header is for: the same key, the same place in a decoder."""
     first = payload[0] if payload else 0
-    if type_id == MessageType.AUDIO and first >> 4 == 9:
+    if type_id == TagType.AUDIO and first >> 4 == 9:
         return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)
-    if type_id == MessageType.VIDEO and first & 0x80:
+    if type_id == TagType.VIDEO and first & 0x80:
         kind = video_packet_type(payload) or 0
         # E-RTMP v2 §"Enhanced Video" [one-sequence-start]
         return type_id, 0 if kind == _MPEG2TS_START else kind, track_ids(payload, VIDEO_MULTITRACK)

@@ -9,7 +9,7 @@ from rtmplite.flv.tag import Tag
 from rtmplite.rtmp.chunk_writer import ChunkWriter
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.connection import CHUNK_SIZE
+from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.message import Message
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from rtmplite.rtmp.chunk import ChunkReader
-from rtmplite.rtmp.connection import CHUNK_SIZE
+from rtmplite.rtmp.framing import CHUNK_SIZE, ChunkFraming
 from rtmplite.rtmp.message import MAX_PAYLOAD
 from rtmplite.streams import Patience, Registry
 
@@ -52,7 +52,7 @@ def theatre(players=1, patience=SLOW):
     live = registry.open("live", "demo")
     screens = [Screen() for _ in range(players)]
     for screen in screens:
-        screen.player = live.join(screen, 1, None, 0.0)
+        screen.player = live.join(screen, ChunkFraming(1), None, 0.0)
     return registry, live, screens
 
 
@@ -70,7 +70,7 @@ def test_who_waits_for_a_picture_hears_nothing_before_it():
     live.write(9, 0, AVC, 0.0)
     live.write(9, 0, KEY, 0.0)
     late = Screen()
-    live.join(late, 1, None, 0.1)
+    live.join(late, ChunkFraming(1), None, 0.1)
     live.write(8, 20, SOUND, 0.1)
     live.write(9, 40, INTER, 0.1)
     assert late.read() == [(9, 0, AVC)]
@@ -84,7 +84,7 @@ def test_sound_does_not_wait_for_a_camera_that_was_switched_off():
     _, live, _ = theatre(players=0)
     live.write(9, 0, KEY, 0.0)
     late = Screen()
-    live.join(late, 1, None, 1.0)
+    live.join(late, ChunkFraming(1), None, 1.0)
     live.write(8, 1900, SOUND, 1.9)
     live.write(8, 2000, SOUND, 2.0)
     assert late.read() == [(8, 2000, SOUND)]
@@ -170,7 +170,7 @@ def test_headers_alone_are_nothing_missed():
     _, live, _ = theatre(players=0)
     live.write(9, 0, AVC, 0.0)
     late = Screen()
-    live.join(late, 1, None, 0.0)
+    live.join(late, ChunkFraming(1), None, 0.0)
     live.write(8, 5, SOUND, 0.0)
     assert late.read() == [(9, 0, AVC), (8, 5, SOUND)]
 
@@ -183,7 +183,7 @@ def test_a_new_publisher_starts_afresh():
     live.end(1.0)
     live.end(1.0)
     late = Screen()
-    live.join(late, 1, None, 1.5)
+    live.join(late, ChunkFraming(1), None, 1.5)
     screen.read()
     live.write(8, 0, SOUND, 2.0)
     live.write(9, 40, KEY, 2.0)
@@ -247,7 +247,7 @@ class AnyAudience(RuleBasedStateMachine):
         self.screens.append(screen)
         self.joined[screen] = len(self.sent)
         self.always_fast[screen] = True
-        screen.player = self.live.join(screen, stream_id, None, self.now)
+        screen.player = self.live.join(screen, ChunkFraming(stream_id), None, self.now)
 
     @rule(data=st.data())
     def leave(self, data):

@@ -17,8 +17,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from rtmplite.flv.file import framed
-from rtmplite.flv.tag import Tag, TagType
-from rtmplite.rtmp.message import TIMESTAMP_MASK
+from rtmplite.flv.tag import TIMESTAMP_MASK, Tag, TagType
 
 WEEK: Final = 1 << 29  # ms, 6.2 days: an eighth of what RTMP counts, a quarter of what a tag can
 LAST: Final = (1 << 31) - 1  # ms, the latest time a tag can have: FLV 10.1 §E.4.1

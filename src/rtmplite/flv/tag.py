@@ -14,6 +14,8 @@ from rtmplite.errors import LocalError, RemoteError
 HEADER_SIZE: Final = 11  # bytes: §E.4.1 [data-size]
 MAX_DATA: Final = 0xFFFFFF  # bytes, what UI24 can count: §E.4.1 [data-size]
 
+TIMESTAMP_MASK: Final = 0xFFFFFFFF  # milliseconds wrap here: RTMP 1.0 §4
+
 _FILTER: Final = 0x20  # §E.4.1 [filter]
 _TYPE: Final = 0x1F  # §E.4.1 [tag-types]
 _HEADER: Final = Struct(">BBHHBBBH")  # every UI24 as one byte and two: §E.4.1, §E.1 [big-endian]

@@ -19,7 +19,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.refusal import ElsewhereError, failure, may_go, naming, next_target, place
 from rtmplite.net.shared import RemoteObject
 from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
-from rtmplite.rtmp.connection import CHUNK_STREAMS
+from rtmplite.rtmp.framing import CHUNK_STREAMS
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.reconnect import requested
 from rtmplite.rtmp.shared_object import SharedObject

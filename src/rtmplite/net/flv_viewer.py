@@ -102,8 +102,8 @@ class Viewer:
     def sit(self, live: LiveStream, player: Player) -> None:
         """Take a place."""
         self._live, self._player = live, player
-        if isinstance(player.stream_id, FirstFraming):
-            self._first = player.stream_id
+        if isinstance(player.framing, FirstFraming):
+            self._first = player.framing
 
     def put(self, data: bytes) -> None:
         """Send this when the turn ends; no bytes at all are the end: see `flv.framing`."""
@@ -183,7 +183,7 @@ class Viewer:
         """Get the same bytes as all others, now that it is known which."""
         self._first = None
         if self._player is not None and self._live is not None:
-            self._player.stream_id = framing
+            self._player.framing = framing
             self._live.rearrange()
 
     def _drop(self, sent: int) -> None:

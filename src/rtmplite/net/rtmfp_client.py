@@ -24,10 +24,10 @@ from rtmplite.net.rtmfp_direct import PATIENCE, DirectClient, DirectPublishing, 
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.rtmfp.direct import MayPlay
+from rtmplite.rtmfp.flash import STAND_IN
 from rtmplite.rtmfp.flash_client import RtmfpClientConnection
 from rtmplite.rtmfp.lanes import LIVE, Lifetimes
 from rtmplite.rtmfp.peers import Peers
-from rtmplite.rtmfp.stand_in import STAND_IN
 from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.client import Target
 

@@ -5,23 +5,22 @@ see no difference; here is what only RTMFP has.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.rtmfp.flash import (
     SET_PEER_INFO,
+    STAND_IN,
     Address,
     SetKeepaliveTimers,
     is_behind_nat,
     parse_peer_info,
 )
 from rtmplite.rtmfp.flow_connection import FlowConnection
-from rtmplite.rtmfp.stand_in import STAND_IN
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection, State
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.session import Session
-    from rtmplite.rtmfp.stand_in import StandIns
     from rtmplite.rtmp.application import Application
     from rtmplite.rtmp.carrier import Limits
     from rtmplite.streams import Registry
@@ -30,6 +29,13 @@ if TYPE_CHECKING:
 # silent for half a minute, others need asking only to notice that they have gone.
 BEHIND_NAT: Final = SetKeepaliveTimers(20_000, 20_000)
 IN_THE_OPEN: Final = SetKeepaliveTimers(60_000, 60_000)
+
+
+class StandInService(Protocol):
+    """Own design: what answers `STAND_IN`; `stand_in.StandIns` does."""
+
+    def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
+        """Answer a client that asks for a way to another client through us: RTMP 1.0 §7.2.1.2."""
 
 
 class RtmfpServerConnection(NetConnection, FlowConnection):
@@ -53,7 +59,7 @@ class RtmfpServerConnection(NetConnection, FlowConnection):
         NetConnection.__init__(self, application_for, registry, random, now)
         self.listed: tuple[Address, ...] = ()
         self.is_behind_nat = True
-        self.stand_ins: StandIns | None = None
+        self.stand_ins: StandInService | None = None
 
     def attach(self, session: "Session") -> None:
         """Use an open session: §5.3.1.  Its listener is this connection."""

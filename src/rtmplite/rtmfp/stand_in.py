@@ -23,6 +23,7 @@ from rtmplite.rtmfp.address import Origin, SocketAddress
 from rtmplite.rtmfp.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.epd import Epd
+from rtmplite.rtmfp.flash_server import RtmfpServerConnection
 from rtmplite.rtmfp.introducer import may_meet
 from rtmplite.rtmfp.middle import Middle
 from rtmplite.rtmfp.startup import is_sendable
@@ -30,12 +31,10 @@ from rtmplite.rtmp.command import Command
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint import Endpoint
-    from rtmplite.rtmfp.flash_server import RtmfpServerConnection
     from rtmplite.rtmfp.initiator import Opening
     from rtmplite.rtmfp.listener import Address, SessionListener
     from rtmplite.rtmfp.session import Session
 
-STAND_IN: Final = "standIn"  # the command by which a client asks for somebody's stand-in
 MOST: Final = 64  # stand-ins at a time, each with a port
 SESSIONS: Final = 32  # of one of them
 AGAIN: Final = 1.5  # s, as often as an unanswered hello is sent again

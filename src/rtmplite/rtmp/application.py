@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from rtmplite.rtmp.netconnection import NetConnection
     from rtmplite.rtmp.netstream import ServerStream
 
-
-class Sink(Protocol):
-    """Own design: where a published stream goes, be it a `LiveStream`, a recorder or a phone."""
-
-    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
-
-    def end(self, now: float) -> None:
-        """Own design: no more will come, whether unpublished or cut off."""
-
-
 MAX_NAME: Final = 4096  # characters of a stream's name, with keys and tokens
 ANY: Final = -2.0  # what is live, else what is recorded: RTMP 1.0 §7.2.2.1
 LIVE_ONLY: Final = -1.0  # RTMP 1.0 §7.2.2.1

@@ -15,7 +15,8 @@ from rtmplite.rtmp import control
 from rtmplite.rtmp.capabilities import RELAY, VideoFunction
 from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.connection import CHUNK_SIZE, Connection
+from rtmplite.rtmp.connection import Connection
+from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.shared_object import SharedObject

@@ -7,7 +7,7 @@ runs backwards.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
@@ -17,27 +17,14 @@ from rtmplite.rtmp.budget import Account, Budget
 from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
 from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CHUNKS, ChunkFraming
+from rtmplite.rtmp.message import Message
 from rtmplite.succession import ANSWER, QUIET
 
 if TYPE_CHECKING:
     from rtmplite.streams import LiveStream, Player, Viewer
 
-# Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope; RTMP 1.0 §6.2
-# [fits-a-chunk].
-CHUNK_SIZE: Final = 4096
-
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
-
-# Own design: every medium has a chunk stream to itself, for bytes that many players share; RTMP
-# 1.0 §5.3.1.1 leaves the numbers from 3 up to us, Flash and ffmpeg use 3 for commands as well.
-CONTROL_CHUNKS: Final = 2
-COMMAND_CHUNKS: Final = 3
-CHUNK_STREAMS: Final[Mapping[int, int]] = {
-    MessageType.AUDIO: 4,
-    MessageType.DATA: 5,
-    MessageType.VIDEO: 6,
-}
 
 
 class Handshake(Protocol):
@@ -177,7 +164,7 @@ class Connection(Carrier):
 
     def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
-        return live.join(self, stream_id, viewer, now)
+        return live.join(self, ChunkFraming(stream_id), viewer, now)
 
     @property
     def queued(self) -> int:

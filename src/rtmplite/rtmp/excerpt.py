@@ -3,7 +3,7 @@
 Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a duration of what is live.
 
     >>> class Nobody:
-    ...     stream_id, outlet = (lambda self, *message: b"frame"), None
+    ...     framing, outlet = (lambda self, *message: b"frame"), None
     >>> excerpt = Excerpt(Nobody(), 20)
     >>> [excerpt(8, at, b"\\xb2 a sound") and excerpt.is_over for at in (500, 510, 520, 530)]
     [False, False, False, True]
@@ -11,9 +11,7 @@ Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a duration of what is live.
 
 from typing import Final
 
-from rtmplite.rtmp.chunk import encode_absolute
-from rtmplite.rtmp.connection import CHUNK_SIZE, CHUNK_STREAMS
-from rtmplite.rtmp.message import TIMESTAMP_MASK, MessageType
+from rtmplite.flv.tag import TIMESTAMP_MASK, TagType
 from rtmplite.streams import Player
 from rtmplite.tracks import Tracks, Weight
 
@@ -30,22 +28,19 @@ class Excerpt:
 
     def __init__(self, player: Player, duration: float) -> None:
         self.is_over = False
-        self._player, self._duration, self._usual = player, duration, player.stream_id
+        self._player, self._duration, self._usual = player, duration, player.framing
         self._tracks = Tracks()
         self._first: int | None = None
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
         """One message as the player gets it, if it does: §7.2.2.1."""
         weight, _ = self._tracks.note(type_id, timestamp, payload, 0.0)
-        if weight in _MEDIA and type_id != MessageType.DATA:
+        if weight in _MEDIA and type_id != TagType.SCRIPT:
             self._first = timestamp if self._first is None else self._first
             since = (timestamp - self._first) & TIMESTAMP_MASK
             if self._duration < since < 1 << 31 and not self.is_over:
                 self.is_over, self._player.outlet = True, _Nowhere()
-        if not isinstance(self._usual, int):
-            return self._usual(type_id, timestamp, payload)
-        chunks = CHUNK_STREAMS[type_id]
-        return encode_absolute(type_id, timestamp, self._usual, payload, chunks, CHUNK_SIZE)
+        return self._usual(type_id, timestamp, payload)
 
 
 class _Nowhere:

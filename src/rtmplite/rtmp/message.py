@@ -7,8 +7,11 @@ as drawn; the chunk stream and RTMFP each map its fields in their own way.
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from rtmplite.flv.tag import TIMESTAMP_MASK
+
+__all__ = ["MAX_PAYLOAD", "TIMESTAMP_MASK", "Message", "MessageType"]
+
 MAX_PAYLOAD: Final = 0xFFFFFF  # bytes, what 24 bits of length can say: RTMP Errata §7
-TIMESTAMP_MASK: Final = 0xFFFFFFFF  # milliseconds wrap here: RTMP 1.0 §4
 
 
 class MessageType(IntEnum):

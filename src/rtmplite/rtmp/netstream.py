@@ -12,12 +12,12 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp import control
-from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest, Sink
+from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.command import Command, on_status
 from rtmplite.rtmp.excerpt import Excerpt
 from rtmplite.rtmp.message import Message, MessageType
-from rtmplite.streams import LiveStream, Player
+from rtmplite.streams import LiveStream, Player, Sink
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netconnection import NetConnection
@@ -142,7 +142,7 @@ class ServerStream:
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
-            self._excerpt = player.stream_id = Excerpt(player, self.request.duration)
+            self._excerpt = player.framing = Excerpt(player, self.request.duration)
             live.rearrange()
 
     @property

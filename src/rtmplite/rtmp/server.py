@@ -10,7 +10,8 @@ from rtmplite.rtmp import control
 from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.carrier import Limits
 from rtmplite.rtmp.chunk_reader import MAX_STREAMS
-from rtmplite.rtmp.connection import CHUNK_SIZE, Connection
+from rtmplite.rtmp.connection import Connection
+from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.handshake import ServerHandshake
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection, State

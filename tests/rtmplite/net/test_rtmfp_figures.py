@@ -7,8 +7,8 @@ from rtmplite.net.rtmfp_figures import NAMES, NONE, figures
 from rtmplite.net.rtmfp_server import RtmfpServer
 from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.control_chunks import Fragment
+from rtmplite.rtmfp.flash import STAND_IN
 from rtmplite.rtmfp.packet import scramble
-from rtmplite.rtmfp.stand_in import STAND_IN
 from rtmplite.rtmfp.startup_chunks import InitiatorHello, ResponderInitialKeying
 
 

@@ -5,8 +5,8 @@ from peer_world import SERVER, PeerWorld, codes, media, translated
 
 from rtmplite.rtmfp.direct import CLOSED, SUCCESS
 from rtmplite.rtmfp.epd import Epd
+from rtmplite.rtmfp.flash import STAND_IN
 from rtmplite.rtmfp.middle import FLOWS
-from rtmplite.rtmfp.stand_in import STAND_IN
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live import LiveApplication
 

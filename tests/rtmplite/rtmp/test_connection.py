@@ -8,7 +8,8 @@ from rtmp_world import World, counting
 from rtmplite.rtmp import control
 from rtmplite.rtmp.chunk import ChunkWriter
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.connection import CHUNK_SIZE, Limits
+from rtmplite.rtmp.connection import Limits
+from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.message import Message, MessageType
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry

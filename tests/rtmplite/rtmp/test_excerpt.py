@@ -5,6 +5,7 @@ from rtmp_world import World
 
 from rtmplite.amf import amf0
 from rtmplite.rtmp.client import Ended
+from rtmplite.rtmp.framing import ChunkFraming
 
 HEADER, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
 SOUND, METADATA = b"\xb2sound", amf0.encode("onMetaData", {"width": 320.0})
@@ -66,7 +67,7 @@ def test_others_notice_nothing():
     for at in (1000, 1040, 1080):
         source.write(9, at, stream, KEY)
     assert times(player) == [1000, 1040, 1080] and times(other) == [1000]
-    assert isinstance(live._players[0].stream_id, int)
+    assert isinstance(live._players[0].framing, ChunkFraming)
 
 
 def test_a_clock_that_wraps_and_one_that_steps_back():

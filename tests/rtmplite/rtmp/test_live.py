@@ -7,7 +7,7 @@ from rtmplite.amf import amf0
 from rtmplite.flv import file
 from rtmplite.flv.video import VideoTag
 from rtmplite.rtmp.chunk import ChunkWriter
-from rtmplite.rtmp.connection import CHUNK_STREAMS
+from rtmplite.rtmp.framing import CHUNK_STREAMS
 from rtmplite.rtmp.message import TIMESTAMP_MASK, Message
 
 AVC, KEY = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key"
