@@ -68,9 +68,7 @@ def describe(chunk):
     match chunk:
         case chunks.UserData(flow_id=flow, sequence_number=number):
             return f"{flow}/{number} {content(chunk)}"
-        case chunks.DataAckRanges(flow_id=flow, cumulative_ack=number, runs=runs):
-            return f"Ack {flow}/{number}" + "".join(f" {run}" for run in runs)
-        case chunks.DataAckBitmap(flow_id=flow):
+        case chunks.DataAckRanges(flow_id=flow) | chunks.DataAckBitmap(flow_id=flow):
             return f"Ack {flow}/" + " ".join(
                 f"{last}" if first in (0, last) else f"{first}-{last}"
                 for first, last in chunk.ranges()

@@ -267,14 +267,19 @@ def dumped(run, introduction):
         ("answer", chunks.UserData, [each for each in run.seen if each.source == SERVER]),
         ("next", chunks.NextUserData, run.seen),
         ("audio", chunks.UserData, run.seen[run.published :]),
-        ("bitmap", chunks.DataAckBitmap, run.seen),
         ("redirect", chunks.ResponderRedirect, introduced),
         ("fihello", chunks.ForwardedInitiatorHello, introduced),
     ):
         found[name] = next(
             each for each in seen if any(isinstance(chunk, kind) for chunk in each.packet.chunks)
         )
+    found["hole"] = next(each for each in run.seen if any(map(has_hole, each.packet.chunks)))
     return found
+
+
+def has_hole(chunk):
+    """Whether it acknowledges what comes after something that is missing."""
+    return isinstance(chunk, chunks.DataAckRanges) and chunk.runs != ()
 
 
 def opened(datagram):

@@ -2,7 +2,7 @@
 
 from rtmfp_pair import FAR, NEAR, Pair
 
-from rtmplite.rtmfp.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.acks import DataAckRanges
 from rtmplite.rtmfp.chunks import expand_next_user_data
 from rtmplite.rtmfp.flow_chunks import (
     BufferProbe,
@@ -106,5 +106,5 @@ def data(number, payload=b"x", fsn=0, control=WHOLE, options=None, flow=1, **fla
 
 def acked(chunks):
     """What the only acknowledgement says."""
-    (chunk,) = (chunk for chunk in chunks if isinstance(chunk, DataAckRanges | DataAckBitmap))
+    (chunk,) = (chunk for chunk in chunks if isinstance(chunk, DataAckRanges))
     return list(chunk.ranges())

@@ -1,15 +1,13 @@
 """What a flow's receiver has got: as a bit map, or as runs of lost and received.
 
-Implements RFC 7016 §2.3.13 and §2.3.14.  Both say the same, and a receiver takes whichever is
-shorter; `ranges()` reads either as the sequence numbers it acknowledges.
+Implements RFC 7016 §2.3.13 and §2.3.14.  Both say the same; `ranges()` reads either as the sequence
+numbers it acknowledges.  What we send are runs, whatever is shorter: see `range_ack`.
 
     >>> ack = DataAckBitmap.parse(bytes.fromhex("05 7f 10 79 06"))
     >>> list(ack.ranges())
     [(0, 16), (18, 18), (21, 24), (27, 28)]
-    >>> most_compact_ack(5, 127, ack.ranges()) == ack
-    True
-    >>> most_compact_ack(5, 127, [(0, 16), (18, 18), (221, 224)])
-    DataAckRanges(flow_id=5, buffer_blocks_available=127, cumulative_ack=16, runs=(1, 1, 202, 4))
+    >>> range_ack(5, 127, ack.ranges()).runs
+    (1, 1, 2, 4, 2, 2)
 """
 
 from collections.abc import Iterable, Iterator
@@ -122,52 +120,33 @@ class DataAckRanges:
 DataAck = DataAckBitmap | DataAckRanges
 
 
-def most_compact_ack(flow_id: int, blocks: int, ranges: Ranges, room: int = 0xFFFF) -> DataAck:
-    """Acknowledge `ranges` by the chunk that takes fewer bytes.
+def range_ack(flow_id: int, blocks: int, ranges: Ranges, room: int = 0xFFFF) -> DataAckRanges:
+    """Acknowledge `ranges` by runs.
 
-    §2.3.13 [shorter-format], §2.3.14 [shorter-format].  `ranges` are in order and apart, the first
-    from 0 (LocalError otherwise).  What does not go into a payload of `room` bytes is left out, the
-    highest first, as §3.6.3.4.2 wants it.
+    `ranges` are in order and apart, the first from 0 (LocalError otherwise).  What does not go into
+    a payload of `room` bytes is left out, the highest first, as §3.6.3.4.2 wants it.
+    Departs from RFC 7016 §3.6.3.4.3 [most-compact]: one kind whatever is shorter, since a sender
+    that understands no bits takes all that they tell for lost: Field §"RTMFP bitmap acks".
+    Departs from RFC 7016 §2.3.13 [shorter-format]: the same.
+    Departs from RFC 7016 §2.3.14 [shorter-format]: the same.
     """
-    cumulative, runs, last = _runs(ranges)
-    plain = DataAckRanges(flow_id, blocks, cumulative)
-    room -= len(plain.encode())
-    length = sum(vlu_length(run - 1) for run in runs)
-    if (last - cumulative + 6) // 8 < length:
-        return DataAckBitmap(flow_id, blocks, cumulative, _bitmap(runs)[: max(0, room)])
-    kept = 0
-    for index in range(0, len(runs), 2):
-        room -= vlu_length(runs[index] - 1) + vlu_length(runs[index + 1] - 1)
-        if room < 0:
-            break
-        kept = index + 2
-    return DataAckRanges(flow_id, blocks, cumulative, tuple(runs[:kept]))
-
-
-def _runs(ranges: Ranges) -> tuple[int, list[int], int]:
-    """Turn ranges into the cumulative acknowledgement, runs beyond it, and the last number."""
     pairs = iter(ranges)
     first, last = next(pairs, (1, 0))
     if first != 0:
         raise LocalError("what is acknowledged begins with 0")
     cumulative = last
+    room -= len(_encode_head(DataAckRanges(flow_id, blocks, cumulative)))
     runs: list[int] = []
     for first, final in pairs:
         if not last + 1 < first <= final:
             raise LocalError(f"ranges in disorder: {first} to {final} after {last}")
-        runs += (first - last - 1, final - first + 1)
+        missing, received = first - last - 1, final - first + 1
+        room -= vlu_length(missing - 1) + vlu_length(received - 1)
+        if room < 0:
+            break
+        runs += (missing, received)
         last = final
-    return cumulative, runs, last
-
-
-def _bitmap(runs: list[int]) -> bytes:
-    """Set a bit for all that is received after the first number missing: §2.3.13 [bitmap-order]."""
-    bits, position = 0, -1
-    for missing, received in zip(runs[::2], runs[1::2], strict=True):
-        position += missing
-        bits |= (1 << received) - 1 << position
-        position += received
-    return bits.to_bytes((position + 7) // 8, "little")
+    return DataAckRanges(flow_id, blocks, cumulative, tuple(runs))
 
 
 def _encode_head(ack: DataAck) -> bytes:

@@ -9,7 +9,7 @@ from math import inf
 from typing import Final
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.acks import most_compact_ack
+from rtmplite.rtmfp.acks import range_ack
 from rtmplite.rtmfp.budget import Budget
 from rtmplite.rtmfp.chunks import HEADER_LENGTH, encode_chunk
 from rtmplite.rtmfp.flow_chunks import (
@@ -208,6 +208,5 @@ def _acknowledgement(flow: RecvFlow, room: int) -> tuple[bytes, int]:
     if not report and not flow.seen.gaps:  # the usual case, without an object
         numbers = encode_vlu(flow.flow_id) + encode_vlu(blocks) + encode_vlu(flow.seen.csn)
         return b"\x51\x00%c%b" % (len(numbers), numbers), blocks
-    # §3.6.3.4.3 [most-compact]
-    ack = most_compact_ack(flow.flow_id, blocks, flow.seen.ranges(), room)
+    ack = range_ack(flow.flow_id, blocks, flow.seen.ranges(), room)
     return report + encode_chunk(ack), blocks

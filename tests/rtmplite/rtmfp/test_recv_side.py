@@ -3,7 +3,7 @@
 import pytest
 from rtmfp_wire import BEGIN, META, Receiving, acked, data
 
-from rtmplite.rtmfp.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.acks import DataAckRanges
 from rtmplite.rtmfp.control_chunks import Ping
 from rtmplite.rtmfp.flow_chunks import (
     BufferProbe,
@@ -110,12 +110,14 @@ def test_only_what_was_received_is_acknowledged():
     assert acked(wire.put(data(9, fsn=7))) == [(0, 7), (9, 9)]
 
 
-def test_the_shorter_acknowledgement_is_sent():
-    """Covers RFC 7016 §3.6.3.4.3 [most-compact]."""
+def test_ranges_alone_are_sent():
+    """Field §"RTMFP bitmap acks": not all senders understand the other kind."""
     wire = Receiving()
     wire.put(data(1))
-    assert isinstance(wire.put(data(3))[0], DataAckBitmap)
-    assert isinstance(wire.put(data(1000))[0], DataAckRanges)
+    for number in (3, 5, 7, 1000):
+        [chunk] = wire.put(data(number))
+        assert isinstance(chunk, DataAckRanges)
+    assert acked([chunk]) == [(0, 1), (3, 3), (5, 5), (7, 7), (1000, 1000)]
 
 
 def test_an_acknowledgement_is_cut_to_the_packet():

@@ -1,0 +1,68 @@
+"""A sender that understands acknowledgements by ranges alone, as rtmfp-cpp's: Field.
+
+It sends to us over a link with 5% loss and 100 ms there and back, in virtual time.
+"""
+
+from random import Random
+
+from link import storm
+from rtmfp_pair import Pair, PlainCipher
+
+from rtmplite.rtmfp.acks import DataAckBitmap
+from rtmplite.rtmfp.packet import Packet
+
+PICTURES, EVERY, SIZE = 539, 0.04, 1400
+LIFETIME = 1.0  # s that a picture is worth sending
+
+
+class RangesAlone(PlainCipher):
+    """Passes a packet on without what such a sender does not know; counts what that was."""
+
+    def __init__(self):
+        self.unknown = 0
+
+    def open(self, encrypted):
+        packet = Packet.parse(super().open(encrypted))
+        known = [chunk for chunk in packet.chunks if not isinstance(chunk, DataAckBitmap)]
+        self.unknown += len(packet.chunks) - len(known)
+        return Packet(
+            packet.mode,
+            tuple(known),
+            packet.timestamp,
+            packet.timestamp_echo,
+            packet.time_critical,
+            packet.time_critical_reverse,
+        ).encode()
+
+
+def published(lifetime):
+    """What the far end has of a film, and when; and what the sender did not understand."""
+    cipher = RangesAlone()
+    weather = storm(Random(5), loss=0.05, duplicates=0.0, delay=0.05, spread=0.002)
+    pair = Pair(weather, ciphers=(cipher, PlainCipher()))
+    flow = pair.flow()
+    for number in range(PICTURES):
+        flow.send(number.to_bytes(4) + bytes(SIZE), pair.now, lifetime=lifetime)
+        pair.run(EVERY)
+    flow.close(pair.now)
+    pair.run(10.0)
+    heard = pair.heard()
+    assert heard.complete == 1
+    numbers = [int.from_bytes(message[:4]) for message in heard.messages]
+    latest = max(at - number * EVERY for number, at in zip(numbers, heard.times, strict=True))
+    return numbers, latest, cipher.unknown
+
+
+def test_all_that_is_reliable_arrives_and_soon():
+    """Field §"RTMFP bitmap acks": what the sender does not understand it takes for lost."""
+    numbers, latest, unknown = published(None)
+    assert unknown == 0
+    assert numbers == list(range(PICTURES))
+    assert latest < 2.0
+
+
+def test_nothing_grows_too_old_on_the_way():
+    """Field §"RTMFP bitmap acks": with live pictures it is not late, it is gone."""
+    numbers, _, unknown = published(LIFETIME)
+    assert unknown == 0
+    assert len(numbers) > PICTURES * 0.99
