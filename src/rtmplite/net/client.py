@@ -70,8 +70,16 @@ class Client:
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the connection; a second time does nothing."""
+        """End the connection when what was sent has left; a second time does nothing.
+
+        Where arriving is told (RTMFP), it waits for that.  Raises RemoteError if some of what was
+        published never arrived.
+        """
         raise NotImplementedError
+
+    def leave(self) -> None:
+        """End the connection in a moment, whatever may not have arrived."""
+        self.close()
 
     @property
     def closed(self) -> bool:

@@ -1,5 +1,6 @@
 """Connections that we open for machines: a relay says to whom, this does the rest."""
 
+import logging
 import ssl
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,8 @@ from rtmplite.rtmfp.flash_client import RtmfpClientConnection
 from rtmplite.rtmfp.flow_connection import FlowConnection
 from rtmplite.rtmp.client import ClientConnection
 
+log = logging.getLogger(__name__)
+
 TIMEOUT: Final = 10.0  # s, for a connection to stand
 FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they are lost
 LOOK: Final = 0.01  # s between looks whether they have
@@ -27,6 +30,7 @@ class Dialer(Peers[ClientConnection]):
     """Gives sockets to clients' machines; `tick` is called once a second, for who has deadlines.
 
     Without `tls` the system's certificates are trusted, and loaded when the first is needed.
+    `on_cut_short` hears of those whose streams have not arrived as a whole: by RTMFP that is known.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class Dialer(Peers[ClientConnection]):
     ) -> None:
         super().__init__(merge_ms)
         self._tls, self.tick = tls, tick
+        self.on_cut_short: Callable[[FlowConnection], None] = _say_cut_short
         self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
 
     def dial(self, machine: ClientConnection | RtmfpClientConnection) -> None:
@@ -47,11 +52,16 @@ class Dialer(Peers[ClientConnection]):
         else:
             gevent.spawn(self._dial_by_flows, machine)
 
-    def farewell(self) -> None:
-        """Wait a moment for those whose machines are closed, until they have said so."""
+    def farewell(self, *, is_patient: bool = False) -> None:
+        """Wait a moment for those whose machines are closed, until they have said so.
+
+        With `is_patient` longer, until what they publish by RTMFP has arrived or never will.
+        """
         super().farewell()
         end = now() + FAREWELL
-        while any(port.connections for port in self._ports) and now() < end:
+        while (waiting := [each for port in self._ports for each in port.connections]) and (
+            now() < end or (is_patient and any(each.holds_media for each in waiting))
+        ):
             gevent.sleep(LOOK)
 
     def stop(self) -> None:
@@ -92,6 +102,8 @@ class Dialer(Peers[ClientConnection]):
         port.watch(machine)  # from now on, to hear if it is given up before there is a session
 
     def _over(self, port: RtmfpPort, machine: FlowConnection) -> None:
+        if machine.cut_short:
+            self.on_cut_short(machine)
         gevent.spawn_later(FAREWELL, self._close, port)
 
     def _close(self, port: RtmfpPort) -> None:
@@ -101,3 +113,7 @@ class Dialer(Peers[ClientConnection]):
     def _tick(self) -> None:
         super()._tick()
         self.tick(now())
+
+
+def _say_cut_short(machine: FlowConnection) -> None:
+    log.warning("not all has arrived at %s:%d: %s", *machine.peer_address, machine.cut_short)

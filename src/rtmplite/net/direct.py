@@ -61,8 +61,10 @@ def publish(
             gevent.sleep(LOOK)
         sending.send(options, tags, publishing)
         publishing.delete()
-    finally:
-        client.close()
+    except BaseException:
+        client.leave()
+        raise
+    client.close()
     return 0
 
 

@@ -79,12 +79,20 @@ class _Following:
         self._begin()
 
     def close(self) -> None:
-        """Close the connection in use, and the one that was to follow."""
+        """Close the connection in use, as `Client.close` does, and the one that was to follow."""
+        self._stop_seeking()
+        self.client.close()
+
+    def leave(self) -> None:
+        """The same, but in a moment: `Client.leave`."""
+        self._stop_seeking()
+        self.client.leave()
+
+    def _stop_seeking(self) -> None:
         if self._seeking is not None:
             self._seeking.kill()
             if self._seeking.successful() and isinstance(self._seeking.value, tuple):
-                self._seeking.value[0].close()
-        self.client.close()
+                self._seeking.value[0].leave()
 
     def _search(self) -> None:
         """Begin to look for the next server if ours has asked for that.
@@ -136,6 +144,13 @@ class Publishing(_Following):
 
     def _begin(self) -> None:
         self._tracks = Tracks()
+        self._lost: RemoteError | None = None  # on the way to a server that was left
+
+    def close(self) -> None:
+        """End it when all has arrived; RemoteError if that is not so, on one server or another."""
+        super().close()
+        if self._lost is not None:
+            raise self._lost
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Send one message, as `ClientStream.write` does; the next server's first is a key frame.
@@ -163,7 +178,10 @@ class Publishing(_Following):
             stream.write(type_id, at, wrapped(payload) if is_data else payload)
         old = self.client, self.stream
         self.client, self.stream = client, stream
-        self._leave(*old)
+        try:
+            self._leave(*old)
+        except RemoteError as error:
+            self._lost = error
 
 
 class Playing(_Following):

@@ -14,6 +14,7 @@ from rtmplite.net.transports import add_trust, place, tell, trust
 from rtmplite.relay import Backoff, Link, State
 from rtmplite.relay_pull import Pull
 from rtmplite.relay_push import Push
+from rtmplite.rtmfp.flow_connection import FlowConnection
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message import MessageType
 from rtmplite.streams import LiveStream, Registry
@@ -44,8 +45,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         while not job.over.wait(PROGRESS):
             print(job.progress(), end="\r", file=sys.stderr)
-    finally:
+    except BaseException:
         job.stop()
+        raise
+    job.stop(is_patient=True)
     print(job.progress(), file=sys.stderr)
     if job.failure is not None:
         raise RemoteError(job.failure, "NetConnection.Connect.Failed")
@@ -63,6 +66,7 @@ class _Job:
         self._dialer = Dialer(tls=trust(options), tick=self._tick)
         registry = Registry()
         live = registry.open("push", source.stream)
+        self._dialer.on_cut_short = self._cut_short
         dial = self._dialer.dial
         self._pull = Pull(live, source, dial, os.urandom, backoff)
         self._pushes = [Push(live, each, dial, os.urandom, backoff) for each in targets]
@@ -77,13 +81,15 @@ class _Job:
         self._dialer.start()
         self._pull.start(now())
 
-    def stop(self) -> None:
-        """Say goodbye to all."""
+    def stop(self, *, is_patient: bool = False) -> None:
+        """Say goodbye to all; with `is_patient` when all has arrived, where that is told."""
         for link in [*self._pushes, self._pull]:
             link.on_change = lambda link, now: None
             link.stop(now())
-        self._dialer.farewell()
-        self._dialer.stop()
+        try:
+            self._dialer.farewell(is_patient=is_patient)
+        finally:
+            self._dialer.stop()
 
     def progress(self) -> str:
         """How far it is."""
@@ -127,6 +133,11 @@ class _Job:
             self._fail(f"{place(link.target)}: {link.reason}")
         elif all(push.state is State.GIVEN_UP for push in self._pushes):
             self._fail(f"no target is left: {link.reason}")
+
+    def _cut_short(self, machine: FlowConnection) -> None:
+        if self.over.is_set():  # until then there is another attempt
+            host, port = machine.peer_address
+            self.failure = f"{host}:{port}: not all has arrived: {machine.cut_short}"
 
     def _fail(self, reason: str) -> None:
         self.failure = reason

@@ -17,8 +17,9 @@ from gevent.event import Event
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.net.client import TIMEOUT, Client, ClientStream, established
+from rtmplite.net.client import CLOSED, TIMEOUT, Client, ClientStream, established
 from rtmplite.net.clock import now
+from rtmplite.net.refusal import place
 from rtmplite.net.rtmfp_dial import dial
 from rtmplite.net.rtmfp_direct import PATIENCE, DirectClient, DirectPublishing, UnreachableError
 from rtmplite.net.rtmfp_port import RtmfpPort
@@ -26,13 +27,14 @@ from rtmplite.net.rtmp_client import RtmpClient
 from rtmplite.rtmfp.direct import MayPlay
 from rtmplite.rtmfp.flash import STAND_IN
 from rtmplite.rtmfp.flash_client import RtmfpClientConnection
+from rtmplite.rtmfp.flow_connection import FlowConnection
 from rtmplite.rtmfp.lanes import LIVE, Lifetimes
 from rtmplite.rtmfp.peers import Peers
 from rtmplite.rtmp.carrier import text
 from rtmplite.rtmp.client import Target
 
 BACKLOG: Final = 256 * 1024  # bytes under way; who writes faster waits
-FAREWELL: Final = 2.0  # s for last words to arrive
+FAREWELL: Final = 2.0  # s for last words to arrive, besides what was published
 LOOK: Final = 0.01  # s between looks whether they have
 
 
@@ -98,20 +100,39 @@ class RtmfpClient(Client):
         """End the connection when what was sent has arrived; a second time does nothing.
 
         With it all ends that is between us and other clients; without it that goes on, even if
-        the server is gone.
+        the server is gone.  Raises RemoteError if some of what was published never arrived, which
+        is certain when nobody has acknowledged anything for a while.
         """
-        self._machine.close(now())
-        for peer in self._peers.sessions:
-            for stream in peer.streams:
-                stream.close(now())
+        if self._is_closed:
+            return
+        senders = self._end(is_patient=True)
+        reason = next((each.cut_short for each in senders if each.cut_short), "")
+        if reason:
+            raise RemoteError(f"{place(self.target)}: not all has arrived: {reason}", CLOSED)
+
+    def leave(self) -> None:
+        """End the connection in a moment, whatever may not have arrived."""
+        self._end(is_patient=False)
+
+    def _end(self, *, is_patient: bool) -> list[FlowConnection]:
+        """Close it with all that is between us and others, which is what this gives."""
+        peers = [stream for peer in self._peers.sessions for stream in peer.streams]
+        senders: list[FlowConnection] = [self._machine, *peers]
+        for each in senders:
+            each.close(now())
         if self._greenlet is not gevent.getcurrent():
             self._greenlet.kill()
         end = now() + FAREWELL
-        while self._port.connections and now() < end:
-            gevent.sleep(LOOK)
-        self._is_closed = True
-        self._port.close()
-        self._hear()
+        try:
+            while self._port.connections and (
+                now() < end or (is_patient and any(each.holds_media for each in senders))
+            ):
+                gevent.sleep(LOOK)
+        finally:
+            self._is_closed = True
+            self._port.close()
+            self._hear()
+        return senders
 
     def flush(self) -> None:
         """Send what is queued; waits while too much is under way."""

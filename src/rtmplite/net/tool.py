@@ -97,8 +97,10 @@ def _publish(options: argparse.Namespace) -> int:
         sending.send(options, tags, publishing)
         publishing.client.send("FCUnpublish", target.stream)
         publishing.stream.delete()
-    finally:
-        publishing.close()
+    except BaseException:
+        publishing.leave()
+        raise
+    publishing.close()
     return 0
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmp.carrier import Limits
 
 
+PATIENCE: Final = 30.0  # s in which nothing is acknowledged, before a server is given up
 _ENDINGS: Final = ("deleteStream", "closeStream", "FCUnpublish")
 
 
@@ -34,8 +35,11 @@ class RtmfpClientConnection(NetClient, FlowConnection):
 
     `addresses` gives where we can be reached besides where the server sees us; it is asked when
     the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many
-    seconds may pass between looks whether a peer is there (§5.3.4).
+    seconds may pass between looks whether a peer is there (§5.3.4).  When it is closed, it ends as
+    soon as all that was published has arrived, or nothing gets on for `PATIENCE`.
     """
+
+    patience = PATIENCE
 
     def __init__(
         self,
@@ -92,3 +96,7 @@ class RtmfpClientConnection(NetClient, FlowConnection):
         if self.session is not None:
             self.session.keepalive.interval = keepalive_period(timers.server_period)
         self.peer_keepalive = keepalive_period(timers.peer_period)
+
+    def _close_session(self, now: float) -> None:
+        self._look_back("the server takes no more of it")
+        super()._close_session(now)

@@ -25,6 +25,7 @@ from rtmplite.rtmfp.lanes import LIVE, Lane, Lifetimes, Medium, medium_of
 from rtmplite.rtmfp.listener import Address, FlowReceiver, SessionListener
 from rtmplite.rtmfp.outlet import ROOM, Outlet
 from rtmplite.rtmfp.output import Order, Output
+from rtmplite.rtmfp.session import SILENT
 from rtmplite.rtmp import control
 from rtmplite.rtmp.carrier import Carrier, Limits
 from rtmplite.rtmp.command import Command
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session import Session
     from rtmplite.streams import LiveStream, Player, Viewer
 
-LINGER: Final = 5.0  # s for last words to arrive before the session is closed
+LINGER: Final = 5.0  # s without progress of last words before the session is closed
 REJECTED: Final = 0  # the only code there is: §5.3.5.3 [code-zero]
 
 
@@ -44,8 +45,11 @@ class FlowConnection(Carrier, SessionListener):
 
     `session` is None until it is open, and again when it is gone; `far_control` is the other
     end's canonical control flow, to which ours are associated (§5.3.5).  `lifetimes` are those of
-    live streams that are played here.
+    live streams that are played here.  `cut_short` says why not all that streams had to send has
+    arrived, once that is certain; `patience` is how long last words may be without progress, in s.
     """
+
+    patience = LINGER
 
     def __init__(self, now: float, limits: Limits, lifetimes: Lifetimes = LIVE) -> None:
         super().__init__(now, limits)
@@ -58,6 +62,7 @@ class FlowConnection(Carrier, SessionListener):
         self._barriers: Barriers[RecvFlow] = Barriers()
         self._is_told = False  # `on_output` has been called since the last flush
         self._linger: float | None = None
+        self.cut_short = ""
 
     @property
     def is_over(self) -> bool:
@@ -125,6 +130,11 @@ class FlowConnection(Carrier, SessionListener):
         self.enqueue(partial(self._output.close_stream, stream_id))
 
     @property
+    def holds_media(self) -> bool:
+        """Whether some of what streams sent may not have arrived.  Own design: see `Output`."""
+        return self.session is not None and self._output.holds_media
+
+    @property
     def queued(self) -> int:
         """How many bytes wait, those of this turn counted too.  Own design: see `Carrier`."""
         return self._output.queued
@@ -187,7 +197,12 @@ class FlowConnection(Carrier, SessionListener):
             self.connection_lost(now, "rejected by the peer")
 
     def lane_moved(self, lane: Lane, now: float) -> None:
-        """Own design: count again at the next `flush`, if anybody waits for it."""
+        """Own design: count again at the next `flush`, if anybody waits for it.
+
+        As long as last words get on, they have time.
+        """
+        if self.closed and self._linger is not None:
+            self._linger = now + self.patience
         if self.closed or self._output.is_slow:
             self._wake()
 
@@ -209,6 +224,7 @@ class FlowConnection(Carrier, SessionListener):
 
     def on_closed(self, session: "Session", now: float) -> None:
         """The session is gone: §5.3.6 [abrupt]."""
+        self._look_back(session.reason, session.reason == SILENT)
         self.session = None
         self._output.drop()
         self.connection_lost(now, session.reason)
@@ -222,6 +238,8 @@ class FlowConnection(Carrier, SessionListener):
         """Take a message; a peer that breaks the rules is closed: §5.1.2."""
         if self.closed:
             return
+        if self._linger is not None:  # its control flow has ended before this one
+            self._linger = now + self.patience
         try:
             message = parse_message(data, stream_id)
             if message.type_id == MessageType.USER_CONTROL:
@@ -240,7 +258,7 @@ class FlowConnection(Carrier, SessionListener):
         self._receivers.pop(flow, None)
         self._barriers.leave(flow)
         if flow is self.far_control:
-            self._linger = now + LINGER
+            self._linger = now + self.patience
         if self._linger is not None and not self._receivers:
             self.close(now, "closed by the peer")
 
@@ -323,6 +341,7 @@ class FlowConnection(Carrier, SessionListener):
         Own design: as with RTMP over TCP.
         """
         if self._linger is not None and now >= self._linger:
+            self._look_back(f"nothing was acknowledged for {self.patience:g} s", True)
             self.close(now, "closed by the peer")
             self._close_session(now)
             return
@@ -337,11 +356,21 @@ class FlowConnection(Carrier, SessionListener):
     def _shut(self, now: float) -> None:
         """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
         if self.aborted:
+            self._look_back(self.reason)
             self._output.drop()
             self._close_session(now)
             return
-        self._linger = now + LINGER
+        self._linger = now + self.patience
         self._wake()
+
+    def _look_back(self, reason: str, is_silent: bool = False) -> None:
+        """See whether this end comes before that of what streams had to send: `cut_short`.
+
+        Where the far end has said nothing, what was given up as too late counts as well.
+        """
+        output = self._output
+        if not self.cut_short and (output.holds_media if is_silent else output.undelivered > 0):
+            self.cut_short = reason
 
     def _close_session(self, now: float) -> None:
         self._linger = None

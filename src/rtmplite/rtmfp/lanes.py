@@ -94,7 +94,13 @@ class Lane(FlowSender):
         self.stream_id, self.medium = stream_id, medium
         self._owner = owner
         self._flow: SendFlow | None = None
-        self._closed = False
+        self._closed = self._is_rejected = False
+        self._refused = 0  # bytes, since the far end has rejected the flow
+
+    @property
+    def undelivered(self) -> int:
+        """Bytes that have neither arrived nor been given up by us.  Own design."""
+        return 0 if self._flow is None else self._flow.queued + self._flow.refused + self._refused
 
     @property
     def queued(self) -> int:
@@ -112,6 +118,14 @@ class Lane(FlowSender):
         return self._flow is not None and not self._closed
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the far end has yet to acknowledge something, if only what was given up: §5.1.1.
+
+        Own design: it stays true where the session has ended before that.
+        """
+        return self._flow is not None and self._flow.has_entries
+
+    @property
     def is_over(self) -> bool:
         """Whether the far end knows that it is closed, if it has ever heard of it: §5.3.6."""
         return self._flow is None or self._flow.state in _COMPLETE
@@ -122,6 +136,7 @@ class Lane(FlowSender):
         §5.3.5.3 [no-replacement]: once the far end has rejected the flow, nothing is sent.
         """
         if self._closed:
+            self._refused += len(data) if self._is_rejected else 0
             return None
         flow = self._flow or self._open(now)
         return None if flow is None else flow.send(data, now, lifetime=lifetime)
@@ -144,7 +159,7 @@ class Lane(FlowSender):
 
     def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
         """Give up a flow that the far end does not want: §5.3.5.3 [no-replacement]."""
-        self._closed = True
+        self._closed = self._is_rejected = True
         self._owner.lane_excepted(self, now)
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:

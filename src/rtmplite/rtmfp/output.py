@@ -39,6 +39,23 @@ class Output:
         """Whether somebody waits for it to become less.  Own design: see `recount`."""
         return self._is_slow
 
+    @property
+    def undelivered(self) -> int:
+        """Bytes of streams that have neither arrived nor been given up by us.  Own design."""
+        return sum(lane.undelivered for lane in self.lanes.values() if lane.stream_id)
+
+    @property
+    def holds_media(self) -> bool:
+        """Whether anything of a stream may not have arrived, given up or not.  Own design.
+
+        That a flow of commands has ended is no part of what anybody publishes.
+        """
+        return self.undelivered > 0 or any(
+            lane.is_waiting
+            for lane in self.lanes.values()
+            if lane.stream_id and lane.medium is not Medium.COMMANDS
+        )
+
     def add(self, order: Order, size: int) -> None:
         """Do this at the next `run`, after what was added before.  Own design: see there."""
         self.orders.append(order)

@@ -42,9 +42,9 @@ class FlowState(StrEnum):
 class SendFlow:
     """One sending flow of a session: §3.6.2.  `Session.open_flow` makes them.
 
-    `queued` counts the bytes neither acknowledged nor given up, `outstanding` is
-    F_OUTSTANDING_BYTES, `rx_buffer_size` the last advertisement in bytes.  `priority` and
-    `time_critical` may be changed at any time.
+    `queued` counts the bytes neither acknowledged nor given up, `refused` those that the receiver's
+    exception has left unacknowledged, `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size` the
+    last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SendFlow:
         self.sender, self.priority, self.time_critical = sender, priority, time_critical
         self.state = FlowState.OPEN
         self.exception = False
-        self.queued = self.outstanding = self._reported = 0
+        self.queued = self.refused = self.outstanding = self._reported = 0
         self.rx_buffer_size = RX_BUFFER_SIZE
         self.final_sn: int | None = None
         self._side = side
@@ -161,6 +161,7 @@ class SendFlow:
         if was_open:
             self.close(now)
         self.exception = True
+        self.refused = self.queued
         for number in range(self._queue.first, self._queue.end):
             entry = self._queue.get(number)
             if entry is not None:

@@ -47,6 +47,7 @@ _UNBOUNDED: Final = 1 << 62
 FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
 GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
 DEFAULT_LIMITS: Final = SessionLimits()
+SILENT: Final = "the far end is silent"
 
 __all__ = ["Session", "State"]
 
@@ -212,7 +213,7 @@ class Session:
             for probe in self._send.tick(now):
                 self.queue_chunk(probe)
             if self.keepalive.is_lost(now):
-                self.abort(now, "the far end is silent")
+                self.abort(now, SILENT)
             elif self.keepalive.tick(now):
                 self.queue_chunk(Ping())  # §3.5.4.1 [empty-message]
             self._probe_path(now)
