@@ -38,6 +38,7 @@ MACHINES_AMONG_CODECS = {
 }
 SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.alarm",
+    "siprtmp.films",
     "siprtmp.gathering",
     "siprtmp.refusals",
     "siprtmp.state_folder",

@@ -235,6 +235,7 @@ class GuardedApplication:
         self,
         connection: NetConnection,
         path: str,
+        query: str,
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
@@ -243,7 +244,7 @@ class GuardedApplication:
         Own design: nobody is asked, since a length is not worth a question of its own.
         """
         if isinstance(self._application, HasLengths):
-            self._application.on_length(connection, path, answer, now)
+            self._application.on_length(connection, path, query, answer, now)
         else:
             answer(0.0, now)
 

@@ -27,10 +27,12 @@ class Admission:
         """
         if self._allow_all or is_loopback(host):
             return True
-        if self._credentials is None:
-            return False
-        proofs = [self._credentials.proves(each) for each in (query, tc_url.partition("?")[2])]
-        return any(proofs)
+        return self.is_user(query, tc_url.partition("?")[2])
+
+    def is_user(self, *queries: str) -> bool:
+        """Whether any of these has a user's name and password.  Own design."""
+        users = self._credentials
+        return users is not None and any([users.proves(each) for each in queries])
 
     def has_user(self, user: str, domain: str) -> bool:
         """Whether the name belongs to somebody with a password.  Own design."""

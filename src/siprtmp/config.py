@@ -85,6 +85,12 @@ class Settings(RtmpSettings):
         names = ("localhost", "127.0.0.1", host, self.external_ip)
         return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
 
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this machine reaches any listener.  Own design."""
+        addresses = [getattr(self, name) for name in _LISTENERS]
+        return all(address is None or is_loopback(address[0]) for address in addresses)
+
 
 def is_wildcard(host: str) -> bool:
     """Tell whether `host` means every interface.  Own design: asked in three places."""

@@ -58,7 +58,7 @@ class Gateway:
         users, credentials = load_users(settings), load_credentials(settings)
         self._verifier = Verifier(users, os.urandom) if users is not None else None
         self.admission = Admission(settings.allow_anonymous, users, credentials)
-        self.rtmp = RtmpSide(settings, self.log)
+        self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self.sip: SipSide | None = None
         self._process = ProcessFigures()

@@ -11,7 +11,7 @@ from pathlib import Path
 from rtmplite.access import Question
 from rtmplite.errors import LocalError
 from rtmplite.net import access
-from rtmplite.net.files import Alarms, Files
+from rtmplite.net.files import Alarms
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.net.record import Recordings
 from rtmplite.net.redaction import public
@@ -23,7 +23,9 @@ from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live import LiveApplication
 from rtmplite.rtmp.vod import VodApplication
 from rtmplite.streams import Registry
+from siprtmp.admission import Admission
 from siprtmp.config import ConfigError, Settings
+from siprtmp.films import Films
 from siprtmp.logs import Log
 
 
@@ -33,8 +35,8 @@ class RtmpSide:
     Own design: `start` opens the listeners; `stop` ends connections properly.
     """
 
-    def __init__(self, settings: Settings, log: Log) -> None:
-        self._settings, self._log = settings, log
+    def __init__(self, settings: Settings, log: Log, admission: Admission) -> None:
+        self._settings, self._log, self._admission = settings, log, admission
         self.registry, self._workers = Registry(), Workers()
         options = settings.namespace()
         with _as_setting():
@@ -112,8 +114,10 @@ class RtmpSide:
             folder = _folder("record", settings.record)
             self._recordings = Recordings(folder, self.registry, self._workers)
         if settings.vod is not None:
-            files = Files(settings.vod, self._workers)
-            self._applications["vod"] = self._doors.guard(VodApplication(files, Alarms()))
+            films = Films(settings, self._workers, self._doors, self._admission, self._log)
+            films.say()
+            application = VodApplication(films.all, Alarms(), films.library_for)
+            self._applications["vod"] = self._doors.guard(application)
         if settings.shared is not None:
             self._shared = SharedFiles(_folder("shared", settings.shared), self._workers)
             self.registry.shared.store = self._shared

@@ -27,6 +27,7 @@ from rtmplite.credentials import (
     SignedGuard,
     Users,
     UsersGuard,
+    fields,
     in_words,
     is_challenge,
     sign,
@@ -205,6 +206,13 @@ class Access:
                 return None
         done = replace(asked, event=Event.DONE, was=Event.PLAY)
         return lambda: guard.tell(done, now())
+
+    def has_challenged(self, question: Question) -> bool:
+        """Whether whoever asks has answered a challenge as a user: Field §"authmod=adobe".
+
+        Nobody gets past `guard` with a wrong answer.
+        """
+        return self._users is not None and "authmod" in fields(question.connect_query)
 
     def reload(self) -> None:
         """Read the users again; LocalError if that cannot be, and those from before stay."""

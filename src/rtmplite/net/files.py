@@ -3,7 +3,7 @@
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -44,17 +44,36 @@ class Files:
     """A `Library`: the FLV files below `folder`, under their names without the ending.
 
     A recording of ours is found by the names that were published: application, slash, stream.
+    What is in a folder with one of the names or paths in `hidden`, however it is spelled or linked
+    to, is not there; `on_hidden` is told which name was asked for.
     """
 
-    def __init__(self, folder: Path, workers: Workers | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: Workers | None = None,
+        *,
+        hidden: Collection[str] = (),
+        on_hidden: Callable[[str], None] = lambda name: None,
+    ) -> None:
         self._folder, self._workers = folder, workers or Workers()
+        self._hidden, self._on_hidden = hidden, on_hidden
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
         """Find a file and its index in a thread."""
-        self._workers.run(partial(self._find, name), lambda found: self._found(found, then))
 
-    def _find(self, name: str) -> tuple[int, Index] | None:
+        def found(what: tuple[int, Index] | bool) -> None:
+            then(None if isinstance(what, bool) else _OpenFile(self._workers, *what), now())
+            if what is True:
+                self._on_hidden(name)
+
+        self._workers.run(partial(self._find, name), found)
+
+    def _find(self, name: str) -> tuple[int, Index] | bool:
+        """A file and its index; true if it is hidden, false if there is none."""
         for path in self._places(name):
+            if self._is_hidden(path):
+                return True
             try:
                 fd = os.open(path, _OPEN)
             except OSError:
@@ -65,7 +84,15 @@ class Files:
             except (OSError, RemoteError) as error:
                 log.warning("%s cannot be played: %s", path, error)
             os.close(fd)
-        return None
+        return False
+
+    def _is_hidden(self, path: Path) -> bool:
+        """Whether one of its folders is what a hidden name leads to: some disks ignore case."""
+        if not self._hidden:
+            return False
+        root = self._folder.resolve()
+        folders = [each for each in path.parents if each.is_relative_to(root)]
+        return any(_is_same(each, each.parent / name) for each in folders for name in self._hidden)
 
     def _places(self, name: str) -> Iterator[Path]:
         """Where a file of that name may be: as it stands, or as the recorder writes it."""
@@ -82,13 +109,6 @@ class Files:
                 continue
             if real.is_relative_to(root):  # a link may lead elsewhere
                 yield real
-
-    def _found(
-        self,
-        found: tuple[int, Index] | None,
-        then: Callable[[Recording | None, float], None],
-    ) -> None:
-        then(None if found is None else _OpenFile(self._workers, *found), now())
 
 
 class _OpenFile:
@@ -125,6 +145,13 @@ class _OpenFile:
         if not self._reading and self._source.fd >= 0:
             os.close(self._source.fd)
             self._source.fd = -1
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    try:
+        return folder.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 class Alarms:

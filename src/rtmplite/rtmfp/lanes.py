@@ -99,7 +99,7 @@ class Lane(FlowSender):
 
     @property
     def undelivered(self) -> int:
-        """Bytes that have neither arrived nor been given up by us.  Own design."""
+        """Bytes that have neither arrived nor been given up by us.  Own design: see `Output`."""
         return 0 if self._flow is None else self._flow.queued + self._flow.refused + self._refused
 
     @property

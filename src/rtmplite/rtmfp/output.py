@@ -41,14 +41,15 @@ class Output:
 
     @property
     def undelivered(self) -> int:
-        """Bytes of streams that have neither arrived nor been given up by us.  Own design."""
+        """Bytes of streams not arrived nor given up by us.  Own design: see `cut_short`."""
         return sum(lane.undelivered for lane in self.lanes.values() if lane.stream_id)
 
     @property
     def holds_media(self) -> bool:
-        """Whether anything of a stream may not have arrived, given up or not.  Own design.
+        """Whether anything of a stream may not have arrived, given up or not.
 
-        That a flow of commands has ended is no part of what anybody publishes.
+        Own design: see `cut_short`.  That a flow of commands has ended is no part of what is
+        published.
         """
         return self.undelivered > 0 or any(
             lane.is_waiting

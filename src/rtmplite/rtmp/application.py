@@ -127,10 +127,14 @@ class HasLengths(Protocol):
         self,
         connection: "NetConnection",
         path: str,
+        query: str,
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Call `answer` with seconds, 0 if there is no such recording, and the time, once."""
+        """Call `answer` with seconds, 0 if there is no such recording, and the time, once.
+
+        `query` is what followed a question mark in the name.
+        """
 
 
 def _number(value: Value, default: float) -> float:

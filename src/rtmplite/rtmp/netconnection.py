@@ -357,7 +357,7 @@ class NetConnection(Carrier):
 
         Nothing more is read before the answer: it is of no use to ffmpeg after the first message.
         """
-        name = text(command.args[0]).partition("?")[0] if command.args else ""
+        name, _, query = text(command.args[0] if command.args else None).partition("?")
         path = "/".join(part for part in (self.instance, name) if part)
 
         if not isinstance(application := self.application, HasLengths):
@@ -365,7 +365,7 @@ class NetConnection(Carrier):
             return
 
         def ask(answer: Callable[[float, float], None]) -> None:
-            application.on_length(self, path, answer, now)
+            application.on_length(self, path, query, answer, now)
 
         self.wait_for(ask, lambda seconds, now: self.result(command.transaction_id, seconds))
 

@@ -15,16 +15,30 @@ from rtmplite.rtmp.playlist import Library, Recording
 APP: Final = "vod"
 
 
-class VodApplication(OpenApplication):
-    """Own design: a `FilePlayback` for every stream that plays; `wake` sees to their deadlines."""
+LibraryFor = Callable[[NetConnection, str], Library]
+"""Which files a client may have, by the query of the name that it says."""
 
-    def __init__(self, library: Library, wake: Callable[[FilePlayback], None]) -> None:
-        self._library, self._wake = library, wake
+
+class VodApplication(OpenApplication):
+    """Own design: a `FilePlayback` for every stream that plays; `wake` sees to their deadlines.
+
+    `library` is one for all, unless `library_for` gives another, which is asked for each file.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        wake: Callable[[FilePlayback], None],
+        library_for: LibraryFor | None = None,
+    ) -> None:
+        self._wake = wake
+        self._library_for = library_for or (lambda connection, query: library)
 
     def on_length(
         self,
         connection: NetConnection,
         path: str,
+        query: str,
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
@@ -35,7 +49,7 @@ class VodApplication(OpenApplication):
                 recording.close()
             answer(0.0 if recording is None else recording.index.duration / 1000, now)
 
-        self._library.open(path, found)
+        self._library_for(connection, query).open(path, found)
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -52,8 +66,20 @@ class VodApplication(OpenApplication):
             return
         playback = stream.playback
         if not isinstance(playback, FilePlayback):
-            playback = stream.playback = FilePlayback(stream, self._library, self._wake)
+            library = _Shelf(stream, self._library_for)
+            playback = stream.playback = FilePlayback(stream, library, self._wake)
         playback.append(stream.path, stream.request)
+
+
+class _Shelf:
+    """The files that the client of a stream may have when it asks, or what it plays comes to."""
+
+    def __init__(self, stream: ServerStream, library_for: LibraryFor) -> None:
+        self._stream, self._library_for = stream, library_for
+
+    def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
+        stream = self._stream
+        self._library_for(stream.connection, stream.query).open(name, then)
 
 
 _: type[Application] = VodApplication  # the type checker's proof

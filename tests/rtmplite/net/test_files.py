@@ -100,3 +100,57 @@ def test_playbacks_are_woken():
     alarms(sleeper)
     gevent.sleep(0.1)
     assert sleeper.ticks == 3 and broken.reason == "internal error"
+
+
+@pytest.fixture
+def calls(tmp_path):
+    """A folder with recorded calls, and ways into it; gives what is found, and what was hidden."""
+    root = tmp_path / "root"
+    for folder in ("call", "live", "callers", "live/sip", "open"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "bob.flv").write_bytes(RAW)
+    (root / "linked").symlink_to(root / "call")
+    (root / "straight.flv").symlink_to(root / "call" / "bob.flv")
+    (root / "CALL").symlink_to("call")  # as if the disk ignored case
+    (root / "sip").symlink_to("open")  # where somebody had the recorder write
+    workers = Workers()
+
+    def open_(name, folder=root, hidden=("call", "sip")):
+        found, refused = [], []
+        library = Files(folder, workers, hidden=hidden, on_hidden=refused.append)
+        library.open(name, lambda recording, now: found.append(recording))
+        assert workers.wait(5.0)
+        return found[0] is not None, refused
+
+    open_.root = root
+    return open_
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["call/bob", "flv:call/bob.flv", "linked/bob", "straight", "CALL/bob", "live/sip/bob",
+     "sip/bob", "open/bob"],
+)  # fmt: skip
+def test_what_is_hidden_is_not_found(calls, name):
+    """However it is spelled, wherever the folder is, whatever links lead there."""
+    assert calls(name) == (False, [name])
+    assert calls(name, hidden=()) == (True, [])
+
+
+@pytest.mark.parametrize("name", ["live/bob", "callers/bob"])
+def test_what_is_beside_is_found(calls, name):
+    assert calls(name) == (True, [])
+
+
+def test_the_folder_itself_may_be_hidden(calls):
+    """Played from as a whole, by its name or by its path."""
+    assert calls("bob", calls.root / "call") == (False, ["bob"])
+    assert calls("bob", calls.root / "linked") == (False, ["bob"])
+    assert calls("bob", calls.root / "live") == (True, [])
+    assert calls("bob", calls.root / "live", (str(calls.root / "live"),)) == (False, ["bob"])
+
+
+def test_nothing_hidden_is_told_of_what_is_not_there(calls):
+    """A name in no folder is simply no name."""
+    assert calls("nothing/bob") == (False, [])
+    assert calls("call/../call/bob") == (False, [])

@@ -8,6 +8,7 @@ from rtmplite.access import Calling, GuardedApplication
 from rtmplite.amf import amf0
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.vod import VodApplication
 
 
 def marks(viewer):
@@ -174,3 +175,41 @@ def test_a_length_behind_a_guard():
     assert world.client("rtmp://host/vod").call("getStreamLength", "demo") == (None, 19.5)
     live = World(GuardedApplication(LiveApplication(), everybody))
     assert live.client().call("getStreamLength", "demo") == (None, 0.0)
+
+
+class Nothing:
+    """A library without files."""
+
+    def open(self, name, then):
+        then(None, 0.0)
+
+
+def guarded_world():
+    """Two films, of which a client is given none unless it says a word."""
+    world = VodWorld(low=film(9, b"1"), high=film(9, b"2"))
+    asked = []
+
+    def library_for(connection, query):
+        asked.append(query)
+        return world.shelf if query == "word" else Nothing()
+
+    world.application = VodApplication(world.shelf, world.wake, library_for)
+    return world, asked
+
+
+def test_not_everybody_may_have_every_file():
+    """Own design: whatever way a file is asked for, it is asked who wants it."""
+    world, asked = guarded_world()
+    assert world.viewer("low").codes == ["Play.StreamNotFound"]
+    client = world.client()
+    assert client.call("getStreamLength", "low") == (None, 0.0)
+    assert client.call("getStreamLength", "low?word") == (None, 8.5)
+    assert asked == ["", "", "word"]
+    viewer = world.viewer("low?word")
+    world.wait(1.0)
+    assert "Play.Start" in viewer.codes
+    viewer.send("play", "high", -2.0, -1.0, False)  # after the first, and without the word
+    viewer.send("play2", {"streamName": "high", "oldStreamName": "low", "transition": "switch"})
+    viewer.send("play2", {"streamName": "high", "transition": "reset"})
+    world.wait(20.0)
+    assert {mark for _, mark in marks(viewer)} == {b"1"}
