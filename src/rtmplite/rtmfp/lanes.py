@@ -87,11 +87,13 @@ class LaneOwner(Protocol):
 class Lane(FlowSender):
     """A sending flow, opened when there is something to send: §5.3.5.
 
-    `queued` are the bytes that have neither arrived nor been given up.
+    `queued` are the bytes that have neither arrived nor been given up.  `is_live` says whether it
+    has had anything of a live stream to send, and not just commands.
     """
 
     def __init__(self, owner: LaneOwner, stream_id: int, medium: Medium) -> None:
         self.stream_id, self.medium = stream_id, medium
+        self.is_live = False
         self._owner = owner
         self._flow: SendFlow | None = None
         self._closed = self._is_rejected = False
@@ -146,6 +148,7 @@ class Lane(FlowSender):
 
         §5.1.1 [abandons].  What a decoder cannot do without is never given up.
         """
+        self.is_live = True
         mortal = self.medium is Medium.AUDIO and not is_audio_header(
             memoryview(data)[_HEADER_SIZE:]
         )
@@ -206,6 +209,7 @@ class VideoLane(Lane):
 
         §5.1.1 [abandons].  Own design: it would be shown broken, or not at all.
         """
+        self.is_live = True
         payload = memoryview(data)[_HEADER_SIZE:]
         if lifetimes.video is None or is_video_header(payload):
             self.send(data, now)

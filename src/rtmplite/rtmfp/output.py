@@ -42,20 +42,16 @@ class Output:
     @property
     def undelivered(self) -> int:
         """Bytes of streams not arrived nor given up by us.  Own design: see `cut_short`."""
-        return sum(lane.undelivered for lane in self.lanes.values() if lane.stream_id)
+        return sum(lane.undelivered for lane in self.lanes.values() if lane.is_live)
 
     @property
     def holds_media(self) -> bool:
         """Whether anything of a stream may not have arrived, given up or not.
 
-        Own design: see `cut_short`.  That a flow of commands has ended is no part of what is
-        published.
+        Own design: see `cut_short`.
         """
-        return self.undelivered > 0 or any(
-            lane.is_waiting
-            for lane in self.lanes.values()
-            if lane.stream_id and lane.medium is not Medium.COMMANDS
-        )
+        lanes = self.lanes.values()
+        return any(lane.is_live and (lane.undelivered or lane.is_waiting) for lane in lanes)
 
     def add(self, order: Order, size: int) -> None:
         """Do this at the next `run`, after what was added before.  Own design: see there."""

@@ -2,6 +2,7 @@
 
 from flash_world import SERVER, FlashWorld
 
+from rtmplite.amf import amf0
 from rtmplite.rtmfp.flash_client import PATIENCE
 from rtmplite.rtmfp.flow_connection import LINGER
 from rtmplite.rtmfp.lanes import RELIABLE
@@ -181,6 +182,21 @@ def test_a_server_that_is_gone_is_told_of():
     assert "nothing was acknowledged" in peer.client.cut_short
 
 
+def test_data_alone_is_a_stream_as_well():
+    """Of messages without a time nothing is given up, and all is waited for."""
+    weather = Slow()
+    weather.world = world = FlashWorld(weather=weather)
+    peer = world.client()
+    stream = peer.publish("demo")
+    weather.is_dead = True
+    peer.client.send_media(MessageType.DATA, 0, stream, amf0.encode("said", "x"))
+    peer.client.close(world.now)
+    world.run(1.0)
+    assert peer.client.holds_media
+    world.run(PATIENCE + 5)
+    assert peer.client.is_over and peer.client.cut_short
+
+
 def test_a_server_that_is_gone_before_the_end_is_told_of_as_well():
     """RFC 7016 §3.5.4.1: by the silence of its session."""
     world, peer, weather, _ = slow_publisher()
@@ -213,6 +229,7 @@ def test_who_plays_has_nothing_to_lose():
     publisher.client.send_media(AUDIO, 0, stream, SOUND)
     world.run()
     weather.is_dead = True
+    player.client.send("pause", True, 0.0, stream_id=1)
     player.client.close(world.now)
     world.run(0.1)
     assert not player.client.is_over and not player.client.holds_media
