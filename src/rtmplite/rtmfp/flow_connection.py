@@ -258,6 +258,7 @@ class FlowConnection(Carrier, SessionListener):
         self._receivers.pop(flow, None)
         self._barriers.leave(flow)
         if flow is self.far_control:
+            self._look_back("closed by the peer")  # which looks at no more of it
             self._linger = now + self.patience
         if self._linger is not None and not self._receivers:
             self.close(now, "closed by the peer")

@@ -244,3 +244,27 @@ def test_a_dialer_waits_for_what_its_machines_have_published(world, impatient, i
     dialer.stop()
     assert cut == ([client] if is_broken else [])
     assert (world.heard == EVERY) is not is_broken
+
+
+def test_push_ends_with_an_error_when_its_target_is_gone(world, impatient, capfd):
+    """And not before it knows."""
+    source = World()
+    address = "rtmfp://{}:{}/live".format(*source.server.address)  # for more than one client
+    client = RtmfpClient.connect(address, lifetimes=RELIABLE)
+    stream = client.create_stream()
+    stream.publish("demo")
+    stream.write(TagType.VIDEO, 0, KEY)
+    pushing = gevent.spawn(tool.main, ["push", f"{address}/demo", f"{world.url}/demo"])
+
+    def arrives():
+        stream.write(TagType.VIDEO, 20, KEY)
+        return world.heard
+
+    until(arrives)
+    world.link.broken = True
+    stream.write(TagType.VIDEO, 40, KEY + bytes(20_000))
+    stream.delete()
+    assert pushing.get(timeout=20) == 1
+    assert "not all has arrived" in capfd.readouterr().err.splitlines()[-1]
+    client.close()
+    source.stop()

@@ -182,6 +182,17 @@ def test_a_server_that_is_gone_is_told_of():
     assert "nothing was acknowledged" in peer.client.cut_short
 
 
+def test_a_server_that_ends_in_the_meantime_is_told_of():
+    """RFC 7425 §5.3.6: it still acknowledges what it looks at no more."""
+    world, peer, _, heard = slow_publisher()
+    peer.client.close(world.now)
+    world.run(1.0)
+    peer.server.close(world.now, "server stopped")
+    world.run(20.0)
+    assert peer.client.is_over and len(heard) < 50
+    assert peer.client.cut_short == "closed by the peer"
+
+
 def test_data_alone_is_a_stream_as_well():
     """Of messages without a time nothing is given up, and all is waited for."""
     weather = Slow()
