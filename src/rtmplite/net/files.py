@@ -44,8 +44,8 @@ class Files:
     """A `Library`: the FLV files below `folder`, under their names without the ending.
 
     A recording of ours is found by the names that were published: application, slash, stream.
-    What is in a folder with one of the names or paths in `hidden`, however it is spelled or linked
-    to, is not there; `on_hidden` is told which name was asked for.
+    What is in a folder with one of the names (in small letters) or paths in `hidden`, however it is
+    spelled or linked to, is not there; `on_hidden` is told which name was asked for.
     """
 
     def __init__(
@@ -87,12 +87,19 @@ class Files:
         return False
 
     def _is_hidden(self, path: Path) -> bool:
-        """Whether one of its folders is what a hidden name leads to: some disks ignore case."""
+        """Whether one of its folders is hidden, by its name or as what a hidden name leads to.
+
+        Some disks take capitals and small letters, or a dot at the end, for the same.
+        """
         if not self._hidden:
             return False
         root = self._folder.resolve()
         folders = [each for each in path.parents if each.is_relative_to(root)]
-        return any(_is_same(each, each.parent / name) for each in folders for name in self._hidden)
+        return any(
+            each.name.rstrip(". ").casefold() == name or _is_same(each, each.parent / name)
+            for each in folders
+            for name in self._hidden
+        )
 
     def _places(self, name: str) -> Iterator[Path]:
         """Where a file of that name may be: as it stands, or as the recorder writes it."""

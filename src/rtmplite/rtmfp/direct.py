@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.flash import Control, FlowMetadata
-from rtmplite.rtmfp.flow_connection import REJECTED, FlowConnection
+from rtmplite.rtmfp.flow_connection import PATIENCE, REJECTED, FlowConnection
 from rtmplite.rtmfp.lanes import LIVE, Lane, Lifetimes, Medium
 from rtmplite.rtmp import control
 from rtmplite.rtmp.application import Application
@@ -157,6 +157,8 @@ class Publication(NetConnection, DirectStream):
 
     What the commands mean is in `rtmplite.rtmp.netstream`, as at a server.
     """
+
+    patience = PATIENCE
 
     def __init__(
         self,

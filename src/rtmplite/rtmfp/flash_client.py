@@ -15,7 +15,7 @@ from rtmplite.rtmfp.flash import (
     keepalive_period,
     peer_info,
 )
-from rtmplite.rtmfp.flow_connection import FlowConnection
+from rtmplite.rtmfp.flow_connection import PATIENCE, FlowConnection
 from rtmplite.rtmp.client import DEFAULT_LIMITS, NetClient, Target
 from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.message import MessageType
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rtmplite.rtmp.carrier import Limits
 
 
-PATIENCE: Final = 30.0  # s in which nothing is acknowledged, before a server is given up
 _ENDINGS: Final = ("deleteStream", "closeStream", "FCUnpublish")
 
 

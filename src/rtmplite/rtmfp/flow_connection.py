@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rtmplite.streams import LiveStream, Player, Viewer
 
 LINGER: Final = 5.0  # s without progress of last words before the session is closed
+PATIENCE: Final = 30.0  # s, the same for those that carry what was published
 REJECTED: Final = 0  # the only code there is: §5.3.5.3 [code-zero]
 
 

@@ -106,7 +106,7 @@ def test_playbacks_are_woken():
 def calls(tmp_path):
     """A folder with recorded calls, and ways into it; gives what is found, and what was hidden."""
     root = tmp_path / "root"
-    for folder in ("call", "live", "callers", "live/sip", "open"):
+    for folder in ("call", "live", "callers", "live/sip", "open", "Sip."):
         (root / folder).mkdir(parents=True)
         (root / folder / "bob.flv").write_bytes(RAW)
     (root / "linked").symlink_to(root / "call")
@@ -129,7 +129,7 @@ def calls(tmp_path):
 @pytest.mark.parametrize(
     "name",
     ["call/bob", "flv:call/bob.flv", "linked/bob", "straight", "CALL/bob", "live/sip/bob",
-     "sip/bob", "open/bob"],
+     "sip/bob", "open/bob", "Sip./bob"],
 )  # fmt: skip
 def test_what_is_hidden_is_not_found(calls, name):
     """However it is spelled, wherever the folder is, whatever links lead there."""

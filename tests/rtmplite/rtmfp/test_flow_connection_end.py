@@ -3,8 +3,7 @@
 from flash_world import SERVER, FlashWorld
 
 from rtmplite.amf import amf0
-from rtmplite.rtmfp.flash_client import PATIENCE
-from rtmplite.rtmfp.flow_connection import LINGER
+from rtmplite.rtmfp.flow_connection import LINGER, PATIENCE
 from rtmplite.rtmfp.lanes import RELIABLE
 from rtmplite.rtmfp.session import SILENT
 from rtmplite.rtmp.live import LiveApplication
