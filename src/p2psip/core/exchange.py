@@ -48,7 +48,7 @@ class Exchange:
         self._keyring, self._by = keyring, by
         self._handle: ClientHandle
         self._cancelled = False
-        self._answered: set[tuple[str, str]] = set()
+        self._answered: set[str] = set()  # realms: each gets one answer to one question
         self._rounds = 0
 
     def send(self, request: Request, now: float) -> None:
@@ -88,11 +88,13 @@ class Exchange:
             return False
         if not self._keyring.is_for(self.request, self.sent_to):
             return False
-        asked = self._keyring.learn(response)
-        if asked.keys() <= self._answered:
-            return False  # these credentials were refused already
+        asked = self._keyring.asked(response)
+        realms = {realm for _, realm in asked}
+        if not realms or realms & self._answered:
+            return False  # refused already, or asked for by somebody behind who was content
         self._rounds += 1
-        self._answered |= asked.keys()
+        self._answered |= realms
+        self._keyring.learn(asked)
         cseq = f"{self._next_cseq()} {self.request.method}"
         request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
         self._send(self._keyring.sign(request, is_asked=True), now)

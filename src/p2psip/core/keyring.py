@@ -7,7 +7,7 @@ long as it likes (RFC 7616 §5.9).  A password belongs to one server, and only w
 carries a proof of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,20 +86,23 @@ class Keyring:
         first = request.routes[0].uri if request.routes else request.uri
         return self._login.belongs_to(first) and not _is_behind_a_route(request)
 
-    def learn(self, response: Response) -> dict[tuple[str, str], Challenge]:
-        """Remember the challenges of a 401 or 407 that can be met, and return them (§22.2)."""
-        found = {
+    def asked(self, response: Response) -> dict[tuple[str, str], Challenge]:
+        """The challenges of a 401 or 407 that can be met, by answering header and realm (§22.2)."""
+        realms = self._login.realms
+        return {
             (answering, challenge.realm): challenge
             for asking, answering in ANSWERS.items()
             for challenge in strongest(challenges(response.headers, asking))
-            if self._login.realms is None or challenge.realm in self._login.realms
+            if realms is None or challenge.realm in realms
         }
-        for key, challenge in found.items():
+
+    def learn(self, asked: Mapping[tuple[str, str], Challenge]) -> None:
+        """Remember challenges that are to be met (§22.2)."""
+        for key, challenge in asked.items():
             if key in self._known and self._known[key].nonce == challenge.nonce:
                 continue  # the count of a nonce never starts again
             if key in self._known or len(self._known) < MAX_REALMS:
                 self._known[key], self._uses[key] = challenge, 0
-        return {key: challenge for key, challenge in found.items() if key in self._known}
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
         """The request with credentials for every challenge met so far (§22.2, §22.3).

@@ -127,6 +127,11 @@ def test_without_a_password_the_challenge_is_the_answer():
     assert ask(guard, None) == [401] and len(guard.requests) == 1
 
 
+def met(keys, headers):
+    """Have a keyring meet challenges."""
+    keys.learn(keys.asked(response_to(request(), 401, headers=headers)))
+
+
 PLACE = frozenset({(B, PORT)})
 STRANGERS = {
     "nobody named": (login(server=None), False, 401),
@@ -163,7 +168,7 @@ def test_a_password_is_for_one_server_in_its_realm(name):
 def test_within_a_dialog_nobody_behind_a_route_is_answered():
     """The proxy lets the callee's challenges through, and would let our answer through as well."""
     keys = Keyring(login(places=PLACE), random_source("keys"))
-    keys.learn(response_to(request(), 401, headers=Guard().challenge("b.com", False)))
+    met(keys, Guard().challenge("b.com", False))
     plain = request(2, "BYE")
     within = plain.replace(headers=plain.headers.with_("To", "<sip:bob@b.com>;tag=b"))
     routed = within.replace(headers=within.headers.append("Route", f"<sip:{B};lr>"))
@@ -176,13 +181,25 @@ def test_within_a_dialog_nobody_behind_a_route_is_answered():
 def test_nothing_is_told_unasked_beyond_the_server():
     """A BYE or an ACK may go where the INVITE did not: straight to the callee."""
     keys, asked = keyring(), request()
-    keys.learn(response_to(asked, 401, headers=Guard().challenge("b.com", False)))
+    met(keys, Guard().challenge("b.com", False))
     signed = keys.sign(asked)
     away = request().replace(uri=Uri.parse("sip:bob@10.0.0.9"))
     assert "Authorization" in signed.headers and "Authorization" not in keys.sign(away).headers
     assert "Authorization" not in copy_credentials(signed, away, keys).headers
     assert "Authorization" not in copy_credentials(signed, asked, None).headers
     assert copy_credentials(signed, asked, keys).headers["Authorization"]
+
+
+def test_a_callee_behind_the_proxy_is_told_nothing_in_its_name():
+    """A realm has one answer to one question: the next who asks in it is another."""
+
+    class Both(Guard):
+        def on_request(self, server, request, now):
+            super().on_request(server, request, now)
+            self.status, self.uses = 401, 9  # and now the callee asks, in the same realm
+
+    guard = Both(status=407)
+    assert ask(guard, keyring()) == [401] and len(guard.requests) == 2
 
 
 def test_who_says_stale_at_once_is_told_no_more():
@@ -249,7 +266,7 @@ def test_the_memory_for_realms_is_bounded():
     for n in range(50):
         challenge = Challenge.digest(f"{n}.com", nonce="x")
         headers = [("WWW-Authenticate", challenge)]
-        keys.learn(response_to(request(), 401, headers=headers))
+        met(keys, headers)
     assert len(keys.sign(request()).headers.values("Authorization")) == 8
 
 
