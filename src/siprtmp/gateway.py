@@ -307,6 +307,7 @@ class SipSide:
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
+            "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
             "lines": len(self.lines),
             "names": len(self.names),

@@ -17,7 +17,7 @@ from p2psip.core.origin import Whereabouts
 from p2psip.core.owner import CallOwner
 from p2psip.core.reoffer import GONE, Reoffer
 from p2psip.core.screening import ALLOW, SDP, RefusalError, offer_of, refuse_extensions, session
-from p2psip.core.stack import ServerHandle
+from p2psip.core.stack import Flow, ServerHandle
 from p2psip.dialog import invite
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.invite import Acceptance
@@ -206,6 +206,11 @@ class Call(ABC):
         exchange.send(request, now)
         return exchange
 
+    def _by(self, dialog: Dialog, now: float) -> Sequence[Flow]:
+        """The connections that the peer has opened: RFC 5626 §5.3 in spirit."""
+        bound = self.agent.bound(dialog.remote.uri, dialog.target, now)
+        return [*bound, *self.whereabouts.by]
+
     def _reply(
         self,
         server: ServerHandle,
@@ -364,7 +369,7 @@ class Call(ABC):
         if ack is None:
             ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
             self._acks = {number: ack}
-        self._stack.send_ack(ack, now, self._stack.ways(ack, self.whereabouts.by))
+        self._stack.send_ack(ack, now, self._stack.ways(ack, self._by(self.dialog, now)))
 
     # Inside: time
 

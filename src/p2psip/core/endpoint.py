@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from p2psip.core.domains import Aor, Domains
 from p2psip.core.hops import needs_tls
 from p2psip.core.origin import Peer, is_way_back, origin
-from p2psip.core.passing import Passage, ends
+from p2psip.core.passing import Passage, Side, ends
 from p2psip.core.proxy import Proxy, Target
 from p2psip.core.registrar import Binding, Registrar
 from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
@@ -33,7 +33,12 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class DialogUser(Protocol):
-    """The user agents behind this element: what they need to be asked.  Own design."""
+    """The user agents behind this element: what they need to be asked.  Own design.
+
+    `bound(user, target, now)` tells them by which connections a user has registered `target`.
+    """
+
+    bound: Callable[[Uri, Uri, float], Sequence[Flow]]
 
     def matches(self, request: Request) -> bool:
         """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
@@ -78,6 +83,7 @@ class Endpoint:
         self._route, self._verifier, self._nat = route, verifier, nat
         self._vouches = vouches
         stack.core = self
+        agents.bound = self.bound
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
@@ -100,7 +106,7 @@ class Endpoint:
             if self._is_at_its_place(bare, place, self._peer(bare, passage)) or not request.body:
                 self._agents.on_ack(request, flow, now)
         elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
-            by = self._ways(passage.receiver.flow)
+            by = self._ways(passage.receiver, now)
             self.proxy.forward_ack(self._without_secrets(bare), passage, by, now)
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
@@ -118,7 +124,7 @@ class Endpoint:
             self._decide(server, bare, now)
         elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
             server.request = self._without_secrets(server.request)
-            by = self._ways(passage.receiver.flow)
+            by = self._ways(passage.receiver, now)
             self.proxy.forward_within(server, passage, by, now)
 
     def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
@@ -243,12 +249,28 @@ class Endpoint:
         uri = binding.contact.uri
         return Target(uri, self._stack.flows_to(uri, binding.way(nat=self._nat)))
 
-    def _ways(self, flow: Flow | None) -> Sequence[Flow]:
-        """What leads to one side of a dialog alone: the connection it has opened.
+    def _ways(self, side: Side, now: float) -> Sequence[Flow]:
+        """What leads to one side of a dialog alone: RFC 5626 §5.3 in spirit.
 
-        RFC 5626 §5.3 in spirit; behind a NAT the same goes for UDP.
+        Where a user of ours has registered that very Contact since, and the way it was heard.
         """
-        return [flow] if flow is not None and is_way_back(flow, nat=self._nat) else []
+        bound = self.bound(side.uri, side.target, now)
+        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
+        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
+
+    def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
+        """The ways by which a user of ours has registered a Contact that is `target`.
+
+        Own design: a phone that has connected again registers again, but has no need to speak in
+        its dialogs.  A binding of somebody else's counts for nothing.
+        """
+        place = target.user, target.host, target.port
+        return [
+            flow
+            for binding in self.registrar.bindings(user, now)
+            if (uri := binding.contact.uri) and (uri.user, uri.host, uri.port) == place
+            for flow in binding.way(nat=self._nat)
+        ]
 
     def _without_secrets(self, request: Request) -> Request:
         """The request without any proof that was meant for us: RFC 3261 §22.3."""

@@ -47,6 +47,7 @@ class UserAgent:
     ) -> None:
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
+        self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[Call]()
         self._dialogs: dict[DialogId, tuple[Call, Dialog]] = {}
         self._calls: dict[Call, None] = {}
