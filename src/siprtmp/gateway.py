@@ -160,12 +160,14 @@ class SipSide:
             user_agent=USER_AGENT,
         )
         self.stack = stack
-        self.agent = UserAgent(stack, random=os.urandom, answer_timeout=settings.answer_timeout)
+        self.agent = UserAgent(
+            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+        )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )
         self.registrar = Registrar(self._domains, verifier)
-        self.proxy = Proxy(stack, os.urandom)
+        self.proxy = Proxy(stack)
         self._registrations = Registrations()
         self.facilities = CallFacilities(self.agent, self, os.urandom, log)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
@@ -305,6 +307,7 @@ class SipSide:
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
+            "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
             "lines": len(self.lines),
             "names": len(self.names),

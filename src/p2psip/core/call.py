@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, copy_credentials
+from p2psip.core.origin import Whereabouts
 from p2psip.core.owner import CallOwner
 from p2psip.core.reoffer import GONE, Reoffer
 from p2psip.core.screening import ALLOW, SDP, RefusalError, offer_of, refuse_extensions, session
-from p2psip.core.stack import ServerHandle
+from p2psip.core.stack import Flow, ServerHandle
 from p2psip.dialog import invite
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.invite import Acceptance
@@ -83,6 +84,7 @@ class Call(ABC):
         self._acks: dict[int, Request] = {}
         self._bye_reason: str | None = None
         self._bye: Exchange | None = None
+        self.whereabouts = Whereabouts(nat=agent.nat)
 
     @property
     def id(self) -> str:
@@ -176,6 +178,7 @@ class Call(ABC):
 
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
+        self.whereabouts.answered(exchange.sent_to)
         if response.cseq.method == "INVITE":
             if 200 <= response.status < 300:
                 self._acknowledge(exchange.request, response, now)
@@ -197,9 +200,16 @@ class Call(ABC):
     def exchange(self, request: Request, now: float) -> Exchange:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
         assert self.dialog is not None
-        exchange = Exchange(self._stack, self, self.dialog.next_cseq, self._keyring)
+        exchange = Exchange(
+            self._stack, self, self.dialog.next_cseq, self._keyring, self.whereabouts.by
+        )
         exchange.send(request, now)
         return exchange
+
+    def _by(self, dialog: Dialog, now: float) -> Sequence[Flow]:
+        """The connections that the peer has opened: RFC 5626 §5.3 in spirit."""
+        bound = self.agent.bound(dialog.remote.uri, dialog.target, now)
+        return [*bound, *self.whereabouts.by]
 
     def _reply(
         self,
@@ -357,9 +367,9 @@ class Call(ABC):
         number = response.cseq.number
         ack = self._acks.get(number)
         if ack is None:
-            ack = copy_credentials(invite, self.dialog.ack(number))
+            ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
             self._acks = {number: ack}
-        self._stack.send_ack(ack, now)
+        self._stack.send_ack(ack, now, self._stack.ways(ack, self._by(self.dialog, now)))
 
     # Inside: time
 
