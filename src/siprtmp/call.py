@@ -21,7 +21,7 @@ from p2psip.sdp.session import Session
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp import sdp_map
-from siprtmp.facilities import CallFacilities, CallUser, Reserved
+from siprtmp.facilities import CallFacilities, CallUser, Origin, Reserved
 from siprtmp.leg import Leg
 from siprtmp.sdp_map import AudioPlan, Endpoint
 
@@ -40,6 +40,7 @@ class AudioCall(CallOwner):
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # of the far end's ringing
         self.names: Sequence[str] = ()
+        self.origin: Origin | None = None
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -82,8 +83,7 @@ class AudioCall(CallOwner):
         except RemoteError:
             self._close(now)
             raise
-        self._facilities.calls.add(self)
-        self._log("call-start", direction="out", caller=str(from_.uri), callee=str(to.uri))
+        self._begin(Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now))
 
     # -- in -----------------------------------------------------------------------------
 
@@ -97,10 +97,8 @@ class AudioCall(CallOwner):
         request = server.request
         call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
         self.call = self._ringing = call
-        self._facilities.calls.add(self)
-        self._log(
-            "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
-        )
+        caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
+        self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
                 Session.parse(call.remote_sdp), host=self._facilities.media.media_host
@@ -143,6 +141,11 @@ class AudioCall(CallOwner):
             self._end(now, f"{status} {reason}")
 
     # -- either way ---------------------------------------------------------------------
+
+    @property
+    def up_at(self) -> float | None:
+        """When it was answered.  RFC 3261 §13.2.2.4."""
+        return self._up_at
 
     @property
     def plan(self) -> AudioPlan | None:
@@ -276,6 +279,13 @@ class AudioCall(CallOwner):
         self.user.on_drained(now)
 
     # -- inside -------------------------------------------------------------------------
+
+    def _begin(self, origin: Origin) -> None:
+        """Be known from now on."""
+        self.origin = origin
+        self._facilities.calls.add(self)
+        who = {"caller": origin.caller, "callee": origin.callee}
+        self._log("call-start", direction=origin.direction, **who)
 
     def _open(self, now: float) -> Endpoint:
         media = self._facilities.media

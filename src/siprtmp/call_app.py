@@ -230,6 +230,12 @@ class NamedCall:
 
     # -- CallUser -----------------------------------------------------------------------
 
+    @property
+    def host(self) -> str:
+        """Where its publisher connects from, if there is one.  Own design."""
+        publisher = self._publisher
+        return publisher.connection.peer_address[0] if publisher is not None else ""
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Stock tools have no ear for it.  RFC 3261 §13.2.2.1."""
 

@@ -70,6 +70,10 @@ class CallUser(Protocol):
 
     log_id: str
 
+    @property
+    def host(self) -> str:
+        """Where its client connects from; empty without one.  Own design."""
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """A provisional response other than 100: RFC 3261 §13.2.2.1."""
 
@@ -96,6 +100,20 @@ class CallUser(Protocol):
 
     def on_drained(self, now: float) -> None:
         """All that was published has been sent.  Own design."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who began a call, whom for, from where, and when: for the operator.  Own design.
+
+    `source` is transport and host of the phone, or RTMP and the host of the client.
+    """
+
+    direction: str
+    caller: str
+    callee: str
+    source: str
+    at: float
 
 
 @dataclass(slots=True)

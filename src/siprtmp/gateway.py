@@ -33,10 +33,12 @@ from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
 from siprtmp.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.control import Control
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
+from siprtmp.overview import Overview
 from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
@@ -60,6 +62,7 @@ class Gateway:
         self.admission = Admission(settings.allow_anonymous, users, credentials)
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
+        self._control: Control | None = None
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
@@ -78,6 +81,12 @@ class Gateway:
         if settings.http is not None:
             with _naming("--http", settings.http):
                 self._http = StatusServer(settings.http, self.status, self.rtmp.live)
+        if self.state is not None:
+            sip, rtmp = self.sip, self.rtmp
+            calls = sip.facilities.calls if sip else ()
+            registrar = sip.registrar if sip else None
+            told = Overview(calls, registrar, rtmp.registry, rtmp.connections, self.log)
+            self._control = Control(self.state.path, told, sip.driver.wake if sip else _nothing)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name, for the ready line.  Own design."""
@@ -132,6 +141,8 @@ class Gateway:
             self.sip.stop()
         if self._http is not None:
             self._http.stop()
+        if self._control is not None:
+            self._control.stop()
         if self.state is not None:
             self.state.close()
 
@@ -334,6 +345,10 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
+
+
+def _nothing() -> None:
+    """Own design: who to wake where there is no SIP."""
 
 
 def _unheard(data: bytes, now: float) -> None:

@@ -259,6 +259,11 @@ class Line:
 
     # -- CallUser -----------------------------------------------------------------------
 
+    @property
+    def host(self) -> str:
+        """Where the client connects from.  Own design."""
+        return self.connection.peer_address[0]
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Tell `ringing`: RFC 3261 §13.2.2.1."""
         self.connection.call("ringing", f"{status} {reason}")

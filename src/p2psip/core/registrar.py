@@ -113,6 +113,18 @@ class Registrar:
         """
         return self._places.get(_place(uri))
 
+    def everything(self, now: float) -> list[tuple[Aor, Binding]]:
+        """All bindings that are alive, with their address-of-record.
+
+        Own design: for the operator.
+        """
+        self._sweep(now)
+        return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
+
+    def remove(self, aor: Aor, binding: Binding) -> None:
+        """Forget a binding.  Own design: the operator's wish, as if it had expired."""
+        self._store(aor, [each for each in self._bindings.get(aor, ()) if each is not binding])
+
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
         self._sweep(now)
