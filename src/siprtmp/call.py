@@ -11,6 +11,7 @@ media leg, an end that forgets everything, one log line each for start, answer a
 from collections.abc import Sequence
 from dataclasses import replace
 
+from p2psip.core.allowance import Ticket
 from p2psip.core.call import Call
 from p2psip.core.keyring import Login
 from p2psip.core.owner import CallOwner
@@ -41,6 +42,7 @@ class AudioCall(CallOwner):
         self._told: tuple[int, str] | None = None  # of the far end's ringing
         self.names: Sequence[str] = ()
         self.origin: Origin | None = None
+        self._ticket: Ticket | None = None
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -65,9 +67,10 @@ class AudioCall(CallOwner):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (488, 503) when it can't even be tried.
+        Raises RemoteError (403, 488, 503) when it can't even be tried.
         """
         self.names = names
+        self._ticket = self._permit(to.uri, from_.uri, now)
         endpoint = self._open(now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
@@ -97,6 +100,7 @@ class AudioCall(CallOwner):
         request = server.request
         call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
         self.call = self._ringing = call
+        self._ticket = self._facilities.tolls.take(server)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
@@ -280,6 +284,19 @@ class AudioCall(CallOwner):
 
     # -- inside -------------------------------------------------------------------------
 
+    def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
+        """Count a call against its user's limits; tells who may not call, and raises RemoteError.
+
+        Own design: see `tolls`.
+        """
+        try:
+            return self._facilities.tolls.begin(self.user.payer, target, now)
+        except RemoteError as error:
+            who = {"caller": str(caller), "callee": str(target)}
+            source, reason = f"RTMP:{self.user.host}", f"{error.status} {error.reason}"
+            self._log("call-refused", **who, source=source, reason=reason)
+            raise
+
     def _begin(self, origin: Origin) -> None:
         """Be known from now on."""
         self.origin = origin
@@ -354,6 +371,7 @@ class AudioCall(CallOwner):
         self._close(now)
 
     def _close(self, now: float) -> None:
+        self._facilities.tolls.end(self._ticket)
         if self.leg is not None:
             self.leg.close(now)
             self._facilities.media.close_leg(self.leg)

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -39,12 +38,12 @@ ROWS: Final = 50  # between two pauses, in which packets go on
 class Control:
     """Serves one socket in `folder`, which is ours alone.  Own design: see the module.
 
-    What is found there was left by a gateway that is gone.  `wake` is called after something was
-    ended, so that the news leaves at once.  Raises ConfigError where no socket can be made.
+    What is found there was left by a gateway that is gone.  Raises ConfigError where no socket can
+    be made.
     """
 
-    def __init__(self, folder: Path, overview: Overview, wake: Callable[[], None]) -> None:
-        self._path, self._overview, self._wake = folder / NAME, overview, wake
+    def __init__(self, folder: Path, overview: Overview) -> None:
+        self._path, self._overview = folder / NAME, overview
         listener = gevent.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
         try:
@@ -90,7 +89,7 @@ class Control:
             ended = self._overview.end(text, monotonic())
         except LocalError as error:
             return _dump({"error": str(error)})
-        self._wake()
+        self._overview.wake()
         return _dump({"ended": ended})
 
     def _list(self) -> bytes:

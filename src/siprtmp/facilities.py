@@ -12,6 +12,7 @@ from p2psip.core.ua import UserAgent
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.sdp_map import AudioPlan
+from siprtmp.tolls import Tolls
 
 if TYPE_CHECKING:
     from siprtmp.call import AudioCall
@@ -74,6 +75,10 @@ class CallUser(Protocol):
     def host(self) -> str:
         """Where its client connects from; empty without one.  Own design."""
 
+    @property
+    def payer(self) -> str:
+        """Whose limits its calls count against: see `tolls`.  Own design."""
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """A provisional response other than 100: RFC 3261 §13.2.2.1."""
 
@@ -124,4 +129,5 @@ class CallFacilities:
     media: MediaEdge
     random: Callable[[int], bytes]
     log: Log
+    tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)

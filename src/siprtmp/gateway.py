@@ -27,7 +27,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.rtmp.netconnection import NetConnection
-from siprtmp import __version__
+from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
@@ -82,11 +82,11 @@ class Gateway:
             with _naming("--http", settings.http):
                 self._http = StatusServer(settings.http, self.status, self.rtmp.live)
         if self.state is not None:
-            sip, rtmp = self.sip, self.rtmp
-            calls = sip.facilities.calls if sip else ()
-            registrar = sip.registrar if sip else None
-            told = Overview(calls, registrar, rtmp.registry, rtmp.connections, self.log)
-            self._control = Control(self.state.path, told, sip.driver.wake if sip else _nothing)
+            overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
+            if self.sip is not None:
+                overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
+                overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
+            self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name, for the ready line.  Own design."""
@@ -178,7 +178,8 @@ class SipSide:
         self.registrar = Registrar(self._domains, verifier)
         self.proxy = Proxy(stack, os.urandom)
         self._registrations = Registrations()
-        self.facilities = CallFacilities(self.agent, self, os.urandom, log)
+        self.tolls = call_limits.tolls(settings, self._domains)
+        self.facilities = CallFacilities(self.agent, self, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.endpoint = Endpoint(
@@ -191,8 +192,9 @@ class SipSide:
             verifier=verifier,
             vouches=self._is_caller,
             nat=settings.nat,
+            judge=self.tolls,
         )
-        stack.core = Witness(self.endpoint, log)
+        stack.core = Witness(self.endpoint, log, self.tolls.answered)
         self._alarms: dict[Leg, Alarm] = {}
         self._gatherer = Gatherer()
         locations = _locations(settings)
@@ -253,6 +255,11 @@ class SipSide:
             self._log.event("login-refused", rtmp=connection.id, reason="a password is needed")
             return False
         return self._admits(connection, query)
+
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `admission`."""
+        aor = self._domains.address_of_record(identity) if identity is not None else None
+        return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
 
     def _admits(self, connection: NetConnection, query: str) -> bool:
         host = connection.peer_address[0]
@@ -345,10 +352,6 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
-
-
-def _nothing() -> None:
-    """Own design: who to wake where there is no SIP."""
 
 
 def _unheard(data: bytes, now: float) -> None:

@@ -21,6 +21,7 @@ from rtmplite.rtmp.netstream import ServerStream, State
 from rtmplite.streams import LiveStream, Registry
 from siprtmp.call import AudioCall
 from siprtmp.logs import Log
+from siprtmp.tolls import ThroughCall
 
 Row = dict[str, object]
 
@@ -36,27 +37,29 @@ KINDS: Final = ("calls", "registrations", "streams")
 class Overview:
     """Calls, registrations and streams.  Own design: see the module.
 
-    `connections` gives the RTMP clients there are; `registrar` is None where SIP is off.
+    `connections` gives the RTMP clients there are.  The rest is of the SIP side, if there is one:
+    `calls` are those that end here, `tolls` has those between phones, `wake` sends what is to be
+    sent.
     """
 
     def __init__(
-        self,
-        calls: Collection[AudioCall],
-        registrar: Registrar | None,
-        registry: Registry,
-        connections: Callable[[], Iterable[NetConnection]],
-        log: Log,
+        self, registry: Registry, connections: Callable[[], Iterable[NetConnection]], log: Log
     ) -> None:
-        self._calls, self._registrar, self._registry = calls, registrar, registry
-        self._connections, self._log = connections, log
+        self._registry, self._connections, self._log = registry, connections, log
+        self.calls: Collection[AudioCall] = ()
+        self.tolls: Iterable[ThroughCall] = ()
+        self.registrar: Registrar | None = None
+        self.wake: Callable[[], None] = _nothing
 
     def rows(self, now: float) -> Iterator[tuple[str, Row]]:
         """Everything, each with its kind of `KINDS`.  Own design: the oldest calls first.
 
         It may be left for a while between two rows, and then tells what is still there.
         """
-        for call in sorted(self._calls, key=lambda each: each.origin.at if each.origin else now):
+        for call in sorted(self.calls, key=lambda each: each.origin.at if each.origin else now):
             yield "calls", _call(call, now)
+        for through in self.tolls:
+            yield "calls", _through(through, now)
         for aor, binding in self._bindings(now):
             yield "registrations", _registration(aor, binding, now)
         shown = set()
@@ -74,7 +77,7 @@ class Overview:
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
         Own design.  Raises LocalError where there is none, or more than one.
         """
-        calls = [(each.call.id, each) for each in self._calls if each.call is not None]
+        calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
         clients = {connection.id: connection for connection, _ in self._published()}
         known = {*dict(calls), *dict(bindings), *clients}
@@ -96,7 +99,7 @@ class Overview:
         return ended
 
     def _bindings(self, now: float) -> list[tuple[Aor, Binding]]:
-        return self._registrar.everything(now) if self._registrar is not None else []
+        return self.registrar.everything(now) if self.registrar is not None else []
 
     def _published(self) -> Iterator[tuple[NetConnection, ServerStream]]:
         for connection in self._connections():
@@ -105,10 +108,14 @@ class Overview:
                     yield connection, stream
 
     def _unregister(self, aor: Aor, binding: Binding) -> None:
-        assert self._registrar is not None
-        self._registrar.remove(aor, binding)
+        assert self.registrar is not None
+        self.registrar.remove(aor, binding)
         user, contact = f"sip:{aor[0]}@{aor[1]}", str(binding.contact.uri)
         self._log.event("unregistered", user=user, source=OPERATOR, contact=contact)
+
+
+def _nothing() -> None:
+    """Who is woken where there is no SIP."""
 
 
 def _call(call: AudioCall, now: float) -> Row:
@@ -128,6 +135,20 @@ def _call(call: AudioCall, now: float) -> Row:
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
         **(_losses(statistics) if statistics is not None else {}),
+    }
+
+
+def _through(call: ThroughCall, now: float) -> Row:
+    return {
+        "id": call.id,
+        "state": "ringing" if call.up_at is None else "up",
+        "seconds": round(now - (call.at if call.up_at is None else call.up_at), 1),
+        "direction": "through",
+        "caller": call.caller,
+        "callee": call.callee,
+        "source": call.source,
+        "rtmp": None,
+        "codec": None,
     }
 
 

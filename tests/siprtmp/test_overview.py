@@ -20,9 +20,9 @@ def overview(world):
     """Over the whole of a gateway without sockets."""
     clients = lambda: [peer.server for peer in world.peers]  # noqa: E731
     gateway = world.gateway
-    return Overview(
-        gateway.facilities.calls, gateway.registrar, world.registry, clients, gateway.log
-    )
+    overview = Overview(world.registry, clients, gateway.log)
+    overview.calls, overview.registrar = gateway.facilities.calls, gateway.registrar
+    return overview
 
 
 def rows(overview, world, kind):
@@ -145,7 +145,7 @@ def test_a_waiting_name_is_a_stream_without_players(world, overview):
 def test_where_sip_is_off_there_are_streams_alone(world):
     world.client("rtmp://host/live").publish("demo")
     clients = lambda: [peer.server for peer in world.peers]  # noqa: E731
-    overview = Overview((), None, world.registry, clients, world.gateway.log)
+    overview = Overview(world.registry, clients, world.gateway.log)
     assert [kind for kind, _ in overview.rows(0.0)] == ["streams"]
 
 
@@ -185,7 +185,8 @@ def test_a_registration_is_forgotten_and_only_that(world):
     home, log = Home(), Log()
     for cseq, phone in enumerate((BOB_HOST, CAROL), 1):
         home.hear(register(contact=f"<sip:bob@{phone}>", cseq=cseq), source=phone)
-    overview = Overview((), home.registrar, world.registry, list, log)
+    overview = Overview(world.registry, list, log)
+    overview.registrar = home.registrar
     first, second = rows(overview, world, "registrations")
     assert (first["user"], first["source"]) == ("sip:bob@home", f"UDP:{BOB_HOST}")
     assert first["contact"] == f"sip:bob@{BOB_HOST}" and first["expires"] == 3600
