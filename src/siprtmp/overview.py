@@ -75,12 +75,14 @@ class Overview:
         """End what has the id `text`, or the only id that begins so; gives what it was.
 
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
-        Own design.  Raises LocalError where there is none, or more than one.
+        Own design.  Raises LocalError where there is none, or more than one, or it is not ours to
+        end.
         """
         calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
         clients = {connection.id: connection for connection, _ in self._published()}
-        known = {*dict(calls), *dict(bindings), *clients}
+        passing = {through.id: through for through in self.tolls}
+        known = {*dict(calls), *dict(bindings), *clients, *passing}
         found = {text} & known or {each for each in known if text and each.startswith(text)}
         if len(found) != 1:
             raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")
@@ -88,6 +90,9 @@ class Overview:
         ended = []
         for call in [each for name, each in calls if name == wanted]:
             call.drop(now, OPERATOR)
+            ended.append("call")
+        if wanted in passing:
+            passing[wanted].end(now)
             ended.append("call")
         for aor, binding in [each for name, each in bindings if name == wanted]:
             self._unregister(aor, binding)

@@ -16,7 +16,7 @@ from p2psip.core.domains import Domains
 from p2psip.core.registrar import Binding
 from p2psip.core.response_context import ResponseContext
 from p2psip.core.stack import ServerHandle
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, host_of
@@ -40,6 +40,17 @@ class ThroughCall:
     server: ServerHandle
     ticket: Ticket | None
     up_at: float | None = None
+
+    def end(self, now: float) -> None:
+        """Give it up while it rings: RFC 3261 §16.10.
+
+        Raises LocalError once it is answered, for a proxy has no part in the dialog (RFC 3261
+        §6).
+        """
+        context = self.server.user
+        if self.up_at is not None or context is None:
+            raise LocalError(f"{self.id} is a call between two phones, and theirs to end")
+        context.on_cancel(self.server, now)
 
 
 class Tolls:

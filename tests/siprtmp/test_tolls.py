@@ -19,9 +19,12 @@ from homes import (
 )
 
 from p2psip.core.allowance import Allowance
+from p2psip.errors import LocalError
 from p2psip.sip.build import response_to
+from p2psip.sip.message import Request
 from siprtmp.call_limits import allowance as allowance_of
 from siprtmp.config import Settings
+from siprtmp.overview import Overview
 from siprtmp.tolls import Tolls
 from siprtmp.witness import Witness
 
@@ -271,3 +274,34 @@ def limits_of(**options):
 )
 def test_limits_are_off_on_loopback_and_sane_elsewhere(options, limits):
     assert limits_of(**options) == limits
+
+
+def test_the_operator_gives_up_a_call_between_phones_while_it_rings(world):
+    """Covers RFC 3261 §16.10: the caller is told 487."""
+    home = Judged(users=())
+    overview = Overview(world.registry, list, home.log)
+    overview.tolls, overview.registrar = home.tolls, home.registrar
+    home.enter("bob", BOB)
+    _, out = home.call("sip:bob@home", call="first")
+    [(ringing, *_)] = [each for each in out if each[1] == BOB]
+    home.hear(response_to(ringing, 180, to_tag="b"), source=BOB)
+    [(kind, row), *_] = overview.rows(home.now)
+    assert kind == "calls" and (row["id"], row["state"]) == ("first", "ringing")
+    assert (row["direction"], row["source"]) == ("through", f"UDP:{ALICE}")
+    assert overview.end("first", home.now) == ["call"]
+    [(cancel, to, _)] = [each for each in home.said() if isinstance(each[0], Request)]
+    assert cancel.method == "CANCEL" and to == BOB
+    out = home.hear(response_to(ringing, 487, to_tag="b"), source=BOB)
+    assert finals(out) == [487] and list(home.tolls) == []
+
+
+def test_an_answered_call_between_phones_is_theirs_to_end(world):
+    home = Judged(users=())
+    overview = Overview(world.registry, list, home.log)
+    overview.tolls = home.tolls
+    home.enter("bob", BOB)
+    _, out = home.call("sip:bob@home", call="first")
+    [(ringing, *_)] = [each for each in out if each[1] == BOB]
+    home.hear(response_to(ringing, 200, to_tag="b"), source=BOB)
+    with pytest.raises(LocalError, match="between two phones"):
+        overview.end("first", home.now)
