@@ -98,7 +98,7 @@ class Control:
         for number, (kind, row) in enumerate(self._overview.rows(monotonic()), 1):
             rows[kind].append(_dump(row))
             if number % ROWS == 0:
-                gevent.sleep(0)
+                gevent.sleep(0.001)
         parts = (b'"%s": [%s]' % (kind.encode(), b", ".join(rows[kind])) for kind in KINDS)
         return b"{" + b", ".join(parts) + b"}"
 

@@ -86,6 +86,7 @@ class Gateway:
             if self.sip is not None:
                 overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
+                overview.hear = self.sip.stack.receive
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, tuple[str, int]]:

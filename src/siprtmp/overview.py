@@ -13,6 +13,7 @@ from p2psip.core.domains import Aor
 from p2psip.core.registrar import Binding, Registrar
 from p2psip.errors import LocalError
 from p2psip.rtp.session import Statistics
+from p2psip.transaction.flow import Flow
 from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.video import CodecId
 from rtmplite.probe import Probe
@@ -38,8 +39,8 @@ class Overview:
     """Calls, registrations and streams.  Own design: see the module.
 
     `connections` gives the RTMP clients there are.  The rest is of the SIP side, if there is one:
-    `calls` are those that end here, `tolls` has those between phones, `wake` sends what is to be
-    sent.
+    `calls` are those that end here, `tolls` has those between phones; `hear` takes a datagram as
+    if it had come, `wake` sends what is to be sent.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Overview:
         self.calls: Collection[AudioCall] = ()
         self.tolls: Iterable[ThroughCall] = ()
         self.registrar: Registrar | None = None
+        self.hear: Callable[[bytes, Flow, float], None] = _nothing
         self.wake: Callable[[], None] = _nothing
 
     def rows(self, now: float) -> Iterator[tuple[str, Row]]:
@@ -75,8 +77,7 @@ class Overview:
         """End what has the id `text`, or the only id that begins so; gives what it was.
 
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
-        Own design.  Raises LocalError where there is none, or more than one, or it is not ours to
-        end.
+        Own design.  Raises LocalError where there is none, or more than one.
         """
         calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
@@ -92,7 +93,9 @@ class Overview:
             call.drop(now, OPERATOR)
             ended.append("call")
         if wanted in passing:
-            passing[wanted].end(now)
+            self._log.event("proxy-end", call=wanted, reason=OPERATOR)
+            for data, flow in passing[wanted].end(now):
+                self.hear(data, flow, now)
             ended.append("call")
         for aor, binding in [each for name, each in bindings if name == wanted]:
             self._unregister(aor, binding)
@@ -119,8 +122,8 @@ class Overview:
         self._log.event("unregistered", user=user, source=OPERATOR, contact=contact)
 
 
-def _nothing() -> None:
-    """Who is woken where there is no SIP."""
+def _nothing(*what: object) -> None:
+    """Where there is no SIP."""
 
 
 def _call(call: AudioCall, now: float) -> Row:

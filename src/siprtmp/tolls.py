@@ -6,6 +6,7 @@ final failure, or until a BYE that the other side has taken (RFC 3261 §15.1.1);
 ends is forgotten at last.  A BYE that was refused leaves the call as it was, and counted.
 """
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,18 @@ from p2psip.core.domains import Domains
 from p2psip.core.registrar import Binding
 from p2psip.core.response_context import ResponseContext
 from p2psip.core.stack import ServerHandle
-from p2psip.errors import LocalError, RemoteError
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
-from p2psip.transaction.flow import LOCAL, host_of
+from p2psip.transaction.flow import LOCAL, Flow, host_of
+from p2psip.transaction.key import new_branch
 
 MAX_CALLS: Final = 10_000  # that are known; of those beyond only the limits know
 GONE: Final = (408, 481)  # answers to a BYE that mean the other side has no such call
+LAST_CSEQ: Final = 2_000_000_000  # above what either side has counted to: RFC 3261 §12.2.2
 UNWANTED: Final = "Target Not Allowed"
 
 _Name = tuple[str, str, str]
@@ -41,16 +47,55 @@ class ThroughCall:
     ticket: Ticket | None
     up_at: float | None = None
 
-    def end(self, now: float) -> None:
-        """Give it up while it rings: RFC 3261 §16.10.
+    answer: Response | None = None
+    callee_flow: Flow | None = None
 
-        Raises LocalError once it is answered, for a proxy has no part in the dialog (RFC 3261
-        §6).
+    def end(self, now: float) -> list[tuple[bytes, Flow]]:
+        """Give it up while it rings (RFC 3261 §16.10), else make a BYE of each side.
+
+        Own design: a proxy has no part in the dialog (RFC 3261 §16), and a stolen password has to
+        be stopped all the same.  The BYE of each is to be heard as if that side had sent it now,
+        so that it goes the way of any other, and then each side hears one from the other.
         """
-        context = self.server.user
-        if self.up_at is not None or context is None:
-            raise LocalError(f"{self.id} is a call between two phones, and theirs to end")
-        context.on_cancel(self.server, now)
+        context, answer = self.server.user, self.answer
+        if answer is None or self.callee_flow is None:
+            if context is not None:
+                context.on_cancel(self.server, now)
+            return []
+        invite, routes = self.server.request, answer.record_routes
+        below = len(invite.record_routes)  # proxies between us and the caller
+        onwards, back = routes[::-1][below:], routes[max(0, len(routes) - below - 1) :]
+        byes = []
+        if answer.contacts:
+            bye = _bye(invite.from_, answer.to, answer, onwards, self.server.flow)
+            byes.append((bye, self.server.flow))
+        if invite.contacts:
+            bye = _bye(answer.to, invite.from_, invite, back, self.callee_flow)
+            byes.append((bye, self.callee_flow))
+        return byes
+
+
+def _bye(
+    from_: Address, to: Address, peer: Request | Response, routes: Sequence[Address], flow: Flow
+) -> bytes:
+    """A BYE to the side that `peer` is a message of, as the other would send it by `flow`.
+
+    RFC 3261 §15.1.1.
+    """
+    host, port = flow.remote
+    host = f"[{host}]" if ":" in host else host
+    text = f"{peer.call_id} {from_.tag}".encode(errors="replace")
+    branch = new_branch(hashlib.sha256(text).hexdigest()[:24])
+    fields: list[tuple[str, object]] = [
+        ("Via", f"SIP/2.0/{flow.transport} {host}:{port};rport;branch={branch}"),
+        *(("Route", route) for route in routes),
+        ("Max-Forwards", MAX_FORWARDS),
+        ("From", from_),
+        ("To", to),
+        ("Call-ID", peer.call_id),
+        ("CSeq", f"{LAST_CSEQ} BYE"),
+    ]
+    return bytes(Request("BYE", peer.contacts[0].uri, Headers(fields)))
 
 
 class Tolls:
@@ -134,7 +179,9 @@ class Tolls:
         if response.status >= 300:
             self._allowance.end(call.ticket)
             return
-        call.up_at = now
+        call.up_at, call.answer = now, response
+        if isinstance(server.user, ResponseContext):
+            call.callee_flow = server.user.answered_by
         self._up[request.call_id, request.from_.tag or "", response.to.tag or ""] = call
         first = next(iter(self._up.values()))
         if len(self._up) > MAX_CALLS or first.at + LONGEST <= now:

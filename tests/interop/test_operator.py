@@ -1,6 +1,7 @@
 """`python -m siprtmp calls` against a running gateway: what goes on, and an end to it."""
 
 import json
+import re
 import socket
 import stat
 import subprocess
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 from interop.gateway import Gateway
-from interop.hostile_sip import Caller, SipAttacker
+from interop.hostile_sip import Callee, Caller, SipAttacker, sdp
 from interop.richclient import RichClient, wait_for
 
 from rtmplite.net.rtmp_client import RtmpClient
@@ -128,3 +129,27 @@ def operated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("operated")
     with Gateway(folder / "gateway", "--sip", "off", "--state", str(folder / "state")):
         yield folder / "state" / "control.sock"
+
+
+def test_a_call_between_two_phones_ends_with_a_bye_to_each(gateway, calls, listed, tmp_path):
+    """Covers RFC 3261 §15.1.1: a stolen password is stopped though the call only passes through."""
+    state = tmp_path / "state"
+    server = gateway("--state", str(state), "--sip-t1", "50")
+    alice, bob = Callee(server), Callee(server)
+    assert bob.ask("REGISTER", "sip:127.0.0.1", To="<sip:bob@127.0.0.1>") == 200
+    alice.send(alice.request("INVITE", "sip:bob@127.0.0.1", body=sdp()))
+    invite = bob.invite()
+    routes = re.findall(rb"Record-Route: [^\r]*\r\n", invite)
+    bob.respond(invite, "200 OK", body=sdp(), more=b"".join(routes).decode())
+    while not alice.heard().startswith(b"SIP/2.0 200"):
+        pass
+    [call] = listed(state)["calls"]
+    assert (call["direction"], call["state"]) == ("through", "up")
+    assert call["callee"] == "sip:bob@127.0.0.1" and call["source"] == "UDP:127.0.0.1"
+    assert calls(state, "--end", call["id"])[0] == 0
+    for phone in (bob, alice):
+        while not (heard := phone.heard()).startswith(b"BYE "):
+            assert heard
+        phone.settle(heard)
+    server.wait_until(lambda: not listed(state)["calls"], what="the end of the call")
+    assert f"proxy-end call={call['id']} reason=operator" in server.output

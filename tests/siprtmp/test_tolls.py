@@ -19,7 +19,6 @@ from homes import (
 )
 
 from p2psip.core.allowance import Allowance
-from p2psip.errors import LocalError
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from siprtmp.call_limits import allowance as allowance_of
@@ -295,13 +294,34 @@ def test_the_operator_gives_up_a_call_between_phones_while_it_rings(world):
     assert finals(out) == [487] and list(home.tolls) == []
 
 
-def test_an_answered_call_between_phones_is_theirs_to_end(world):
-    home = Judged(users=())
+@pytest.mark.parametrize("transports", [("UDP", "UDP"), ("TCP", "UDP"), ("UDP", "TCP")])
+def test_the_operator_ends_an_answered_call_between_phones(world, transports):
+    """Covers RFC 3261 §15.1.1: each hears a BYE from the other, by the way that leads there."""
+    home = Judged(users=(), at_once=1)
     overview = Overview(world.registry, list, home.log)
-    overview.tolls = home.tolls
-    home.enter("bob", BOB)
-    _, out = home.call("sip:bob@home", call="first")
-    [(ringing, *_)] = [each for each in out if each[1] == BOB]
-    home.hear(response_to(ringing, 200, to_tag="b"), source=BOB)
-    with pytest.raises(LocalError, match="between two phones"):
-        overview.end("first", home.now)
+    overview.tolls, overview.hear = home.tolls, home.stack.receive
+    behind_nat = "<sip:bob@192.168.0.9>" if transports[1] == "TCP" else f"<sip:bob@{BOB}>"
+    home.hear(register(contact=behind_nat), source=BOB, transport=transports[1])
+    by = ";transport=tcp" if transports[0] == "TCP" else ""
+    me = f"sip:alice@{ALICE}{by}"
+    invite = request("INVITE", "sip:bob@home", ("Contact", f"<{me}>"), call="first")
+    [ringing] = [
+        message
+        for message, to, _ in home.hear(invite, source=ALICE, transport=transports[0])
+        if isinstance(message, Request) and to == BOB
+    ]
+    contact = [("Contact", behind_nat), *(("Record-Route", r) for r in ringing.record_routes)]
+    answer = response_to(ringing, 200, to_tag="b", headers=contact)
+    home.hear(answer, source=BOB, transport=transports[1])
+    assert overview.end("first", home.now) == ["call"]
+    assert ("proxy-end", {"call": "first", "reason": "operator"}) in home.log.lines
+    said = home.said()
+    byes = {to: (each, how) for each, to, how in said if isinstance(each, Request)}
+    assert {to: how for to, (_, how) in byes.items()} == {BOB: transports[1], ALICE: transports[0]}
+    to_bob, to_alice = byes[BOB][0], byes[ALICE][0]
+    assert (to_bob.method, to_alice.method) == ("BYE", "BYE")
+    assert (to_bob.from_.tag, to_bob.to.tag) == ("a", "b") == (to_alice.to.tag, to_alice.from_.tag)
+    assert str(to_bob.uri) == behind_nat.strip("<>") and str(to_alice.uri) == me
+    assert to_bob.cseq.number > ringing.cseq.number and not to_bob.routes + to_alice.routes
+    home.hear(response_to(to_bob, 200), source=BOB, transport=transports[1])
+    assert list(home.tolls) == []
