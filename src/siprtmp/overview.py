@@ -98,7 +98,7 @@ class Overview:
                 self.hear(data, flow, now)
             ended.append("call")
         for aor, binding in [each for name, each in bindings if name == wanted]:
-            self._unregister(aor, binding)
+            self._unregister(aor, binding, now)
             ended.append("registration")
         if client := clients.get(wanted):
             self._log.event("disconnected", rtmp=client.id, app=client.app, reason=OPERATOR)
@@ -115,9 +115,9 @@ class Overview:
                 if stream.state is State.PUBLISHING:
                     yield connection, stream
 
-    def _unregister(self, aor: Aor, binding: Binding) -> None:
+    def _unregister(self, aor: Aor, binding: Binding, now: float) -> None:
         assert self.registrar is not None
-        self.registrar.remove(aor, binding)
+        self.registrar.remove(aor, binding, now)
         user, contact = f"sip:{aor[0]}@{aor[1]}", str(binding.contact.uri)
         self._log.event("unregistered", user=user, source=OPERATOR, contact=contact)
 

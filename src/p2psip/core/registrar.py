@@ -121,9 +121,10 @@ class Registrar:
         self._sweep(now)
         return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
 
-    def remove(self, aor: Aor, binding: Binding) -> None:
+    def remove(self, aor: Aor, binding: Binding, now: float) -> None:
         """Forget a binding.  Own design: the operator's wish, as if it had expired."""
-        self._store(aor, [each for each in self._bindings.get(aor, ()) if each is not binding])
+        kept = [each for each in self._alive(aor, now) if each is not binding]
+        self._store(aor, kept)
 
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
