@@ -138,12 +138,12 @@ class Gateway:
     def stop(self) -> None:
         """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
         self.rtmp.stop()
+        if self._control is not None:
+            self._control.stop()
         if self.sip is not None:
             self.sip.stop()
         if self._http is not None:
             self._http.stop()
-        if self._control is not None:
-            self._control.stop()
         if self.state is not None:
             self.state.close()
 

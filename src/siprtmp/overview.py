@@ -82,8 +82,8 @@ class Overview:
         calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
         clients = {connection.id: connection for connection, _ in self._published()}
-        passing = {through.id: through for through in self.tolls}
-        known = {*dict(calls), *dict(bindings), *clients, *passing}
+        passing = list(self.tolls)
+        known = {*dict(calls), *dict(bindings), *clients, *(each.id for each in passing)}
         found = {text} & known or {each for each in known if text and each.startswith(text)}
         if len(found) != 1:
             raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")
@@ -92,9 +92,9 @@ class Overview:
         for call in [each for name, each in calls if name == wanted]:
             call.drop(now, OPERATOR)
             ended.append("call")
-        if wanted in passing:
+        for through in [each for each in passing if each.id == wanted]:
             self._log.event("proxy-end", call=wanted, reason=OPERATOR)
-            for data, flow in passing[wanted].end(now):
+            for data, flow in through.end(now):
                 self.hear(data, flow, now)
             ended.append("call")
         for aor, binding in [each for name, each in bindings if name == wanted]:
@@ -111,7 +111,9 @@ class Overview:
 
     def _published(self) -> Iterator[tuple[NetConnection, ServerStream]]:
         for connection in self._connections():
-            for stream in connection.streams.values():
+            for stream in list(
+                connection.streams.values()
+            ):  # see `rows`: they may change meanwhile
                 if stream.state is State.PUBLISHING:
                     yield connection, stream
 

@@ -199,3 +199,17 @@ def test_a_registration_is_forgotten_and_only_that(world):
         )
     ]
     assert home.registrar.count(world.now) == 1
+
+
+def test_what_goes_on_may_change_while_it_is_told(world, overview):
+    """The list is made in pieces, and packets go on between them."""
+    peers = [world.client("rtmp://host/live") for _ in range(3)]
+    for number, peer in enumerate(peers):
+        peer.publish(f"{number}a")
+        peer.publish(f"{number}b")
+    told = overview.rows(world.now)
+    next(told)
+    for peer in peers[::2]:
+        peer.server.streams.clear()
+        world.drop(peer)
+    assert {"live/1a", "live/1b"} <= {row["name"] for _, row in told}
