@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from p2psip.rtp.jitter import ReorderBuffer
-from p2psip.rtp.session import RtpSession
+from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.pacing import Pacer
 from siprtmp.sdp_map import AudioPlan
 from siprtmp.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
@@ -135,6 +135,11 @@ class Leg:
     def plan(self) -> AudioPlan | None:
         """What the last answer settled: RFC 3264 §7."""
         return self._plan
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """How the packets fare, both ways; None before the first answer.  RFC 3550 §6.4.4."""
+        return self._session.statistics if self._session is not None else None
 
     def close(self, now: float) -> None:
         """Say goodbye by RTCP (RFC 3550 §6.6) and give the ports back."""
