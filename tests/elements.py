@@ -35,6 +35,7 @@ class Element:
         self.address, self.hosts = address, hosts or {}
         listeners = [Listener("UDP", address, PORT), Listener("TCP", address, PORT)]
         self.random = random_source(address)
+        options.setdefault("trusting", True)
         self.stack = Stack(random=self.random, listeners=listeners, **options)
         self.machines = [self.stack]
         self.orders = []

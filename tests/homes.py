@@ -48,11 +48,18 @@ class Home(Element):
         route=lambda request: None,
         vouches=lambda uri: False,
         t1=0.5,
+        trusting=True,
     ):
         self.address, self.random = HOME, random_source("home")
         self.hosts = {"far": [FAR], "mirror": [HOME]}
         listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
-        self.stack = Stack(random=self.random, listeners=listeners, hosts=["home"], t1=t1)
+        self.stack = Stack(
+            random=self.random,
+            listeners=listeners,
+            hosts=["home"],
+            t1=t1,
+            trusting=trusting,
+        )
         self.domains = Domains(["home", HOME], self.stack.is_own_address, distinct=False)
         self.verifier = Verifier(users, self.random) if users else None
         self.registrar = Registrar(self.domains, self.verifier)

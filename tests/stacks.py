@@ -75,6 +75,7 @@ def incoming(method="INVITE", via=f"SIP/2.0/UDP {THEM};branch=z9hG4bKx", cseq=1,
 
 def lone_stack(core=None, **options):
     listeners = [Listener("UDP", US, PORT), Listener("TCP", US, PORT)]
+    options.setdefault("trusting", True)
     stack = Stack(random=random_source("x"), listeners=listeners, **options)
     stack.core = core or Server()
     return stack

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from rtmplite.access import ALLOWED, Answer, Event, Question, Verdict
 from rtmplite.errors import LocalError
+from rtmplite.guesses import Guesses
 
 FRESH: Final = 60.0  # s, to answer a challenge; people do not type it in
 MAX_FIELDS: Final = 32
@@ -30,7 +31,8 @@ _PROOF: Final = frozenset(("user", "pass", "password"))
 # What the tools look for, letter by letter: Field §"authmod=adobe".
 _NEED: Final = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : a user is needed"
 _ASK: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth"
-_NO_USER: Final = "Wrong user or password."
+NO_USER: Final = "Wrong user or password."
+TOO_FAST: Final = "Too many wrong passwords: wait."
 _WRONG: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfailed&opaque=-"
 
 
@@ -130,7 +132,7 @@ class UsersGuard:
     def __init__(
         self, users: Users, random: Callable[[int], bytes], *, for_all: bool = False
     ) -> None:
-        self._users, self._for_all = users, for_all
+        self._users, self._for_all, self._guesses = users, for_all, Guesses()
         self._secret, self._random = random(32), random
 
     def renew(self, users: Users) -> None:
@@ -148,19 +150,35 @@ class UsersGuard:
         said = fields(question.connect_query)
         if question.event is Event.CONNECT:
             if "authmod" in said:
-                return self._challenge(said, now)
+                return self._challenge(question.host, said, now)
             if _PROOF & said.keys():
-                is_right = self._users.proves(question.connect_query)
-                return Verdict(is_right, _NO_USER)
+                return self._prove(question.host, question.connect_query, now)
             is_encoder = question.flash_version.startswith(ENCODER)
             return Verdict(False, _NEED) if self._for_all or is_encoder else ALLOWED
         if self._for_all or question.event is Event.PLAY:
             return ALLOWED
         # Who said either of these at connect would not have come so far had it not been true.
-        proven = "authmod" in said or _PROOF & said.keys() or self._users.proves(question.query)
-        return ALLOWED if proven else Verdict(False, "Who publishes needs user and password.")
+        if "authmod" in said or _PROOF & said.keys():
+            return ALLOWED
+        if _PROOF & fields(question.query).keys():
+            return self._prove(question.host, question.query, now)
+        return Verdict(False, "Who publishes needs user and password.")
 
-    def _challenge(self, said: Mapping[str, str], now: float) -> Verdict:
+    def _prove(self, host: str, query: str, now: float) -> Verdict:
+        user = fields(query).get("user", "")
+        return self._guarded(host, user, now, lambda: self._users.proves(query), NO_USER)
+
+    def _guarded(
+        self, host: str, user: str, now: float, proof: Callable[[], bool], wrong: str
+    ) -> Verdict:
+        """Look at a proof, unless that host has guessed too much: see `guesses`."""
+        if self._guesses.wait(host, user, now):
+            return Verdict(False, TOO_FAST)
+        is_right = proof()
+        (self._guesses.succeeded if is_right else self._guesses.failed)(host, user, now)
+        return ALLOWED if is_right else Verdict(False, wrong)
+
+    def _challenge(self, host: str, said: Mapping[str, str], now: float) -> Verdict:
         """The second and third request of a client: Field §"authmod=adobe"."""
         user = said.get("user", "")
         salt, digest = self._users.salted(user)
@@ -171,11 +189,13 @@ class UsersGuard:
         opaque = said.get("opaque", "")
         nonce, _, _ = opaque.rpartition("-")
         wanted = _digest(digest + opaque + said.get("challenge", ""))
-        is_right = _same(wanted, said["response"])
-        is_ours = _same(opaque, self._opaque(user, nonce))
-        if is_right and is_ours and now - float(nonce.partition("-")[0]) <= FRESH:
-            return ALLOWED
-        return Verdict(False, _WRONG)
+
+        def proof() -> bool:
+            is_right = _same(wanted, said["response"])
+            is_ours = _same(opaque, self._opaque(user, nonce))
+            return is_right and is_ours and now - float(nonce.partition("-")[0]) <= FRESH
+
+        return self._guarded(host, user, now, proof, _WRONG)
 
     def _opaque(self, user: str, nonce: str) -> str:
         sealed = hmac.new(self._secret, f"{user} {nonce}".encode(errors="replace"), sha256)
@@ -189,7 +209,7 @@ def is_challenge(verdict: Verdict) -> bool:
 
 def in_words(verdict: Verdict) -> str:
     """Why somebody is refused, for people.  Own design: encoders have words of their own."""
-    return _NO_USER if verdict.description == _WRONG else verdict.description
+    return NO_USER if verdict.description == _WRONG else verdict.description
 
 
 class KeysGuard:

@@ -5,13 +5,23 @@ either run on the same machine, or carry `?user=...&password=...` in the URL.  A
 without users serves loopback only, unless its operator said otherwise.
 """
 
+from enum import Enum
 from urllib.parse import unquote
 
 from p2psip.core.domains import Aor
+from p2psip.core.guesses import Guesses
 from p2psip.core.users import UserStore
 from p2psip.transaction.flow import host_of
 from rtmplite.credentials import Users, fields
 from siprtmp.config import is_loopback
+
+
+class Admitted(Enum):
+    """What becomes of who may be one of the users.  Own design."""
+
+    YES = "yes"
+    NO = "no"
+    LATER = "later"  # too many wrong passwords: this one was not looked at
 
 
 class Admission:
@@ -19,24 +29,37 @@ class Admission:
 
     def __init__(self, allow_all: bool, users: UserStore | None, credentials: Users | None) -> None:
         self._allow_all, self._users, self._credentials = allow_all, users, credentials
+        self._guesses = Guesses()
 
     def renew(self, users: UserStore | None, credentials: Users | None) -> None:
         """Judge by these from now on.  Own design: who has been let in stays."""
         self._users, self._credentials = users, credentials
 
-    def admits(self, host: str, tc_url: str, query: str) -> bool:
+    def judge(self, host: str, tc_url: str, query: str, now: float) -> Admitted:
         """Whether a client at `host` may place and take calls.  Own design.
 
         `query` is what followed a question mark in the stream's name; the tcUrl may have one.
         """
         if self._allow_all or is_loopback(host):
-            return True
-        return self.is_user(query, tc_url.partition("?")[2])
+            return Admitted.YES
+        return self.prove(host, now, query, tc_url.partition("?")[2])
 
-    def is_user(self, *queries: str) -> bool:
-        """Whether any of these has a user's name and password.  Own design."""
+    def prove(self, host: str, now: float, *queries: str) -> Admitted:
+        """Whether any of these has a user's name and password, unless `host` guesses too fast.
+
+        Own design: see `guesses`.
+        """
         users = self._credentials
-        return users is not None and any([users.proves(each) for each in queries])
+        if users is None:
+            return Admitted.NO
+        user = next((name for each in queries if (name := fields(each).get("user"))), "")
+        if user and self._guesses.wait(host_of(host), user, now):
+            return Admitted.LATER
+        is_right = any([users.proves(each) for each in queries])
+        if user:
+            took = self._guesses.succeeded if is_right else self._guesses.failed
+            took(host_of(host), user, now)
+        return Admitted.YES if is_right else Admitted.NO
 
     def payer(self, host: str, aor: Aor | None, tc_url: str, query: str) -> str:
         """Whose limits a client's calls count against: a user of ours, or else its host.

@@ -14,7 +14,7 @@ from rtmplite.net.files import Files
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import call_app, sip_app
-from siprtmp.admission import Admission
+from siprtmp.admission import Admission, Admitted
 from siprtmp.config import Settings, is_loopback
 from siprtmp.logs import Log
 
@@ -68,7 +68,7 @@ class Films:
     def _is_proven(self, asked: Question, query: str) -> bool:
         return (
             (self._settings.is_local and is_loopback(asked.host))
-            or self._admission.is_user(asked.connect_query, query)
+            or self._admission.prove(asked.host, now(), asked.connect_query, query) is Admitted.YES
             or self._doors.has_challenged(asked)
         )
 

@@ -28,7 +28,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__, call_limits
-from siprtmp.admission import Admission
+from siprtmp.admission import Admission, Admitted
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
@@ -255,7 +255,8 @@ class SipSide:
         """Whether a client without a password may be `identity`.  Own design."""
         aor = self._domains.address_of_record(identity)
         if aor is not None and self._admission.has_user(*aor):
-            self._log.event("login-refused", rtmp=connection.id, reason="a password is needed")
+            source, reason = connection.peer_address[0], "a password is needed"
+            self._log.event("login-refused", source=source, rtmp=connection.id, reason=reason)
             return False
         return self._admits(connection, query)
 
@@ -266,10 +267,10 @@ class SipSide:
 
     def _admits(self, connection: NetConnection, query: str) -> bool:
         host = connection.peer_address[0]
-        if self._admission.admits(host, connection.tc_url, query):
-            return True
-        self._log.event("login-refused", rtmp=connection.id, app=connection.app, source=host)
-        return False
+        verdict = self._admission.judge(host, connection.tc_url, query, monotonic())
+        if verdict is Admitted.NO:
+            self._log.event("login-refused", source=host, rtmp=connection.id, app=connection.app)
+        return verdict is Admitted.YES
 
     # -- MediaEdge ----------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rtmplite.access import Question
+from rtmplite.credentials import NO_USER
 from rtmplite.errors import LocalError
 from rtmplite.net import access
 from rtmplite.net.files import Alarms
@@ -130,12 +131,12 @@ class RtmpSide:
     def _refused(self, question: Question, reason: str) -> None:
         """Tell who may not do what; what was said to prove it is no part of this."""
         self._log.event(
-            "refused",
+            "login-refused" if reason == NO_USER else "refused",
+            source=question.host,
             rtmp=question.client,
             wants=str(question.event),
             app=question.app,
             name=question.path,
-            source=question.host,
             reason=public(reason),
         )
 

@@ -7,13 +7,12 @@ Own design: payload type numbers are those the original gateway offered, since i
 may have learnt them.
 """
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.sdp.line import Origin
+from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
     Codec,
@@ -205,18 +204,8 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
-    if not sending or not (media.remote is None or _reaches(host, media.remote[0])):
+    if not sending or not (media.remote is None or reaches(host, media.remote[0])):
         raise RemoteError("Not Acceptable Here", 488)
-    if media.remote_rtcp is not None and not _reaches(host, media.remote_rtcp[0]):
+    if media.remote_rtcp is not None and not reaches(host, media.remote_rtcp[0]):
         media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
     return AudioPlan(media, tuple(sending), receiving)
-
-
-def _reaches(host: str, remote: str) -> bool:
-    """Whether media can go from one to the other: of one family, and no name to look up."""
-    if "%" in remote:
-        return False  # a zone of the peer's machine, not of ours
-    try:
-        return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
-    except ValueError:
-        return False

@@ -63,7 +63,7 @@ class Witness:
         now: float,
     ) -> None:
         """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
-        values = {"user": _who(request.to.uri), "source": _place(server.flow)}
+        values = {"source": _place(server.flow), "user": _who(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
             return
@@ -79,8 +79,8 @@ class Witness:
         """Tell what came of a call that is none of ours, or a login that failed."""
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
-            self._refused(request, response, user=_who(request.from_.uri),
-                          source=_place(server.flow))  # fmt: skip
+            self._refused(request, response, source=_place(server.flow),
+                          user=_who(request.from_.uri))  # fmt: skip
         is_call = request.method == "INVITE" and request.to.tag is None
         if not is_call or response.status in (401, 407) or server.flow.transport == LOCAL:
             return
@@ -94,7 +94,13 @@ class Witness:
             self._log.event("proxy-end", call=request.call_id, reason=result)
 
     def _refused(self, request: Request, response: Response, **values: str) -> None:
-        """A login, unless it was only asked for, or asked for again: RFC 7616 §3.3."""
+        """A login, unless it was only asked for, or asked for again: RFC 7616 §3.3.
+
+        The source stands first, where a tool finds it before anything that its sender wrote.  Who
+        has to wait for another guess gets no line, so that there are few from any one source.
+        """
+        if response.status == 503:
+            return
         challenges = [
             text
             for name in ("WWW-Authenticate", "Proxy-Authenticate")

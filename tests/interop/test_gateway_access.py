@@ -47,7 +47,7 @@ def test_publishing_needs_a_user(gateway, start, tmp_path, corpus):
         assert publisher(start, good, 1).finish(20) == player.finish(20) == 0
         assert len(media(player.file)) > 20
     assert PASSWORD not in server.output and "alice:" not in server.output
-    refused = [line for line in server.output.splitlines() if " refused " in line]
+    refused = [line for line in server.output.splitlines() if " login-refused " in line]
     assert len(refused) == 1 and "Wrong user or password." in refused[0]
 
 

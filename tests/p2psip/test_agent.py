@@ -4,6 +4,7 @@ import socket
 
 import gevent
 import pytest
+from sockets import UdpClient
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
@@ -269,3 +270,21 @@ class PlainSocket:
 
     def __exit__(self, *error):
         self.socket.close()
+
+
+@pytest.mark.parametrize("place", ["IP4 phone.invalid", "IP6 2001:db8::1", "IP4 1.2.3"])
+def test_media_that_cannot_be_reached_is_refused_and_leaves_nothing(bob, place):
+    """Covers RFC 3261 §21.4.26: a name or an address of another family in the offer."""
+    answering(bob)
+    body = (
+        f"v=0\r\no=- 1 1 IN {place}\r\ns=-\r\nc=IN {place}\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
+    )
+    invite = (
+        f"INVITE {uri(bob)} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bK1\r\n"
+        f"From: <sip:a@b>;tag=1\r\nTo: <{uri(bob)}>\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\n"
+        "Contact: <sip:a@127.0.0.1>\r\nContent-Type: application/sdp\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n{body}"
+    )
+    answer = UdpClient(bob.address).ask(invite.encode())
+    assert answer.startswith(b"SIP/2.0 488")
+    assert not bob.calls and not bob._agents.calls and not bob._stack.transactions

@@ -11,9 +11,10 @@ from rtmp_world import World, counting
 from p2psip.core.users import UserStore
 from p2psip.sip.auth import ha1
 from rtmplite import credentials
-from rtmplite.access import Event, GuardedApplication, Verdict
+from rtmplite.access import Event, GuardedApplication, Question, Verdict
 from rtmplite.credentials import (
     FRESH,
+    TOO_FAST,
     KeysGuard,
     SignedGuard,
     Users,
@@ -24,6 +25,7 @@ from rtmplite.credentials import (
     user_lines,
 )
 from rtmplite.errors import LocalError
+from rtmplite.guesses import BURST
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live import LiveApplication
 
@@ -268,3 +270,24 @@ def test_signed_links():
     player.play("demo")
     assert player.codes()[-1] == "NetStream.Play.Start"
     player.server.close(0.0)
+
+
+def test_who_guesses_has_to_wait():
+    """Own design: by the query or by the challenge; where ann has proved it, she may."""
+    guard = UsersGuard(Users.parse(LINES), counting(), for_all=True)
+
+    def said(query, host, now):
+        verdicts = []
+        words = ["", "live", "", "", "", "", query, (), "demo", "demo", ""]
+        guard.ask(Question(Event.CONNECT, host, 1, *words), lambda v, now: verdicts.append(v), now)
+        return verdicts[0]
+
+    good = "user=ann&password=secret"
+    assert said(good, "192.0.2.2", 0.0).is_allowed
+    for host in ("192.0.2.1", "192.0.2.2"):
+        for number in range(BURST):
+            way = f"user=bob&password={number}" if number % 2 else "authmod=adobe&user=b&response=x"
+            assert not said(way, host, 0.0).is_allowed
+    assert said(good, "192.0.2.1", 9.0).description == TOO_FAST
+    assert said(good, "192.0.2.1", 10.0).is_allowed and said(good, "192.0.2.2", 0.0).is_allowed
+    assert said(good, "2001:db8::1", 0.0).is_allowed

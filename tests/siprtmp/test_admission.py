@@ -7,9 +7,10 @@ from homes import PASSWORD, store
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2psip.core.guesses import BURST
 from p2psip.sip.auth import ha1
 from rtmplite.credentials import Users
-from siprtmp.admission import Admission
+from siprtmp.admission import Admission, Admitted
 
 FAR, URL = "192.0.2.9", "rtmp://192.0.2.1/call"
 GOOD = f"user=bob&password={PASSWORD}"
@@ -26,20 +27,24 @@ def admission(*names, algorithms=("SHA-256", "MD5"), realm="home", password=PASS
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "127.9.9.9"])
 def test_this_machine_may(host):
     for names in ((), ("bob",)):
-        assert admission(*names).admits(host, URL, "")
+        assert admission(*names).judge(host, URL, "", 0.0) is Admitted.YES
 
 
 def test_others_may_when_everybody_may():
-    assert Admission(True, None, None).admits(FAR, URL, "")
+    assert Admission(True, None, None).judge(FAR, URL, "", 0.0) is Admitted.YES
 
 
 def test_a_file_that_was_read_again_counts_at_once():
     """For who calls and for who would be one of them."""
     judge = admission("bob")
-    assert judge.admits(FAR, URL, GOOD) and judge.has_user("bob", "home")
+    assert judge.judge(FAR, URL, GOOD, 0.0) is Admitted.YES and judge.has_user("bob", "home")
     judge.renew(store("ann"), Users([("ann", "home", ha1("ann", "home", PASSWORD, "MD5"))]))
-    assert not judge.admits(FAR, URL, GOOD) and not judge.has_user("bob", "home")
-    assert judge.admits(FAR, URL, GOOD.replace("bob", "ann")) and judge.has_user("ann", "home")
+    assert judge.judge(FAR, URL, GOOD, 0.0) is not Admitted.YES and not judge.has_user(
+        "bob", "home"
+    )
+    assert judge.judge(
+        FAR, URL, GOOD.replace("bob", "ann"), 0.0
+    ) is Admitted.YES and judge.has_user("ann", "home")
 
 
 @pytest.mark.parametrize("algorithms", [("MD5",), ("SHA-256",), ("SHA-256", "MD5")])
@@ -47,7 +52,7 @@ def test_a_file_that_was_read_again_counts_at_once():
 def test_others_may_with_a_password_in_either_place(algorithms, where):
     for proof in (GOOD, GOOD.replace("password", "pass")):
         query, url = (proof, URL) if where == "stream" else ("", f"{URL}?{proof}")
-        assert admission("bob", algorithms=algorithms).admits(FAR, url, query)
+        assert admission("bob", algorithms=algorithms).judge(FAR, url, query, 0.0) is Admitted.YES
 
 
 @pytest.mark.parametrize(
@@ -65,22 +70,37 @@ def test_others_may_with_a_password_in_either_place(algorithms, where):
 )
 def test_others_may_not(query):
     judge = admission("bob")
-    assert not judge.admits(FAR, URL, query) and not judge.admits(FAR, f"{URL}?{query}", "")
-    assert not admission().admits(FAR, URL, GOOD)
+    assert (
+        judge.judge(FAR, URL, query, 0.0) is not Admitted.YES
+        and judge.judge(FAR, f"{URL}?{query}", "", 0.0) is not Admitted.YES
+    )
+    assert admission().judge(FAR, URL, GOOD, 0.0) is not Admitted.YES
 
 
 def test_odd_letters_of_a_password_survive_the_url():
     query = f"user={quote('zoë')}&password={quote('a&b=c d+?')}"
-    assert admission("zoë", password="a&b=c d+?").admits(FAR, URL, query)
+    assert admission("zoë", password="a&b=c d+?").judge(FAR, URL, query, 0.0) is Admitted.YES
 
 
 @given(st.text(), st.text())
 def test_any_text_is_a_no_and_never_an_error(url, query):
-    assert not admission("bob").admits(FAR, url, query)
-    assert not admission("bob").admits("no address", f"rtmp://[{url}", query)
+    assert admission("bob").judge(FAR, url, query, 0.0) is not Admitted.YES
+    assert admission("bob").judge("no address", f"rtmp://[{url}", query, 0.0) is not Admitted.YES
 
 
 def test_who_has_a_password_is_known_by_name():
     judge = admission("bob")
     assert judge.has_user("bob", "home") and not judge.has_user("carol", "home")
     assert not admission().has_user("bob", "home")
+
+
+def test_who_guesses_has_to_wait():
+    """Own design: then even the right password is not looked at, but of who has shown it there."""
+    judge, other = admission("bob", "ann"), "192.0.2.10"
+    assert judge.judge(other, URL, GOOD, 0.0) is Admitted.YES
+    for host in (FAR, other):
+        for n in range(BURST):
+            assert judge.judge(host, URL, f"user=ann&password={n}", 0.0) is Admitted.NO
+    assert judge.judge(FAR, URL, GOOD, 9.0) is Admitted.LATER
+    assert judge.judge(other, URL, GOOD, 9.0) is Admitted.YES
+    assert judge.judge(FAR, URL, GOOD, 10.0) is Admitted.YES

@@ -299,8 +299,17 @@ class Call(ABC):
         self._offer_if_possible(now)
 
     def _on_unheard(self, now: float) -> None:
-        """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4)."""
-        if self.state is CallState.ENDING:
+        """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4).
+
+        Departs from RFC 3261 §13.3.1.4: without one if its caller never showed that it hears us;
+        it may have asked for nothing.
+        """
+        if self._accepted is not None and not self._accepted[0].is_heard:
+            before = self.state
+            self._set_state(CallState.ENDED)
+            if before is not CallState.ENDING:
+                self.owner.on_ended(self, "no ACK", now)
+        elif self.state is CallState.ENDING:
             self._hang_up(now)
         else:
             self.lost("no ACK", now)

@@ -4,6 +4,10 @@ Implements RFC 3261 §17.1, §18.1 and §9.1, with the failover of RFC 3263 §4.
 
 One request is one `ClientHandle` for the layer above.  Each server it is tried at makes an
 attempt of its own: a transaction with its own branch.
+
+Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog no more than two datagrams
+of a request go to a place that has never shown that it hears us (see `reach`): its Contact was
+a stranger's word.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +15,8 @@ from typing import Final, Protocol
 
 from p2psip.core.hops import Hops, may_carry, next_hop
 from p2psip.core.outbox import Outbox
+from p2psip.core.reach import Reach
+from p2psip.core.shares import RESERVE
 from p2psip.sip.build import ack_for, cancel_for
 from p2psip.sip.message import Request, Response
 from p2psip.transaction import client, invite_client
@@ -20,6 +26,7 @@ from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
+DOUBTED: Final = 2  # datagrams of a request to who never showed that it hears us
 MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
 
 
@@ -30,7 +37,10 @@ class ClientUser(Protocol):
         """Take a provisional or final response; several 2xx may follow an INVITE (§13.2.2.4)."""
 
     def on_failure(self, handle: "ClientHandle", status: int, now: float) -> None:
-        """Take the end without a response: 408 after silence, 503 without a route (§8.1.3.1)."""
+        """Take the end without a response: 408 after silence, 503 without a route (§8.1.3.1).
+
+        487 if it was given up before it was sent.
+        """
 
 
 class ClientHandle:
@@ -66,7 +76,7 @@ class ClientHandle:
 class _Attempt:
     """A request at one server: its transaction, and the bytes to repeat."""
 
-    __slots__ = ("flow", "handle", "machine", "request", "wire")
+    __slots__ = ("flow", "handle", "machine", "request", "sent", "wire")
 
     def __init__(
         self,
@@ -78,6 +88,7 @@ class _Attempt:
     ) -> None:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
+        self.sent = 0
 
 
 class _Nobody:
@@ -94,10 +105,17 @@ class Clients:
     """All client transactions of one stack (§17.1)."""
 
     def __init__(
-        self, outbox: Outbox, hops: Hops, random: Callable[[int], bytes], t1: float, limit: int
+        self,
+        outbox: Outbox,
+        hops: Hops,
+        reach: Reach,
+        random: Callable[[int], bytes],
+        t1: float,
+        limit: int,
+        guard: Callable[..., bool],
     ) -> None:
-        self._outbox, self._hops, self._random = outbox, hops, random
-        self._t1, self._limit = t1, limit
+        self._outbox, self._hops, self._reach, self._random = outbox, hops, reach, random
+        self._t1, self._limit, self._guard = t1, limit, guard
         self._table = Table[_Attempt]()
         self._locating: dict[int, ClientHandle] = {}
         self._overdue = Agenda[ClientHandle]()  # failures to report, and cancelled INVITEs
@@ -112,12 +130,14 @@ class Clients:
     ) -> ClientHandle:
         """Send a request that has no Via of ours yet; never calls `user` before it returns.
 
-        Without `flows` its next hop is located first (§8.1.2).
+        Without `flows` its next hop is located first (§8.1.2).  Some room is left for requests
+        within dialogs: nobody keeps us from a BYE.
         """
+        in_dialog = request.to.tag is not None
         request, uri = next_hop(request)
         handle = ClientHandle(request, user, self)
         found = self._hops.direct(uri) if flows is None else list(flows)
-        if len(self) >= self._limit:
+        if len(self) >= self._limit - (0 if in_dialog else self._limit // RESERVE):
             found = []
         if found is None:
             self._tokens += 1
@@ -132,9 +152,9 @@ class Clients:
     def located(self, token: int, flows: Sequence[Flow], now: float) -> None:
         """Take the servers that `Locate` asked for, best first (RFC 3263 §4)."""
         handle = self._locating.pop(token, None)
-        if handle is not None:
+        if handle is not None and not handle.cancelled:
             handle._flows = list(flows)
-            if handle.cancelled or not self._try_next(handle, now):
+            if not self._try_next(handle, now):
                 self._fail(handle, 503, now)
 
     def receive(self, response: Response, now: float) -> bool:
@@ -145,6 +165,7 @@ class Clients:
         attempt = self._table.get(client_key(response))
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
+        self._reach.heard_at(attempt.flow)  # nobody else has read that branch
         todo = attempt.machine.receive(response.status, now)
         self._perform(attempt, todo, now, response)
         return True
@@ -160,7 +181,9 @@ class Clients:
             return
         handle.cancelled = True
         attempt = handle._attempt
-        if attempt is not None and attempt.machine.state is invite_client.State.PROCEEDING:
+        if attempt is None:  # nothing was sent yet, so that nothing has to be waited for
+            self._overdue.set(handle, now)
+        elif attempt.machine.state is invite_client.State.PROCEEDING:
             self._send_cancel(attempt, now)
 
     @property
@@ -176,7 +199,8 @@ class Clients:
         for handle in self._overdue.due(now):
             if handle._attempt is not None:  # no answer to the CANCEL either: §9.1
                 self._table.remove(handle._attempt)
-            self._fail(handle, 408 if handle._attempt else 503, now)
+            status = 408 if handle._attempt else 487 if handle.cancelled else 503
+            self._fail(handle, status, now)
 
     def _try_next(self, handle: ClientHandle, now: float) -> bool:
         """Start an attempt at the next server; False when there is none left."""
@@ -222,7 +246,7 @@ class Clients:
         for do in todo:
             match do:
                 case invite_client.Do.SEND_INVITE | client.Do.SEND_REQUEST:
-                    self._outbox.send(attempt.wire, attempt.flow)
+                    self._post(attempt)
                 case invite_client.Do.SEND_ACK if response is not None:
                     # §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body]
                     ack = ack_for(attempt.request, response)
@@ -235,6 +259,12 @@ class Clients:
                 case invite_client.Do.UNREACHABLE | client.Do.UNREACHABLE:
                     self._move_on(attempt, 503, now)
         self._settle(attempt, now)
+
+    def _post(self, attempt: _Attempt) -> None:
+        in_dialog = attempt.request.to.tag is not None
+        if attempt.sent < DOUBTED or not in_dialog or self._reach.hears(attempt.flow):
+            self._outbox.send(attempt.wire, attempt.flow)
+        attempt.sent += 1
 
     def _settle(self, attempt: _Attempt, now: float) -> None:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""
@@ -255,7 +285,8 @@ class Clients:
         if response.status >= 200:
             handle.done = True
             self._overdue.set(handle, None)
-        handle.user.on_response(handle, response, now)
+        if not self._guard(handle.user.on_response, handle, response, now):
+            self._guard(handle.user.on_failure, handle, 500, now)
 
     def _move_on(self, attempt: _Attempt, status: int, now: float) -> None:
         """Try the next server after this one failed (RFC 3263 §4.3), or tell the user."""
@@ -268,7 +299,7 @@ class Clients:
     def _fail(self, handle: ClientHandle, status: int, now: float) -> None:
         handle.done = True
         self._overdue.set(handle, None)
-        handle.user.on_failure(handle, status, now)
+        self._guard(handle.user.on_failure, handle, status, now)
 
     def _send_cancel(self, attempt: _Attempt, now: float) -> None:
         """Send CANCEL after its INVITE, and stop waiting 64*T1 later (§9.1)."""

@@ -107,6 +107,7 @@ class Endpoint:
         self._vouches = vouches
         stack.core = self
         agents.bound = self.bound
+        stack.expect(self._expects)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
@@ -205,6 +206,20 @@ class Endpoint:
             raise RemoteError("Unsupported URI Scheme", 416)
         if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
             raise RemoteError("SIPS Contact Without TLS", 400)
+
+    def _expects(self, request: Request, flow: Flow, now: float) -> bool:
+        """Whether it is within a dialog that is up, or a phone of ours renews its place.
+
+        A phone is known by the host that it registered from.
+        """
+        if request.method == "REGISTER":
+            bindings = self.registrar.bindings(request.to.uri, now)
+            return any(binding.flow.remote[0] == flow.remote[0] for binding in bindings)
+        if request.to.tag is None:
+            return False
+        bare = self.proxy.take_route(request)
+        passage = self.proxy.dialogs.find(bare, origin(request, flow))
+        return passage is not None or self._agents.matches(request)
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
@@ -326,7 +341,9 @@ class Endpoint:
         RFC 3261 §22.2, or §22.3 for `proxy`.
         """
         assert self._verifier is not None
-        challenges = self._verifier.demand(request, aor, self._domains, now, proxy=proxy)
+        challenges = self._verifier.demand(
+            request, aor, self._domains, now, proxy=proxy, source=server.flow
+        )
         if challenges:
             server.reply(407 if proxy else 401, now, headers=challenges)
         return not challenges
@@ -338,4 +355,4 @@ def _is_born_here(server: ServerHandle) -> bool:
 
 
 def _is_loopback(flow: Flow) -> bool:
-    return ipaddress.ip_address(flow.remote[0]).is_loopback
+    return flow.transport != LOCAL and ipaddress.ip_address(flow.remote[0]).is_loopback

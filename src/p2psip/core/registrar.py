@@ -88,7 +88,9 @@ class Registrar:
         if aor is None or not aor[0]:
             raise RemoteError("Not Found", 404)
         if self._verifier is not None:
-            challenges = self._verifier.demand(request, aor, self._domains, now, proxy=False)
+            challenges = self._verifier.demand(
+                request, aor, self._domains, now, proxy=False, source=server.flow
+            )
             if challenges:
                 server.reply(401, now, headers=challenges)
                 return

@@ -15,7 +15,9 @@ from typing import Final, Protocol
 from p2psip.core.clients import ClientHandle, Clients, ClientUser
 from p2psip.core.hops import Hops, Listener, may_carry, next_hop, received_over, way_back
 from p2psip.core.outbox import Locate, Order, Outbox, Send
+from p2psip.core.reach import Allowance, Reach
 from p2psip.core.servers import ServerHandle, Servers, ServerUser
+from p2psip.core.shares import Pool
 from p2psip.errors import RemoteError
 from p2psip.sip.build import response_to
 from p2psip.sip.message import (
@@ -49,7 +51,8 @@ __all__ = [
 # What received requests and our answers to them may fill while their transactions last, some half
 # a minute each.  Own design: datagrams have up to 64 KiB, most requests one or two.
 MAX_BYTES: Final = 128 * 1024 * 1024
-MAX_OF_HOST: Final = 10_000  # transactions; one may be a proxy for many
+RETRY_AFTER: Final = 5  # s, said with a 503: §21.5.4
+REFUSALS: Final = 200  # of those a second; more would only help a flood to fill the line
 
 
 class Core(Protocol):
@@ -79,12 +82,15 @@ class Stack:
 
     `random(n)` gives n random bytes; `t1` is in seconds; `advertised` is the host others know
     us by; `hosts` are more names of ours.  `core` must be set before anything arrives.
+    `trusting` repeats answers to anybody: for networks where no source is forged, see `reach`.
+    `on_error`, if set, is told of what a layer above raised and should not have.
 
     Own design: methods for the layers above never call back into them.  What is addressed to
     ourselves waits until the next event, or until the orders are taken.
     """
 
     core: Core
+    on_error: Callable[[Exception], None] | None = None
 
     def __init__(
         self,
@@ -97,17 +103,23 @@ class Stack:
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
         max_bytes: int = MAX_BYTES,
-        max_of_host: int = MAX_OF_HOST,
+        trusting: bool = False,
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.counters = Counters()
-        self._limit, self._max_bytes = max_transactions, max_bytes
-        self._max_of_host = max_of_host
         self._secret = random(16)
+        self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
+        self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts)
         self._outbox = Outbox()
-        self._clients = Clients(self._outbox, self._hops, random, t1, max_transactions)
-        self._servers = Servers(self._outbox, random, t1, self._ack_up)
+        self._reach = Reach(random(32), trusting=trusting)
+        self._clients = Clients(
+            self._outbox, self._hops, self._reach, random, t1, max_transactions, self.guarded
+        )
+        self._kept, self._held = Pool(max_transactions), Pool(max_bytes)
+        self._servers = Servers(
+            self._outbox, self._reach, t1, self._ack_up, self.guarded, self._kept, self._held
+        )
         self._acks: dict[int, Request] = {}  # ACKs whose next hop is being located
         self._acks_sent = 0
         self._now = 0.0
@@ -129,7 +141,7 @@ class Stack:
     def refuse(self, data: bytes | memoryview, flow: Flow, error: RemoteError, now: float) -> None:
         """Take what a stream brought instead of a message, and answer it if possible (§18.3)."""
         self._now = now
-        self._refuse(salvage(data), flow, error)
+        self._refuse(salvage(data), flow, error, len(data))
 
     def flow_failed(self, flow: Flow, now: float) -> None:
         """Take the news that messages on `flow` were or may be lost (§17.1.4, RFC 6026 §8.8)."""
@@ -222,6 +234,13 @@ class Stack:
         """
         return self.flows_to(request.uri, by) if by and not request.routes else None
 
+    def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
+        """Ask `expects` what is within a dialog that is up, or renews what is registered.
+
+        Own design: there is room for such when there is none for strangers.
+        """
+        self._expects = expects
+
     def is_ours(self, uri: Uri) -> bool:
         """Does `uri` lead to this element, whatever its user part (§16.4)?"""
         return self._hops.is_ours(uri)
@@ -233,6 +252,23 @@ class Stack:
     def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
         """A URI that leads here, for Contact and Record-Route (§8.1.1.8)."""
         return self._hops.contact(user, transport)
+
+    def guarded(self, act: Callable[..., object], *args: object) -> bool:
+        """Call a layer above; False if it raised, which `on_error` is told of.
+
+        Own design: what one request brings to light must not cost another its transaction.
+        """
+        try:
+            act(*args)
+        except RemoteError:
+            self.counters.malformed += 1
+            return False
+        except Exception as error:
+            if self.on_error is None:
+                raise
+            self.on_error(error)
+            return False
+        return True
 
     # Inside
 
@@ -248,7 +284,7 @@ class Stack:
         try:
             message = parse_message(data)
         except RemoteError as error:
-            self._refuse(salvage(data), flow, error)
+            self._refuse(salvage(data), flow, error, len(data))
             return
         if isinstance(message, Response):
             self._receive_response(message, now)
@@ -271,43 +307,68 @@ class Stack:
             check_request(request)
             request = received_over(request, flow)
         except RemoteError as error:
-            self._refuse(request, flow, error)
+            self._refuse(request, flow, error, size)
             return
-        if self._servers.receive(request, flow, now):
+        self._look_for_proof(request, flow)
+        if self._servers.receive(request, flow, size, now):
             self.counters.repeated += request.method != "ACK"
         elif request.method == "ACK":
-            self._ack_up(request, flow, now)
-        elif self._is_full(flow, size):
-            self.counters.refused += 1
-            self._reject(request, flow, RemoteError("Service Unavailable", 503))
+            if not self._servers.is_forgotten(request, flow):
+                self._ack_up(request, flow, now)
         elif request.method == "CANCEL":
             self._servers.cancel(request, flow, size, now)
         else:
             self._pass_up(request, flow, size, now)
 
-    def _is_full(self, flow: Flow, size: int) -> bool:
-        """Whether there is no room for one more, in all or for this host: a flood is one's own."""
-        return (
-            self.transactions >= self._limit
-            or self._servers.of_host[host_of(flow.remote[0])] >= self._max_of_host
-            or self._servers.held + size > self._max_bytes
-        )
+    def _look_for_proof(self, request: Request, flow: Flow) -> None:
+        """See whether a doubtful sender knows a tag of ours, and so hears us."""
+        tag = request.to.tag
+        if tag is not None and not self._reach.hears(way := way_back(request, flow)):
+            self._reach.shown(tag, request.call_id, way)
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
-        """Make a transaction and pass its request up: RFC 6026 §8.10 [else-to-the-core]."""
-        server = self._servers.open(request, flow, size, now)
+        """Pass a new request up: RFC 6026 §8.10 [else-to-the-core].
+
+        What belongs to something that is up has room when others have none, and is always kept:
+        its core remembers its CSeq, and would not take it twice.
+        """
+        may_be_known = request.to.tag is not None or request.method == "REGISTER"
+        known = may_be_known and self._expects(request, flow, now)
+        host = host_of(flow.remote[0])
+        if not (
+            self._kept.has_room(host, 1, known=known)
+            and self._held.has_room(host, size, known=known)
+        ):
+            self._refuse_for_now(request, flow, size, now)
+            return
+        server = self._servers.open(request, flow, size)
+        if known and request.to.tag is not None:
+            self._servers.keep(server, now)
         try:
             self.core.on_request(server, request, now)
         except RemoteError as error:  # of a header that no check above knows
             server.reply(error.status, now, error.reason)
+        except Exception as error:
+            self._servers.fail(server, now)
+            self._servers.settle(server, now)
+            if self.on_error is None:
+                raise
+            self.on_error(error)
+        self._servers.settle(server, now)
 
     def _ack_up(self, request: Request, flow: Flow, now: float) -> None:
-        try:
-            self.core.on_ack(request, flow, now)
-        except RemoteError:
-            self.counters.malformed += 1
+        self.guarded(self.core.on_ack, request, flow, now)
 
-    def _refuse(self, request: Request | None, flow: Flow, error: RemoteError) -> None:
+    def _refuse_for_now(self, request: Request, flow: Flow, size: int, now: float) -> None:
+        """Tell a few of those there is no room for when to come again (§21.5.4)."""
+        self.counters.refused += 1
+        second, count = self._refusals
+        self._refusals = (int(now), 1) if second != int(now) else (second, count + 1)
+        if self._refusals[1] <= REFUSALS:
+            server = self._servers.open(request, flow, size)
+            server.reply(503, now, headers=[("Retry-After", RETRY_AFTER)])
+
+    def _refuse(self, request: Request | None, flow: Flow, error: RemoteError, size: int) -> None:
         """Count a malformed message, and answer it if that is possible (§8.2)."""
         self.counters.malformed += 1
         if request is None or request.method == "ACK":
@@ -316,14 +377,16 @@ class Stack:
             request = received_over(request, flow)
         except RemoteError:
             return  # without a Via there is nobody to answer
-        self._reject(request, flow, error)
+        self._reject(request, flow, error, size)
 
-    def _reject(self, request: Request, flow: Flow, error: RemoteError) -> None:
+    def _reject(self, request: Request, flow: Flow, error: RemoteError, size: int) -> None:
         """Answer without a transaction, with a tag that a repetition gets as well (§8.2.7)."""
         seed = self._secret + str(request.via).encode(errors="surrogateescape")
         tag = hashlib.sha256(seed).hexdigest()[:12]
-        response = response_to(request, error.status, error.reason, to_tag=tag)
-        self._outbox.send(bytes(response), way_back(request, flow))
+        response = bytes(response_to(request, error.status, error.reason, to_tag=tag))
+        way = way_back(request, flow)
+        if self._reach.hears(way) or Allowance(size).admits(len(response), is_final=True):
+            self._outbox.send(response, way)
 
     def _post_ack(self, ack: Request, flow: Flow) -> None:
         """Send an ACK under a branch of its own, the same each time (§17.1.1.3, §8.1.1.7)."""

@@ -53,6 +53,7 @@ class UserAgent:
         self._calls: dict[Call, None] = {}
         # INVITEs not answered yet, by what a copy on another path has in common: §8.2.2.2.
         self._ringing: dict[_Origin, IncomingCall] = {}
+        stack.expect(lambda request, flow, now: self.matches(request))
 
     @property
     def dialogs(self) -> int:
@@ -167,7 +168,8 @@ class UserAgent:
     def tick(self, now: float) -> None:
         """Do what is due in any call.  Own design: one agenda for all calls."""
         for call in self._agenda.due(now):
-            call.tick(now)
+            if not self.stack.guarded(call.tick, now):
+                self.stack.guarded(call.bye, now)
 
     # For the calls
 

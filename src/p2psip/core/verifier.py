@@ -4,21 +4,25 @@ Implements RFC 3261 §22.2 and §22.3 with RFC 7616 §3.3 and RFC 8760 §2.3.
 
 No state is kept for a challenge: the nonce carries its time and a proof that it is ours.
 What is kept, for a bounded number of nonces, is the highest count seen, so that a request
-overheard on the way can't be sent again: RFC 7616 §5.4.
+overheard on the way can't be sent again: RFC 7616 §5.4.  Guesses have to wait: see `guesses`.
 """
 
 import hashlib
 import hmac
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from p2psip.core.domains import Aor, Domains
+from p2psip.core.guesses import Guesses
+from p2psip.core.screening import RefusalError
 from p2psip.core.users import UserStore
 from p2psip.errors import RemoteError
 from p2psip.sip.auth import Challenge, Credentials, verify
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow, host_of
 
 NONCE_SECONDS: Final = 300.0  # RFC 7616 §5.4: a nonce is good for a while
 NONCES: Final = 10_000  # how many counts are remembered
@@ -33,7 +37,7 @@ class Verifier:
     """Judges requests by their credentials: RFC 3261 §22.1.  `random(n)` gives n octets."""
 
     def __init__(self, users: UserStore, random: Callable[[int], bytes]) -> None:
-        self.users = users
+        self.users, self.guesses = users, Guesses()
         self._random, self._secret = random, random(32)
         self._counts: OrderedDict[str, int] = OrderedDict()
 
@@ -42,23 +46,38 @@ class Verifier:
         return self.users.has(aor[0], self.users.realm_for(aor[1]))
 
     def demand(
-        self, request: Request, aor: Aor, domains: Domains, now: float, *, proxy: bool
+        self,
+        request: Request,
+        aor: Aor,
+        domains: Domains,
+        now: float,
+        *,
+        proxy: bool,
+        source: Flow,
     ) -> Challenges:
         """What to answer a request that speaks for `aor` with; empty once that is proven.
 
         `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  Never
-        says whether it was the name or the password that was wrong.  Raises RemoteError, 403,
-        for who proves to be somebody else.
+        says whether it was the name or the password that was wrong.  Raises RemoteError: 403
+        for who proves to be somebody else, 503 with Retry-After to `source` that guesses too fast.
         """
         realm = self.users.realm_for(aor[1])
+        host = host_of(source.remote[0])
         stale = False
         for credentials in _credentials(request, realm, proxy=proxy):
-            if self._proves(credentials, request) and _suits(credentials, request, domains):
+            user = f"{credentials.username}@{realm}"
+            if wait := self.guesses.wait(host, user, now):
+                retry = [("Retry-After", math.ceil(wait))]
+                raise RefusalError(503, "Too Many Wrong Passwords", retry)
+            if not self._proves(credentials, request):
+                self.guesses.failed(host, user, now)
+            elif _suits(credentials, request, domains):
                 if not self._is_fresh(credentials, now):
                     stale = True
                 elif credentials.username != aor[0]:
                     raise RemoteError("Forbidden", 403)
                 else:
+                    self.guesses.succeeded(host, user, now)
                     return ()
         algorithms = self.users.algorithms(aor[0], realm)
         if "MD5" in algorithms and _chokes_on_choice(request):

@@ -6,6 +6,7 @@ Implements RFC 3264 §5 to §8 by way of `offer_answer`, and RFC 3550 §6.4 by w
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
@@ -13,7 +14,7 @@ from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media import MediaPort, PortPool
 from p2psip.rtp.jitter import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
-from p2psip.sdp.line import Origin
+from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     Agreed,
     AgreedMedia,
@@ -133,6 +134,10 @@ class AudioStream:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
+        if media.remote is not None and not reaches(self._host, media.remote[0]):
+            raise RemoteError("Not Acceptable Here", 488)
+        if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
+            media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(

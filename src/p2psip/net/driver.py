@@ -88,6 +88,8 @@ class SipDriver:
         self._timer: Any = get_hub().loop.timer(0.0)
         self._armed: float | None = None
         self._busy = self._closed = False
+        self._reported: set[str] = set()
+        stack.on_error = self._report
         stack.notify(self._schedule)
 
     @property
@@ -168,8 +170,19 @@ class SipDriver:
         """Let one event, if it should bring an error of ours to light, not end the others."""
         try:
             self.run(act, *args, monotonic())
-        except Exception:
-            log.exception("%s", act.__qualname__)
+        except Exception as error:
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        """Log an error of ours: with its trace the first time, in one line when it comes again."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}" if trace else ""
+        kind = f"{type(error).__name__} at {place}"
+        is_new = kind not in self._reported
+        self._reported.add(kind)
+        log.error("a fault of ours: %s", kind, exc_info=error if is_new else None)
 
     def _set_timer(self) -> None:
         """Wake up in time; a timer that is early enough already is left alone."""
@@ -191,8 +204,8 @@ class SipDriver:
             if deadline is not None and deadline <= now:
                 try:
                     machine.tick(now)
-                except Exception:
-                    log.exception("tick of %s", type(machine).__name__)
+                except Exception as error:
+                    self._report(error)
         self.wake()
 
 

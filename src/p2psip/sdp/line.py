@@ -204,3 +204,16 @@ def is_multicast(host: str) -> bool:
 def words(value: str) -> list[str]:
     """Split at spaces, forgiving a run of them or one at the end: §9."""
     return [word for word in value.split(" ") if word]
+
+
+def reaches(host: str, remote: str) -> bool:
+    """Whether media can go from one to the other: of one family, and no name to look up.
+
+    Not done: RFC 8866 §5.7: a name in "c=", which would have a stranger make us ask the DNS.
+    """
+    if "%" in remote:
+        return False  # a zone of the peer's machine, not of ours
+    try:
+        return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
+    except ValueError:
+        return False

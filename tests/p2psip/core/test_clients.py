@@ -125,8 +125,11 @@ def test_what_is_cancelled_while_being_located_is_never_sent():
     handle = stack.request(request("INVITE", "sip:bob@b.com"), asker, 0.0)
     handle.cancel(0.1)
     stack.take_orders()
+    assert asker.heard == [] and stack.deadline == 0.1  # never within the call
+    stack.tick(0.1)
+    assert asker.heard == [-487]
     stack.located(1, [UDP], 1.0)
-    assert asker.heard == [-503] and stack.take_orders() == [] and stack.transactions == 0
+    assert asker.heard == [-487] and stack.take_orders() == [] and stack.transactions == 0
 
 
 def test_a_large_request_goes_by_tcp_and_by_udp_where_nobody_listens():

@@ -42,10 +42,10 @@ def test_old_clients_reach_their_transactions_by_other_means():
     """
     old = f"SIP/2.0/UDP {THEM}"
     for status, acks in ((486, 0), (200, 1)):
-        core = Server(status)
+        core = Server(180, status)
         stack = lone_stack(core)
         stack.receive(incoming(via=old), UDP, 0.0)
-        [(response, _)] = sent(stack)
+        _, (response, _) = sent(stack)
         stack.receive(incoming(via=old), UDP, 0.1)
         assert len(core.requests) == 1
         stack.take_orders()
@@ -124,10 +124,10 @@ def test_a_refusal_that_may_be_lost_with_its_connection_is_said_again():
     """Covers RFC 3261 §18.2.2; a 2xx is said again by who gave it."""
     flow = Flow("TCP", (THEM, 40000), (US, 5060))
     for status, again in ((486, 1), (200, 0)):
-        stack = lone_stack(Server(status))
+        stack = lone_stack(Server(180, status))
         via = "SIP/2.0/TCP b.com:5070;branch=z9hG4bK1"
         stack.receive(incoming(via=via), flow, 0.0)
-        [(first, _)] = sent(stack)
+        _, (first, _) = sent(stack)
         stack.flow_failed(flow, 0.1)
         stack.flow_failed(flow, 0.1)
         assert sent(stack) == [(first, Flow("TCP", (THEM, 5070)))] * again
@@ -138,7 +138,7 @@ def test_a_refusal_that_may_be_lost_with_its_connection_is_said_again():
 
 def test_unanswered_responses_are_reported_and_forgotten():
     """Covers RFC 3261 §17.2.1 [timer-h-gives-up], RFC 6026 §8.8 [failure-told]."""
-    core = Server(486)
+    core = Server(180, 486)
     stack = lone_stack(core)
     stack.receive(incoming(), UDP, 0.0)
     stack.flow_failed(UDP, 0.1)
@@ -148,4 +148,4 @@ def test_unanswered_responses_are_reported_and_forgotten():
         stack.tick(stack.deadline)
     assert core.ended == [handle] and stack.transactions == 0
     handle.respond(Response(200, "OK", handle.request.headers), 99.0)
-    assert len(stack.take_orders()) == 11
+    assert len(stack.take_orders()) == 12

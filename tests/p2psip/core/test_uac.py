@@ -82,7 +82,7 @@ def test_nobody_answers_in_time():
     call = alice.dial(B, 0.0)
     link.run(until=40.0)
     assert alice.log[1:] == [("rejected", call, 480)] and bob.events() == ["cancelled"]
-    assert alice.idle is bob.idle is False  # the transactions linger
+    assert not alice.idle  # its transaction lingers
     settle(link, alice, bob)
 
 

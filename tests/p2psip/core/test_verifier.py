@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 from mutations import mutations
 
 from p2psip.core.domains import Domains
+from p2psip.core.guesses import BURST, BURST_OF_ALL
+from p2psip.core.screening import RefusalError
 from p2psip.core.users import UserStore
 from p2psip.core.verifier import NONCE_SECONDS, Verifier, without_credentials
 from p2psip.errors import RemoteError
 from p2psip.sip.auth import Challenge, Credentials, answer
 from p2psip.sip.build import response_to
 from p2psip.sip.headers import Headers
+from p2psip.transaction.flow import Flow
 
 DOMAINS = Domains(["home"], lambda host, port: False, distinct=True)
 BOB = ("bob", "home")
@@ -23,8 +26,11 @@ def verifier(*names, **options):
     return Verifier(store(*(names or ("bob", "ann")), **options), random_source("v"))
 
 
-def demand(judge, message, now=0.0, *, aor=BOB, proxy=False):
-    return judge.demand(message, aor, DOMAINS, now, proxy=proxy)
+HERE = Flow("UDP", ("10.0.0.3", 5060))
+
+
+def demand(judge, message, now=0.0, *, aor=BOB, proxy=False, source=HERE):
+    return judge.demand(message, aor, DOMAINS, now, proxy=proxy, source=source)
 
 
 def challenged(judge, message, now=0.0, *, proxy=False):
@@ -176,6 +182,58 @@ def test_knowing_a_user_is_having_a_hash():
     judge = verifier()
     assert judge.knows(BOB) and not judge.knows(("eve", "home"))
     assert not Verifier(UserStore(), random_source("v")).knows(BOB)
+
+
+def guess(judge, host, now, *, user="bob", password="sesame"):
+    """What a password gets from there: "in", "again", or how long to wait."""
+    flow = Flow("UDP", (host, 5060))
+    told = signed(register(), challenged(judge, register(), now), user=user, password=password)
+    try:
+        return "again" if demand(judge, told, now, aor=(user, "home"), source=flow) else "in"
+    except RefusalError as refusal:
+        assert refusal.status == 503
+        return int(dict(refusal.headers)["Retry-After"])
+
+
+def test_a_host_that_guesses_has_to_wait():
+    """Own design: so many at once, then one in ten seconds; and the right one is not seen."""
+    judge = verifier()
+    said = [guess(judge, "192.0.2.66", 0.0) for _ in range(20)]
+    assert said == ["again"] * BURST + [10] * (20 - BURST)
+    assert guess(judge, "192.0.2.66", 5.0, password=PASSWORD) == 5
+    assert [guess(judge, "192.0.2.66", 10.0 * n) for n in (1, 2, 3)] == ["again"] * 3
+    assert guess(judge, "192.0.2.66", 30.0, password=PASSWORD) == 10
+    assert guess(judge, "192.0.2.67", 30.0, password=PASSWORD) == "in"
+    assert guess(judge, "192.0.2.66", 3600.0, password=PASSWORD) == "in"
+
+
+def test_a_prefix_guesses_as_one():
+    """Own design: as for transactions, a /64 is one host."""
+    judge = verifier()
+    said = [guess(judge, f"2001:db8::{n}", 0.0) for n in range(BURST + 1)]
+    assert said[-1] == 10 and guess(judge, "2001:db8:0:1::1", 0.0) == "again"
+
+
+def test_many_hosts_that_guess_one_password_have_to_wait_but_not_its_owner():
+    """Own design: where bob has proved to be bob, nobody else keeps him out."""
+    judge = verifier()
+    assert guess(judge, "192.0.2.9", 0.0, password=PASSWORD) == "in"
+    said = [guess(judge, f"198.51.100.{n}", 1.0) for n in range(100)]
+    assert said == ["again"] * BURST_OF_ALL + [2] * (100 - BURST_OF_ALL)
+    assert guess(judge, "192.0.2.9", 1.0, password=PASSWORD) == "in"
+    assert guess(judge, "198.51.100.1", 1.0, user="ann", password=PASSWORD) == "in"
+    assert [guess(judge, "192.0.2.9", 1.0) for _ in range(BURST + 1)][-1] == 10  # also of his own
+
+
+def test_guesses_are_kept_for_a_bounded_number_of_hosts(monkeypatch):
+    monkeypatch.setattr("p2psip.core.guesses.MAX_KEYS", 5)
+    judge = verifier()
+    for n in range(20):
+        guess(judge, f"192.0.2.{n}", 0.0, user=f"u{n}")
+        guess(judge, f"192.0.2.{n}", 0.0, password=PASSWORD)
+    guesses = judge.guesses
+    sizes = [guesses._hosts._until, guesses._accounts._until, guesses._owners]
+    assert [len(table) for table in sizes] == [5, 5, 5]
 
 
 GOOD = 'Digest username="bob", realm="home", nonce="1.ab.cd", uri="sip:home", response="00"'

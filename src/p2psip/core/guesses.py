@@ -1,0 +1,75 @@
+"""How fast passwords may be guessed, by one host and for one account.
+
+Own design: a wrong password costs whoever sent it a wait, not whoever it was meant for.  A host
+has some guesses at once and then one in a while; so has an account, for all hosts together that
+have not proved to be its owner's lately.  A host that has is judged by its own wrong passwords for
+that account alone, so that nobody locks an owner out of where he is.
+
+    >>> guesses = Guesses()
+    >>> for _ in range(BURST): guesses.failed("192.0.2.7", "bob", now=0.0)
+    >>> guesses.wait("192.0.2.7", "ann", now=0.0), guesses.wait("192.0.2.8", "bob", now=0.0)
+    (10.0, 0.0)
+
+Meanwhile no proof is looked at, right or wrong: what is not judged tells nothing.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+BURST: Final = 10  # guesses of a host at once, and then
+EVERY: Final = 10.0  # s for another
+BURST_OF_ALL: Final = 50  # of strangers, for one account
+EVERY_OF_ALL: Final = 2.0  # s
+OWNER_SECONDS: Final = 86400.0  # how long a host counts as its user's that has proved it
+MAX_KEYS: Final = 20_000  # hosts, and accounts, to remember
+
+
+class Guesses:
+    """The wrong passwords of late (own design).  `host` is as `host_of` names it."""
+
+    def __init__(self) -> None:
+        self._hosts = _Debts(BURST, EVERY)
+        self._accounts = _Debts(BURST_OF_ALL, EVERY_OF_ALL)
+        self._owners: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    def wait(self, host: str, account: str, now: float) -> float:
+        """How many seconds the next guess has to wait; 0 if it may be judged (own design)."""
+        if self._is_owner(host, account, now):
+            return self._hosts.wait((host, account), now)
+        return max(self._hosts.wait((host,), now), self._accounts.wait((account,), now))
+
+    def failed(self, host: str, account: str, now: float) -> None:
+        """Take a wrong password (own design)."""
+        if self._is_owner(host, account, now):
+            self._hosts.add((host, account), now)
+        else:
+            self._hosts.add((host,), now)
+            self._accounts.add((account,), now)
+
+    def succeeded(self, host: str, account: str, now: float) -> None:
+        """Take a right one: there its owner lives (own design)."""
+        self._owners[host, account] = now
+        self._owners.move_to_end((host, account))
+        if len(self._owners) > MAX_KEYS:
+            self._owners.popitem(last=False)
+
+    def _is_owner(self, host: str, account: str, now: float) -> bool:
+        at = self._owners.get((host, account))
+        return at is not None and now - at < OWNER_SECONDS
+
+
+class _Debts:
+    """For each key, until when its guesses are paid for."""
+
+    def __init__(self, burst: int, every: float) -> None:
+        self._grace, self._every = (burst - 1) * every, every
+        self._until: OrderedDict[tuple[str, ...], float] = OrderedDict()
+
+    def wait(self, key: tuple[str, ...], now: float) -> float:
+        return max(0.0, self._until.get(key, now) - now - self._grace)
+
+    def add(self, key: tuple[str, ...], now: float) -> None:
+        self._until[key] = max(self._until.get(key, now), now) + self._every
+        self._until.move_to_end(key)
+        if len(self._until) > MAX_KEYS:
+            self._until.popitem(last=False)
