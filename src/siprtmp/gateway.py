@@ -22,7 +22,8 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
-from p2psip.net.media import MediaPort, PortPool
+from p2psip.net.media import MediaPort
+from p2psip.net.port_pool import PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
