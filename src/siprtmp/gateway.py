@@ -6,7 +6,7 @@ anything listen.  Everything runs in the hub; no greenlet belongs to a call.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from p2psip.core.domains import Domains
@@ -271,6 +271,10 @@ class SipSide:
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
         return leg, port.rtp_port
+
+    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
 
     def close_leg(self, leg: Leg) -> None:
         """Stop waking a leg that is closed.  Own design."""

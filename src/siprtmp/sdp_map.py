@@ -207,8 +207,8 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
             receiving[receive] = known
     if not sending or not (media.remote is None or _reaches(host, media.remote[0])):
         raise RemoteError("Not Acceptable Here", 488)
-    if media.remote_rtcp is not None and not _reaches(host, media.remote_rtcp[0]):
-        media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
+    if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
+        media = replace(media, remote_rtcp=None)  # nobody else's host is drawn into a call
     return AudioPlan(media, tuple(sending), receiving)
 
 

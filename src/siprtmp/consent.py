@@ -1,0 +1,67 @@
+"""Whether the address that a description names wants to hear us.
+
+Own design, after the threat that RFC 7675 §1 describes: whoever writes an SDP may write anybody's
+address into it, and would make of every call a flood that somebody else receives.  ICE, which
+asks the address itself, no phone of ours speaks; what an address sends us is as good an answer.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+GRACE: Final = 5.0  # s in which a third party that hears us has to be heard
+
+
+class Consent:
+    """Leave to send to one call's media address.
+
+    Own design.  An address is trusted on the host that signals, once we know that this host is
+    real; and once something came from it.  A third party, such as the media server of a PBX, is
+    sent to for `GRACE` seconds after the answer, and then no more until it is heard.  These are
+    the seconds of the whole call, however many third parties it names one after another.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.is_heard = False
+        self._address: tuple[str, int] | None = None
+        self._left = GRACE
+        self._since: float | None = None  # when the grace in use began
+
+    def point(
+        self,
+        address: tuple[str, int] | None,
+        hosts: Collection[str],
+        now: float,
+        *,
+        answered: bool,
+    ) -> None:
+        """Take where an offer or answer wants media; `hosts` are those that we know are real.
+
+        RFC 3264 §8.3.1.  `answered` is false while nobody has agreed to that description yet.
+        """
+        self._stop(now)
+        if address is not None and address != self._address:
+            self._address, self.is_heard = address, False
+        self.is_open = self.is_heard or (address is not None and address[0] in hosts)
+        if answered and address is not None and not self.is_open and self._left > 0:
+            self._since, self.is_open = now, True
+
+    def hear(self, now: float) -> None:
+        """Take that something valid came from there.  Own design: it is a party to the call."""
+        self._stop(now)
+        self.is_heard = self.is_open = True
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: only while the seconds of grace run."""
+        return None if self._since is None else self._since + self._left
+
+    def tick(self, now: float) -> None:
+        """End what has had its time.  Own design."""
+        if self._since is not None and self._since + self._left <= now:
+            self._since, self._left, self.is_open = None, 0.0, False
+
+    def _stop(self, now: float) -> None:
+        if self._since is not None:
+            self._left = max(0.0, self._left - (now - self._since))
+            self._since = None
