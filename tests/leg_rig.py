@@ -33,14 +33,19 @@ class Rig:
     remote = remote_rtcp = None
     hosts = ()
 
-    def __init__(self, *codecs, media_timeout=60.0, hosts=("192.0.2.9",), **options):
+    def __init__(self, *codecs, media_timeout=60.0, **options):
         self.asked = []
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
         self.leg.on_tag = self.on_tag
         if codecs:
-            self.leg.start(plan(*codecs, **options), 0.0, hosts=hosts)
+            hosts = options.pop("hosts", ("192.0.2.9",))
+            self.start(plan(*codecs, **options), 0.0, hosts=hosts)
+
+    def start(self, plan, now, **options):
+        """A later answer, of the host that signals."""
+        self.leg.start(plan, now, **{"hosts": ("192.0.2.9",)} | options)
 
     # Wire
     def send_rtp(self, data):

@@ -8,24 +8,28 @@ asks the address itself, no phone of ours speaks; what an address sends us is as
 from collections.abc import Collection
 from typing import Final
 
-GRACE: Final = 5.0  # s in which a third party that hears us has to be heard
+GRACE: Final = 5.0  # s in which a third party is tried
+EVERY: Final = 1.0  # s between packets to it: fewer than three for each that its caller sent
+OCTETS: Final = 1000  # of payload to it in all, or a single packet
 
 
 class Consent:
     """Leave to send to one call's media address.
 
     Own design.  An address is trusted on the host that signals, once we know that this host is
-    real; and once something came from it.  A third party, such as the media server of a PBX, is
-    sent to for `GRACE` seconds after the answer, and then no more until it is heard.  These are
-    the seconds of the whole call, however many third parties it names one after another.
+    real; and once something came from it.  A third party, such as the media server of a PBX,
+    mostly speaks at once.  If it waits for us, it hears a packet a second for `GRACE` seconds
+    after the answer, and then no more until it is heard.  These are the seconds of the whole
+    call, however many third parties it names one after another.
     """
 
     def __init__(self) -> None:
         self.is_open = False
         self.is_heard = False
         self._address: tuple[str, int] | None = None
-        self._left = GRACE
+        self._left, self._room = GRACE, OCTETS
         self._since: float | None = None  # when the grace in use began
+        self._next = float("-inf")
 
     def point(
         self,
@@ -43,23 +47,21 @@ class Consent:
         if address is not None and address != self._address:
             self._address, self.is_heard = address, False
         self.is_open = self.is_heard or (address is not None and address[0] in hosts)
-        if answered and address is not None and not self.is_open and self._left > 0:
-            self._since, self.is_open = now, True
+        if answered and address is not None and not self.is_open:
+            self._since = now
 
     def hear(self, now: float) -> None:
         """Take that something valid came from there.  Own design: it is a party to the call."""
         self._stop(now)
         self.is_heard = self.is_open = True
 
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: only while the seconds of grace run."""
-        return None if self._since is None else self._since + self._left
-
-    def tick(self, now: float) -> None:
-        """End what has had its time.  Own design."""
-        if self._since is not None and self._since + self._left <= now:
-            self._since, self._left, self.is_open = None, 0.0, False
+    def spend(self, octets: int, now: float) -> bool:
+        """Whether one packet may go to a third party that was not heard.  Own design."""
+        is_time = self._since is not None and now < self._since + self._left and now >= self._next
+        if not is_time or (octets > self._room and self._room < OCTETS):
+            return False
+        self._next, self._room = now + EVERY, self._room - octets
+        return True
 
     def _stop(self, now: float) -> None:
         if self._since is not None:

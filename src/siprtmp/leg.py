@@ -240,15 +240,20 @@ class Leg:
 
     def _send(self, packet: Packet, now: float) -> None:
         session = self._session
-        if session is None or not self._sends:
+        at, payload, marker = packet
+        if session is None or not (self._sends or self._tries(len(payload), now)):
             self._swallowed = True
             return
-        at, payload, marker = packet
         if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
             marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
         self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
         self.sent += 1
+
+    def _tries(self, octets: int, now: float) -> bool:
+        """Whether a third party that was not heard yet gets this one: see `Consent`."""
+        plan = self._plan
+        return plan is not None and plan.media.sends and self._consent.spend(octets, now)
 
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
@@ -336,7 +341,6 @@ class Leg:
                 self._order.deadline,
                 self._session.deadline,
                 self._silence_at,
-                self._consent.deadline,
             )
             if at is not None
         ]
@@ -355,9 +359,6 @@ class Leg:
             return
         for heard in self._order.tick(now):
             self._deliver(*heard)
-        if self._consent.deadline is not None:
-            self._consent.tick(now)
-            self._heed_consent()
         due = self._session.deadline
         if due is not None and due <= now:
             for report in self._session.tick(now):

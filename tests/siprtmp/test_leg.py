@@ -80,7 +80,7 @@ def test_a_publisher_that_is_replaced_while_held_back_is_let_go():
     rig = Rig(PCMU, WIDEBAND)
     rig.publish(ULAW, 0, 60)
     assert rig.holding
-    rig.leg.start(plan(PCMA), 0.0)
+    rig.start(plan(PCMA), 0.0)
     rig.publish(ULAW, 1200)
     assert not rig.holding and rig.sent[-1][1] == PCMA.payload_type
     rig.publish(ULAW, 1220, 60)
@@ -93,7 +93,7 @@ def test_a_new_packet_time_counts_from_the_next_packet():
     """Covers RFC 3264 §8.3."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(PCMU, ptime=40), 0.0)
+    rig.start(plan(PCMU, ptime=40), 0.0)
     rig.now = 0.02
     rig.publish(ULAW, 20)
     assert len(rig.sent) == 1
@@ -106,8 +106,8 @@ def test_another_clock_rate_is_another_source():
     """Covers RFC 3550 §5.2."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(WIDEBAND), 1.0)
-    rig.leg.start(plan(PCMA), 2.0)
+    rig.start(plan(WIDEBAND), 1.0)
+    rig.start(plan(PCMA), 2.0)
     rig.now = 2.0
     rig.publish(ALAW, 2000)
     assert rig.sent[0][5] != rig.sent[1][5]
@@ -146,11 +146,11 @@ def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
     """Covers RFC 3264 §8.4, and RFC 3551 §4.1 for what follows."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(PCMU, direction=direction, held=True), 0.01)
+    rig.start(plan(PCMU, direction=direction, held=True), 0.01)
     for i in range(1, 100):
         rig.now = 0.02 * i
         rig.publish(ULAW, 20 * i)
-    rig.leg.start(plan(PCMU), 2.0)
+    rig.start(plan(PCMU), 2.0)
     for i in (100, 101):
         rig.now = 0.02 * i
         rig.publish(ULAW, 20 * i)
@@ -198,7 +198,7 @@ def test_reports_are_sent_and_a_goodbye_at_the_end():
     rig.publish(ULAW, 20)
     rig.hear(2)
     rig.leg.on_rtcp(b"", 0.0)
-    rig.leg.start(plan(PCMU), 0.0)
+    rig.start(plan(PCMU), 0.0)
     rig.leg.publish_ended(0.0)
     rig.leg.tick(99.0)
     assert len(rig.sent) == 1 and len(rig.tags) == 1 and not rig.drained
@@ -247,10 +247,10 @@ def test_what_only_rings_may_be_silent():
     assert not rig.leg.is_started and rig.leg.deadline is None
     rig.leg.publish(AUDIO, 0, ULAW, 0.0)  # before there is anybody to hear it
     rig.hear(0)
-    rig.leg.start(plan(PCMU), 0.0, early=True)
+    rig.start(plan(PCMU), 0.0, early=True)
     rig.wait(30.0)
     assert rig.ended is None and not rig.asked
-    rig.leg.start(plan(PCMU), 30.0)
+    rig.start(plan(PCMU), 30.0)
     rig.wait(40.0)
     assert rig.ended == pytest.approx(35.0)
 
@@ -293,9 +293,7 @@ class Media(RuleBasedStateMachine):
     )
     def answer(self, codecs, ptime, direction):
         held = direction == "inactive"
-        self.rig.leg.start(
-            plan(*codecs[:3], ptime=ptime, direction=direction, held=held), self.rig.now
-        )
+        self.rig.start(plan(*codecs[:3], ptime=ptime, direction=direction, held=held), self.rig.now)
 
     @rule()
     def unpublish(self):
