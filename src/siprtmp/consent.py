@@ -1,8 +1,8 @@
 """Whether the address that a description names wants to hear us.
 
-Own design, after the threat that RFC 7675 §1 describes: whoever writes an SDP may write anybody's
-address into it, and would make of every call a flood that somebody else receives.  ICE, which
-asks the address itself, no phone of ours speaks; what an address sends us is as good an answer.
+Own design: whoever writes an SDP may write anybody's address into it, and would make of every
+call a flood that somebody else receives.  ICE, which asks the address itself, no phone of ours
+speaks; what an address sends us is as good an answer.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ OCTETS: Final = 1000  # of payload to it in all, or a single packet
 class Consent:
     """Leave to send to one call's media address.
 
-    Own design.  An address is trusted on the host that signals, once we know that this host is
+    Own design: an address is trusted on the host that signals, once we know that this host is
     real; and once something came from it.  A third party, such as the media server of a PBX,
     mostly speaks at once.  If it waits for us, it hears a packet a second for `GRACE` seconds
     after the answer, and then no more until it is heard.  These are the seconds of the whole
@@ -56,7 +56,7 @@ class Consent:
         self.is_heard = self.is_open = True
 
     def spend(self, octets: int, now: float) -> bool:
-        """Whether one packet may go to a third party that was not heard.  Own design."""
+        """Whether a third party that was not heard gets this packet.  Own design: see above."""
         is_time = self._since is not None and now < self._since + self._left and now >= self._next
         if not is_time or (octets > self._room and self._room < OCTETS):
             return False
