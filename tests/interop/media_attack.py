@@ -101,17 +101,20 @@ class Stranger(SipAttacker):
 class Tool:
     """A stock tool that publishes sound to a name without end, and plays what comes back."""
 
-    def __init__(self, server, name):
+    def __init__(self, server, name, *, wait=True):
+        """`wait` until it may publish: a name that is dialled has to be answered first."""
         self.publisher = RtmpClient.connect(server.url("call"))
         self.player = RtmpClient.connect(server.url("call"))
-        played = self.player.create_stream()
-        played.play(name)
+        self.heard, self._name = [], name
+        self._greenlets = [gevent.spawn(self._hear, self.player.create_stream())]
         stream = self.publisher.create_stream()
-        stream.publish(name)
-        self.heard = []
-        self._greenlets = [gevent.spawn(self._talk, stream), gevent.spawn(self._hear, played)]
+        if wait:
+            stream.publish(name)
+        self._greenlets.append(gevent.spawn(self._talk, stream, wait))
 
-    def _talk(self, stream):
+    def _talk(self, stream, is_published):
+        if not is_published:
+            stream.publish(self._name)
         number = 0
         while True:
             stream.write(AUDIO, 20 * number, SOUND)
@@ -119,6 +122,7 @@ class Tool:
             gevent.sleep(0.02)
 
     def _hear(self, stream):
+        stream.play(self._name)
         while (message := stream.read(timeout=60)) is not None:
             if message.type_id == AUDIO:
                 self.heard.append(message.payload[1:])
