@@ -100,6 +100,7 @@ class Gateway(Home):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout = HOME, media_timeout
+        self.agent.wary = True
         self.log, self.ports, self.legs, self.allowed = Log(), set(), {}, True
         self.registrations = Registrations()
         self.machines.append(self.registrations)

@@ -65,6 +65,9 @@ class Rig:
         assert hold != self.holding
         self.holding = hold
 
+    def on_heard(self, now):
+        """The phone is there."""
+
     def on_quiet(self, now):
         self.asked.append(now)
 

@@ -280,6 +280,11 @@ class AudioCall(CallOwner):
         """Pass the brake on.  Own design: see `pacing`."""
         self.user.on_hold_back(hold)
 
+    def on_heard(self, now: float) -> None:
+        """A caller whose sound is here is real: RFC 3261 §13.3.1.4."""
+        if self._ringing is not None:
+            self._ringing.believe()
+
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
         if self.call is not None:

@@ -161,7 +161,9 @@ class SipSide:
             user_agent=USER_AGENT,
         )
         self.stack = stack
-        self.agent = UserAgent(stack, random=os.urandom, answer_timeout=settings.answer_timeout)
+        self.agent = UserAgent(
+            stack, random=os.urandom, answer_timeout=settings.answer_timeout, wary=True
+        )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )

@@ -47,6 +47,9 @@ class Listener(Protocol):
     def on_hold_back(self, hold: bool) -> None:
         """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
 
+    def on_heard(self, now: float) -> None:
+        """The address that media goes to has been heard.  Own design: it is real."""
+
     def on_quiet(self, now: float) -> None:
         """Nothing came from the phone for half the media time-out: ask it.  Own design."""
 
@@ -306,8 +309,10 @@ class Leg:
 
     def _welcome(self, now: float) -> None:
         """Send to whom has been heard: see `Consent`."""
-        self._consent.hear(now)
-        self._heed_consent()
+        if not self._consent.is_heard:
+            self._consent.hear(now)
+            self._heed_consent()
+            self._listener.on_heard(now)
 
     def _heed_consent(self) -> None:
         self._sends = self._plan is not None and self._plan.media.sends and self._consent.is_open

@@ -284,7 +284,7 @@ class Call(ABC):
         for do in todo:
             match do:
                 case invite.Do.SEND_2XX:
-                    server.respond(response, now)
+                    self._send_2xx(server, response, now)
                 case invite.Do.CONFIRMED:
                     self._acceptance = None
                     self._on_confirmed(sdp, now)
@@ -292,6 +292,10 @@ class Call(ABC):
                     self._acceptance = None
                     self._on_unheard(now)
         self.reschedule()
+
+    def _send_2xx(self, server: ServerHandle, response: Response, now: float) -> None:
+        """Send a 2xx, for the first time or again (§13.3.1.4)."""
+        server.respond(response, now)
 
     def _on_confirmed(self, sdp: bytes | None, now: float) -> None:
         """The ACK of our 2xx has come, with the answer if we made the offer."""

@@ -35,7 +35,8 @@ class ServerHandle:
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
     0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
-    many bytes request and response have.  `on_final` is told of the first final response.
+    many bytes request and response have, `copies` how often the request has come again.
+    `on_final` is told of the first final response.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class ServerHandle:
         self.user: ServerUser | None = None
         self.final = 0
         self.failed = False
+        self.copies = 0
         self.on_final: Callable[[Response, float], None] = lambda response, now: None
         self._servers = servers
         self._way = way_back(request, flow)
@@ -104,6 +106,7 @@ class Servers:
         if handle is None:
             return False
         machine = self._machines[handle]
+        handle.copies += 1
         if isinstance(machine, InviteServer):
             todo = machine.receive(request.method, now)
             if invite_server.Do.ACK_UP in todo:  # also of a client without the cookie:

@@ -33,12 +33,20 @@ class UserAgent:
     """The user agents of one stack (§8).
 
     `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.
+    A `wary` agent repeats a 200 by UDP only as often as its INVITE is repeated, until something
+    shows that the source of that is no forgery.
     """
 
     def __init__(
-        self, stack: Stack, *, random: Callable[[int], bytes], answer_timeout: float = 60.0
+        self,
+        stack: Stack,
+        *,
+        random: Callable[[int], bytes],
+        answer_timeout: float = 60.0,
+        wary: bool = False,
     ) -> None:
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
+        self.wary = wary
         self._agenda = Agenda[Call]()
         self._dialogs: dict[DialogId, tuple[Call, Dialog]] = {}
         self._calls: dict[Call, None] = {}

@@ -16,6 +16,7 @@ from p2psip.core.screening import offer_of
 from p2psip.core.stack import ServerHandle
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
+from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL
 
@@ -49,6 +50,9 @@ class IncomingCall(Call):
         agent.remember(self, self.dialog)
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
+        # Nothing says yet that the source of the INVITE is no forgery.
+        self._is_stranger = agent.wary and server.flow.transport == "UDP"
+        self._sent_2xx = 0
 
     @property
     def peer_host(self) -> str | None:
@@ -88,6 +92,13 @@ class IncomingCall(Call):
         self.dialog.confirmed = True
         self._accept(self._server, sdp, self.remote_sdp is None, now)
 
+    def believe(self) -> None:
+        """Take that the caller is where the INVITE says: something of it came from there.
+
+        Own design: see `_send_2xx`.
+        """
+        self._is_stranger = False
+
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); nothing happens if it is not ringing any more."""
         if self.state is CallState.RINGING:
@@ -106,6 +117,35 @@ class IncomingCall(Call):
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Own design: an INVITE that is answered has its own timer for the ACK (§13.3.1.4)."""
+
+    def _send_2xx(self, server: ServerHandle, response: Response, now: float) -> None:
+        """Send the 200, to a stranger twice and then once for each copy of its INVITE.
+
+        Departs from RFC 3261 §13.3.1.4: eleven times as much as it came with would hit whoever
+        owns a forged source.  A caller that still waits for an answer repeats the INVITE, and
+        one that has it sends the ACK, or sound.
+        """
+        if self._is_stranger and self._sent_2xx >= 2 + server.copies:
+            return
+        self._sent_2xx += 1
+        super()._send_2xx(server, response, now)
+
+    def _on_confirmed(self, sdp: bytes | None, now: float) -> None:
+        self.believe()
+        super()._on_confirmed(sdp, now)
+
+    def _on_unheard(self, now: float) -> None:
+        """Give up; to a stranger without a BYE, which would hit whom its Contact names.
+
+        Departs from RFC 3261 §13.3.1.4: nothing shows that there is anybody in the dialog.
+        """
+        if not self._is_stranger:
+            super()._on_unheard(now)
+            return
+        before = self.state
+        self._set_state(CallState.ENDED)
+        if before is not CallState.ENDING:
+            self.owner.on_ended(self, "no ACK", now)
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
         self._server.reply(status, now, reason)

@@ -1,0 +1,78 @@
+"""A caller whose INVITE may be a forgery is answered no more often than it asks."""
+
+from elements import Phone, Script
+from flows import A, B, ack, first_request, phones, settle
+from link import Link
+
+from p2psip.core.ua import CallState
+
+
+def wary():
+    """A phone that picks up at once, and a script that has called it."""
+    link = Link()
+    script, bob = Script(link, A), Phone(link, B)
+    bob.agent.wary = True
+    invite = first_request()
+    return link, script, bob, invite, script.say(invite, B)
+
+
+def heard(script):
+    """What came, by method or status."""
+    return [getattr(message, "status", 0) or message.method for message in script.heard]
+
+
+def test_an_invite_alone_draws_two_answers_and_no_bye():
+    """Covers RFC 3261 §13.3.1.4, as far as a stranger is owed it."""
+    link, script, bob, _, response = wary()
+    assert response.status == 200
+    link.run()
+    assert heard(script) == [200, 200] and bob.log == [("ended", bob.calls[0], "no ACK")]
+    assert bob.idle
+
+
+def test_each_copy_of_the_invite_is_answered():
+    """Own design: it is what a caller sends that waits for an answer."""
+    link, script, bob, invite, _ = wary()
+    for seconds in (0.5, 1.0, 2.0):
+        script.say(invite, B, wait=seconds)
+    link.run()
+    assert heard(script) == [200] * 5 and bob.idle
+
+
+def test_sound_of_the_caller_or_its_ack_makes_it_a_peer_as_any_other():
+    """Covers RFC 3261 §13.3.1.4: eleven times, and a BYE."""
+    link, script, bob, _, _ = wary()
+    bob.calls[0].believe()
+    link.run()
+    assert heard(script)[:12] == [200] * 11 + ["BYE"] and bob.idle
+    link, script, bob, invite, response = wary()
+    script.say(ack(invite, response), B)
+    assert bob.calls[0].state is CallState.UP
+    bob.calls[0].bye(link.now)
+    link.run(until=link.now + 0.1)
+    assert heard(script) == [200, "BYE"]
+    settle(link, bob)
+
+
+def test_a_call_that_nobody_acknowledges_is_hung_up_without_a_word():
+    """Covers RFC 3261 §15: the BYE has to wait for the ACK, and none comes."""
+    link, script, bob, _, _ = wary()
+    bob.calls[0].bye(link.now)
+    link.run()
+    assert heard(script) == [200, 200] and bob.log == [] and bob.idle
+
+
+def test_bad_weather_stops_no_call():
+    """Own design: the caller repeats its INVITE until it has the answer."""
+    lost = []
+
+    def weather(parcel, source, destination):
+        lost.append(parcel) if parcel[1].startswith(b"SIP/2.0 200") and len(lost) < 4 else None
+        return () if lost and lost[-1] is parcel else (0.01,)
+
+    link, alice, bob = phones(weather=weather)
+    bob.agent.wary = True
+    alice.dial(B, 0.0)
+    link.run(until=10.0)
+    assert len(lost) == 4 and alice.calls[0].state is bob.calls[0].state is CallState.UP
+    settle(link, alice, bob)
