@@ -54,11 +54,18 @@ class Stranger(SipAttacker):
         self.user, self.tag, self.cseq = f"sip:{name}@127.0.0.1", "", 0
         self.media, self.where = media, None
         self.packets = self.octets = 0
+        self.answers = []
 
     def send(self, data):
         """Send and count."""
         self.packets, self.octets = self.packets + 1, self.octets + len(data) + OUTER_OCTETS
         super().send(data)
+
+    def heard(self, seconds=2.0):
+        """The next message, or None; all are kept in `answers`."""
+        message = super().heard(seconds)
+        self.answers += [message] if message else []
+        return message
 
     def within(self, method, *, media=None, **fields):
         """A request of the dialog; one that begins a session offers `media`."""
