@@ -209,6 +209,9 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         raise RemoteError("Not Acceptable Here", 488)
     if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
         media = replace(media, remote_rtcp=None)  # nobody else's host is drawn into a call
+    if media.remote is not None:  # as the sockets write it, to be compared with what they hear
+        plain = str(ipaddress.ip_address(media.remote[0]))
+        media = replace(media, remote=(plain, media.remote[1]))
     return AudioPlan(media, tuple(sending), receiving)
 
 
