@@ -2,6 +2,7 @@
 
 import re
 from contextlib import ExitStack, closing
+from types import SimpleNamespace
 
 import gevent
 import pytest
@@ -121,6 +122,26 @@ def test_a_spray_over_all_ports_takes_none_of_ten_calls(gateway, opened, nat):
         assert set(tool.heard) == {b"p" * 160}
         assert phone.media.count() > 50
     assert attacker.count() == 0
+
+
+def test_a_phone_behind_a_nat_is_followed_wherever_its_nat_puts_it(gateway, opened):
+    """Covers RFC 7362 §4: its host is that of its SIP; again after the NAT has forgotten it."""
+    server = gateway(*T1, "--nat")
+    tool, first, second = opened(Tool(server, "studio")), opened(Ear(CALLER)), opened(Ear(CALLER))
+    phone = Stranger(server, "studio", CALLER, SimpleNamespace(ip="192.0.2.1", port=4000))
+    phone.invite()
+    phone.ack()
+    for ear in (first, second):
+        before = len(tool.heard)
+        for sequence in range(150):
+            ear.say(sequence, phone.where)
+            gevent.sleep(0.01)
+        wait_for(lambda before=before: len(tool.heard) > before + 20, "sound of the phone")
+        wait_for(lambda ear=ear: ear.count() > 5, "sound for the phone")
+        phone.invite(phone.media)  # a session timer, say: the same address again
+        phone.ack()
+        heard = ear.count()
+        wait_for(lambda ear=ear, heard=heard: ear.count() > heard + 5, "sound all the same")
 
 
 def test_another_port_of_the_signalled_host_is_heard(gateway, opened):
