@@ -8,11 +8,12 @@ lookup, one tag made; and the other way round.
 """
 
 from collections.abc import Callable, Collection
-from typing import Final, Protocol
+from typing import Final
 
 from p2psip.rtp.jitter import ReorderBuffer
 from p2psip.rtp.session import RtpSession
 from siprtmp.consent import Consent
+from siprtmp.leg_sides import Listener, Wire
 from siprtmp.pacing import Pacer
 from siprtmp.sdp_map import AudioPlan
 from siprtmp.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
@@ -22,42 +23,6 @@ AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
-
-
-class Wire(Protocol):
-    """A pair of UDP ports with a remote to send to.  Own design: `net.media` is the real one."""
-
-    remote: tuple[str, int] | None
-    remote_rtcp: tuple[str, int] | None
-    hosts: Collection[str]
-
-    def send_rtp(self, data: bytes) -> None:
-        """Send one RTP datagram: RFC 3550 §11."""
-
-    def send_rtcp(self, data: bytes) -> None:
-        """Send one RTCP datagram: RFC 3550 §11."""
-
-    def close(self) -> None:
-        """Give the ports back.  Own design."""
-
-
-class Listener(Protocol):
-    """Who hears from a leg.  Own design: the call it belongs to."""
-
-    def on_hold_back(self, hold: bool) -> None:
-        """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
-
-    def on_heard(self, now: float) -> None:
-        """The address that media goes to has been heard.  Own design: it is real."""
-
-    def on_quiet(self, now: float) -> None:
-        """Nothing came from the phone for half the media time-out: ask it.  Own design."""
-
-    def on_silence(self, now: float) -> None:
-        """Nothing came from the phone for the media time-out, nor an answer.  Own design."""
-
-    def on_drained(self, now: float) -> None:
-        """After `publish_ended`: the last packet has left.  Own design."""
 
 
 class Leg:

@@ -8,9 +8,10 @@ re-INVITE in either direction, and what else a peer may ask.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from p2psip.core.call_state import CallState as CallState
+from p2psip.core.call_state import Timer as Timer
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring
 from p2psip.core.owner import CallOwner
@@ -28,25 +29,6 @@ from p2psip.sip.uri import Uri
 
 if TYPE_CHECKING:
     from p2psip.core.ua import UserAgent
-
-
-class CallState(StrEnum):
-    """Where a call stands.  Own design: one name for dialog and session together (§13, §15)."""
-
-    CALLING = "calling"  # we call; no final answer yet
-    RINGING = "ringing"  # we are called, and have not answered
-    ANSWERED = "answered"  # we have answered, and wait for the ACK
-    UP = "up"
-    ENDING = "ending"  # over for the user; the network still has to be told
-    ENDED = "ended"
-
-
-class Timer(StrEnum):
-    """What a call waits for; own design, the sections are where each is used."""
-
-    ANSWER = "answer"  # somebody to pick up
-    EXPIRES = "expires"  # the same, as long as the caller said: §13.3.1
-    PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 
 class Call(ABC):
