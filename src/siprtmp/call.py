@@ -8,9 +8,8 @@ is what they tell their user; what a call needs is the same, and is here: an off
 media leg, an end that forgets everything, one log line each for start, answer and end.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from p2psip.core.call import Call
 from p2psip.core.keyring import Login
@@ -22,14 +21,13 @@ from p2psip.sdp.session import Session
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp import sdp_map
+from siprtmp.call_media import CallMedia
 from siprtmp.facilities import CallFacilities, CallUser, Reserved
 from siprtmp.leg import Leg
 from siprtmp.sdp_map import AudioPlan, Endpoint
 
-DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # to say in the BYE: RFC 3326 §2
 
-
-class AudioCall(CallOwner):
+class AudioCall(CallMedia, CallOwner):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
@@ -274,30 +272,6 @@ class AudioCall(CallOwner):
     def on_info(self, call: Call, content_type: str, body: bytes, now: float) -> None:
         """Nothing here uses INFO yet: RFC 6086 §4.2.2."""
 
-    # -- Leg listener -------------------------------------------------------------------
-
-    def on_hold_back(self, hold: bool) -> None:
-        """Pass the brake on.  Own design: see `pacing`."""
-        self.user.on_hold_back(hold)
-
-    def on_heard(self, now: float) -> None:
-        """A caller whose sound is here is real: RFC 3261 §13.3.1.4."""
-        if self._ringing is not None:
-            self._ringing.believe()
-
-    def on_quiet(self, now: float) -> None:
-        """Ask a silent phone whether it is still there: RFC 3261 §11."""
-        if self.call is not None:
-            self.call.ask(now)
-
-    def on_silence(self, now: float) -> None:
-        """End the call of a phone that has vanished.  Own design: it would last for ever."""
-        self.drop(now, "media timeout", DEAD)
-
-    def on_drained(self, now: float) -> None:
-        """Tell that the last packet has left.  Own design: a file is heard out first."""
-        self.user.on_drained(now)
-
     # -- inside -------------------------------------------------------------------------
 
     def _open(self, now: float) -> Endpoint:
@@ -333,15 +307,6 @@ class AudioCall(CallOwner):
         if self.leg is not None:
             proven = self._ringing is None or self._up_at is not None
             self.leg.start(plan, now, hosts=self._hosts(now), early=early, proven=proven)
-
-    def _hosts(self, now: float) -> Collection[str]:
-        """Where the signalling comes from: through ourselves, that is from a phone of ours."""
-        if self.call is None:
-            return ()
-        host, media = self.call.peer_host, self._facilities.media
-        if host is not None:
-            return (host,)
-        return (media.media_host, *media.phone_hosts(self.call.remote.uri, now))
 
     def _change(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
         """Do what a later answer settled; the user hears of hold and its end: RFC 3264 §8.4."""
