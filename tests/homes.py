@@ -56,8 +56,8 @@ class Home(Element):
         self.domains = Domains(["home", HOME], self.stack.is_own_address, distinct=False)
         self.verifier = Verifier(users, self.random) if users else None
         self.registrar = Registrar(self.domains, self.verifier)
-        self.proxy = Proxy(self.stack, self.random)
-        self.agent = UserAgent(self.stack, random=self.random)
+        self.proxy = Proxy(self.stack)
+        self.agent = UserAgent(self.stack, random=self.random, nat=nat)
         self.endpoint = Endpoint(
             self.stack,
             self.agent,
@@ -172,10 +172,10 @@ class Member(Phone):
 
     def __init__(self, link, address, user, *, transport="UDP", password=PASSWORD, **options):
         super().__init__(link, address, hosts={"home": [HOME]}, **options)
-        self.user, self.login = user, Login(user, password)
-        self.home = Uri("sip", None, None, "home")
+        self.user, self.home = user, Uri("sip", None, None, "home")
         if transport == "TCP":
             self.home = Uri("sip", None, None, HOME, None, (("transport", "tcp"),))
+        self.login = Login(user, password, self.home)
         self.contact = self.stack.contact(user, transport)
         self.registrations = Registrations()
         self.machines.append(self.registrations)

@@ -24,6 +24,7 @@ from gevent.event import AsyncResult
 
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, Login
+from p2psip.core.origin import origin
 from p2psip.core.owner import CallOwner
 from p2psip.core.registration import Registration, Registrations, State
 from p2psip.core.screening import ALLOW, SDP
@@ -59,6 +60,7 @@ class Agent:
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
     an address of this machine that others reach.  `domain`, "host" or "host:port", is where
     `user` is known and registers; without one the agent is reached at its own address only.
+    `password` is proven to that domain alone, or else to the `outbound_proxy`, never to callees.
     `codecs` are names as `audio_codec` reads them.  A call rings for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
@@ -94,7 +96,8 @@ class Agent:
         self.contact = self._stack.contact(user)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
-        self._login = Login(login or user, password) if password else None
+        server = home if domain or not outbound_proxy else Uri.parse(outbound_proxy)
+        self._login = Login(login or user, password, server) if password else None
         self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
         self._registrations = Registrations()
         self._registration: Registration | None = None
@@ -179,7 +182,7 @@ class Agent:
 
         def invite(offer: bytes, owner: CallOwner) -> Signalling:
             return self._agents.invite(
-                to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._login
+                to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._own_login
             )
 
         call.dial(invite)
@@ -208,7 +211,8 @@ class Agent:
             ]
         )
         question = _Question()
-        keyring = Keyring(self._login, os.urandom) if self._login else None
+        login = self._own_login
+        keyring = Keyring(login, os.urandom) if login else None
         exchange = Exchange(self._stack, question, iter(range(2, 100)).__next__, keyring)
         request = self._agents.signed(Request("OPTIONS", to.uri, headers))
         self._driver.run(exchange.send, request, monotonic())
@@ -244,6 +248,11 @@ class Agent:
             gevent.sleep(PATIENCE)
         return True
 
+    @property
+    def _own_login(self) -> Login | None:
+        """The password, with all that is known of the server it belongs to: §22.1."""
+        return self._login if self._registration is None else self._registration.login
+
     def _destination(self, text: str) -> Address:
         text = text.strip()
         if "<" not in text and ":" not in text.partition("@")[0]:
@@ -276,7 +285,8 @@ class Agent:
             raise RemoteError("Service Unavailable", 503) from None
 
         def accept(owner: CallOwner) -> IncomingCall:
-            return self._agents.incoming(server, self.contact, owner, now, credentials=self._login)
+            login = self._own_login
+            return self._agents.incoming(server, self.contact, owner, now, credentials=login)
 
         if call.take(accept):
             gevent.spawn(self._tell, call)
@@ -300,7 +310,10 @@ class _Core:
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         agents = self._agent._agents
-        if agents.matches(request) or request.to.tag is not None:
+        peer = agents.peer_of(request)
+        if peer is not None and origin(request, server.flow) not in peer.places:
+            server.reply(403, now)  # §26.1.4: overheard tags end no call
+        elif agents.matches(request) or request.to.tag is not None:
             agents.on_request(server, request, now)
         elif request.uri.user not in (None, self._agent.user):
             server.reply(404, now)  # §8.2.2.1
@@ -312,7 +325,9 @@ class _Core:
             server.reply(405, now, headers=[("Allow", ALLOW)])  # §8.2.1
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        self._agent._agents.on_ack(request, flow, now)
+        peer = self._agent._agents.peer_of(request)
+        if peer is None or not request.body or origin(request, flow) in peer.places:
+            self._agent._agents.on_ack(request, flow, now)
 
 
 class _Registered:

@@ -162,13 +162,17 @@ class SipSide:
         )
         self.stack = stack
         self.agent = UserAgent(
-            stack, random=os.urandom, answer_timeout=settings.answer_timeout, wary=True
+            stack,
+            random=os.urandom,
+            answer_timeout=settings.answer_timeout,
+            nat=settings.nat,
+            wary=True,
         )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )
         self.registrar = Registrar(self._domains, verifier)
-        self.proxy = Proxy(stack, os.urandom)
+        self.proxy = Proxy(stack)
         self._registrations = Registrations()
         self.facilities = CallFacilities(self.agent, self, os.urandom, log)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
@@ -312,6 +316,7 @@ class SipSide:
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
+            "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
             "lines": len(self.lines),
             "names": len(self.names),

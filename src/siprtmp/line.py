@@ -9,7 +9,7 @@ A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -171,7 +171,7 @@ class Line:
                 names,
                 now,
                 unnamed=not self._named,
-                credentials=self._home.credentials(self.account),
+                credentials=self._login(),
             )
         except RemoteError as error:
             self.on_call_failed(error.status, error.reason, now)
@@ -244,18 +244,19 @@ class Line:
             if call.take(server, self.contact, now):
                 call.refuse(486, "Busy Here", now)
             return
-        if not call.take(server, self.contact, now, credentials=self._login_for_callers()):
+        if not call.take(server, self.contact, now, credentials=self._login()):
             return
         self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
         call.ring(now)
         request = server.request
         self.connection.call("invited", _plain(request.from_), _plain(request.to))
 
-    def _login_for_callers(self) -> Login | None:
-        """What may be told within calls that come in: our own server's BYE, RFC 3261 §22.2."""
-        login = self._home.credentials(self.account)
-        place = self.registration.registrar_address if self.registration is not None else None
-        return replace(login, only_to=place) if login is not None and place is not None else None
+    def _login(self) -> Login | None:
+        """What may be told in calls, and to the registrar alone: RFC 3261 §22.1.
+
+        A callee could ask for the password as well, and so could a caller in our BYE.
+        """
+        return self.registration.login if self.registration is not None else None
 
     # -- CallUser -----------------------------------------------------------------------
 

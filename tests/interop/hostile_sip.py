@@ -4,6 +4,11 @@ import re
 import struct
 
 from gevent import socket
+from interop.accounts import PASSWORD
+
+from p2psip.sip.auth import Challenge, answer
+from p2psip.sip.message import parse_message
+from p2psip.sip.uri import Uri
 
 SPEEX = "m=audio {port} RTP/AVP 96\r\na=rtpmap:96 speex/16000\r\n"
 
@@ -11,26 +16,33 @@ SPEEX = "m=audio {port} RTP/AVP 96\r\na=rtpmap:96 speex/16000\r\n"
 class SipAttacker:
     """One UDP socket that says what it likes, and hears what becomes of it."""
 
-    def __init__(self, server):
-        host, _, port = server.sip.rpartition(":")
-        self.gateway, self.uri = (host, int(port)), f"sip:{server.sip}"
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
+    transport = "UDP"
+
+    def __init__(self, server, host="127.0.0.1"):
+        gateway, _, port = server.sip.rpartition(":")
+        self.gateway, self.uri = (gateway, int(port)), f"sip:{server.sip}"
+        self.socket = self.connected(host)
+        self.host, self.port = self.socket.getsockname()
         self.number = 0
+
+    def connected(self, host):
+        """The socket to use, at an address of this machine."""
+        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        opened.bind((host, 0))
+        return opened
 
     def request(self, method, uri, *, body=b"", without=(), **fields):
         """A request as bytes; `fields` replace or add headers, underscores for hyphens."""
         self.number += 1
         branch = fields.pop("branch", f"z9hG4bK{self.port}{method}{self.number}")
         headers = {
-            "Via": f"SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch};rport",
+            "Via": f"SIP/2.0/{self.transport} {self.host}:{self.port};branch={branch};rport",
             "Max-Forwards": "70",
             "From": f"<sip:mallory@evil.invalid>;tag={self.number}",
             "To": f"<{uri}>",
             "Call-ID": f"{self.port}-{self.number}",
             "CSeq": f"1 {method}",
-            "Contact": f"<sip:mallory@127.0.0.1:{self.port}>",
+            "Contact": f"<sip:mallory@{self.host}:{self.port}>",
         }
         if body:
             headers["Content-Type"] = "application/sdp"
@@ -168,11 +180,12 @@ class Callee(SipAttacker):
         """Send a response; with the headers of the request that belong there."""
         text = request.partition(b"\r\n\r\n")[0].decode()
         lines = text.split("\r\n")[1:]
-        copied = [line for line in lines if line.startswith(("Via", "From", "Call-ID", "CSeq"))]
+        kept = ("Via", "From", "Call-ID", "CSeq", "Record-Route")
+        copied = [line for line in lines if line.startswith(kept)]
         to = next(line for line in lines if line.startswith("To:"))
         copied.append(to if "tag=" in to else f"{to};tag={tag}")
         if contact:
-            copied.append(f"Contact: <sip:phone@127.0.0.1:{self.port}>")
+            copied.append(f"Contact: <sip:phone@{self.host}:{self.port}>")
         if body:
             copied.append("Content-Type: application/sdp")
         head = "\r\n".join([f"SIP/2.0 {status}", *copied])
@@ -182,3 +195,85 @@ class Callee(SipAttacker):
         """Answer what is still coming, until nothing is."""
         while request := self.heard(0.1):
             self.settle(request)
+
+
+class Account(Callee):
+    """An attacker, or a victim, with a name and a password at the gateway."""
+
+    def __init__(self, server, user, host="127.0.0.1"):
+        super().__init__(server, host)
+        self.user, self.aor = user, f"sip:{user}@127.0.0.1"
+
+    def proven(self, method, uri, **fields):
+        """Send a request that is challenged, and again with the password; the final answer."""
+        fields = {"From": f"<{self.aor}>;tag={self.user}", "Call_ID": f"{self.port}"} | fields
+        data = self.request(method, uri, CSeq=f"1 {method}", **fields)
+        self.send(data)
+        challenged = self.final(data)
+        if method == "INVITE":
+            self.acknowledge(data, challenged)
+        return self.send_signed(method, uri, challenged, **fields)
+
+    def send_signed(self, method, uri, challenged, **fields):
+        """The request with what answers the challenge, as it was sent."""
+        response = parse_message(challenged)
+        asking, answering = "WWW-Authenticate", "Authorization"
+        if response.status == 407:
+            asking, answering = "Proxy-Authenticate", "Proxy-Authorization"
+        challenge = Challenge.parse(response.headers.values(asking)[0])
+        target, body = Uri.parse(uri), fields.get("body", b"")
+        proof = answer(challenge, method, target, self.user, PASSWORD, cnonce="c", nc=1, body=body)
+        self.proof = {answering.replace("-", "_"): proof}
+        data = self.request(method, uri, CSeq=f"2 {method}", **self.proof, **fields)
+        self.send(data)
+        return data
+
+    def register(self, contact=None):
+        """Be registered, at `contact` instead of the own address."""
+        contact = contact or f"<sip:{self.user}@{self.host}:{self.port}>"
+        sent = self.proven("REGISTER", "sip:127.0.0.1", To=f"<{self.aor}>", Contact=contact)
+        assert self.final(sent).startswith(b"SIP/2.0 200")
+
+    def final(self, request):
+        """The final response to a request."""
+        branch = re.search(rb"branch=[^;\r]*", request)[0]
+        while heard := self.heard():
+            if heard.startswith(b"SIP/2.0") and heard[8:9] > b"1" and branch in heard:
+                return heard
+        raise AssertionError("no answer")
+
+
+class TcpAccount(Account):
+    """The same by TCP, one message at a time."""
+
+    transport = "TCP"
+
+    def connected(self, host):
+        """A connection to the gateway."""
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.bind((host, 0))
+        opened.connect(self.gateway)
+        self.received = b""
+        return opened
+
+    def send(self, data):
+        """Send a message."""
+        self.socket.sendall(data)
+
+    def heard(self, seconds=2.0):
+        """The next message, or None."""
+        self.socket.settimeout(seconds)
+        while True:
+            head, end, rest = self.received.partition(b"\r\n\r\n")
+            length = re.search(rb"\r\nContent-Length: *(\d+)", head)
+            if end and len(rest) >= int(length[1]):
+                message = head + end + rest[: int(length[1])]
+                self.received = self.received[len(message) :]
+                return message
+            try:
+                data = self.socket.recv(65536)
+            except TimeoutError:
+                return None
+            if not data:
+                return None
+            self.received += data

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from p2psip.core.call_state import CallState as CallState
 from p2psip.core.call_state import Timer as Timer
 from p2psip.core.exchange import Exchange
-from p2psip.core.keyring import Keyring
+from p2psip.core.keyring import Keyring, copy_credentials
+from p2psip.core.origin import Whereabouts
 from p2psip.core.owner import CallOwner
 from p2psip.core.reoffer import GONE, Reoffer
 from p2psip.core.screening import ALLOW, SDP, RefusalError, offer_of, refuse_extensions, session
-from p2psip.core.stack import ServerHandle
+from p2psip.core.stack import Flow, ServerHandle
 from p2psip.dialog import invite
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.invite import Acceptance
@@ -65,6 +66,7 @@ class Call(ABC):
         self._question: Exchange | None = None
         self._bye_reason: str | None = None
         self._bye: Exchange | None = None
+        self.whereabouts = Whereabouts(nat=agent.nat)
 
     @property
     def id(self) -> str:
@@ -177,6 +179,7 @@ class Call(ABC):
 
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
+        self.whereabouts.answered(exchange.sent_to)
         if response.cseq.method == "INVITE":
             self._reoffer.on_response(exchange, response, now)
             self._offer_if_possible(now)
@@ -199,9 +202,16 @@ class Call(ABC):
     def exchange(self, request: Request, now: float) -> Exchange:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
         assert self.dialog is not None
-        exchange = Exchange(self._stack, self, self.dialog.next_cseq, self._keyring)
+        exchange = Exchange(
+            self._stack, self, self.dialog.next_cseq, self._keyring, self.whereabouts.by
+        )
         exchange.send(request, now)
         return exchange
+
+    def _by(self, dialog: Dialog, now: float) -> Sequence[Flow]:
+        """The connections that the peer has opened: RFC 5626 §5.3 in spirit."""
+        bound = self.agent.bound(dialog.remote.uri, dialog.target, now)
+        return [*bound, *self.whereabouts.by]
 
     def _reply(
         self,
@@ -357,6 +367,18 @@ class Call(ABC):
         if self.state is CallState.UP and self._acceptance is None:
             self._reoffer.proceed(now)
         self.reschedule()
+
+    def acknowledge(self, invite: Request, number: int, now: float) -> Request:
+        """Send the ACK of our re-INVITE's 2xx for the first time (§13.2.2.4)."""
+        assert self.dialog is not None
+        ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
+        self.send_ack(ack, now)
+        return ack
+
+    def send_ack(self, ack: Request, now: float) -> None:
+        """Send the ACK of a 2xx within the dialog, again for each repetition (§13.2.2.4)."""
+        assert self.dialog is not None
+        self._stack.send_ack(ack, now, self._stack.ways(ack, self._by(self.dialog, now)))
 
     # Inside: time
 

@@ -9,7 +9,7 @@ attempt of its own: a transaction with its own branch.
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from p2psip.core.hops import Hops, next_hop
+from p2psip.core.hops import Hops, may_carry, next_hop
 from p2psip.core.outbox import Outbox
 from p2psip.sip.build import ack_for, cancel_for
 from p2psip.sip.message import Request, Response
@@ -180,9 +180,12 @@ class Clients:
 
     def _try_next(self, handle: ClientHandle, now: float) -> bool:
         """Start an attempt at the next server; False when there is none left."""
-        if not handle._flows:
+        flows = handle._flows
+        while flows and not may_carry(flow := self._hops.localise(flows[0]), handle._bare):
+            flows.pop(0)
+        if not flows:
             return False
-        flow = self._hops.localise(handle._flows.pop(0))
+        flows.pop(0)
         request, wire = self._addressed(handle._bare, flow)
         if flow.transport == "UDP" and len(wire) > MAX_DATAGRAM and not handle._outgrown:
             handle._outgrown = True

@@ -5,14 +5,18 @@ the three it is for.
 
 Own design: no open relay.  What goes to our own domains is let through; what goes elsewhere
 needs a user of ours, who proves it by Digest; and who claims to be of ours must prove it.
-A dialog that was set up through us is recognised by the proof in our Record-Route.
+What belongs to a dialog that was set up through us goes to the dialog's other side alone, and is
+taken from the dialog's peer alone: from where the peer is (`core.origin`), or with its password.
 """
 
 import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from p2psip.core.domains import Domains
+from p2psip.core.domains import Aor, Domains
+from p2psip.core.hops import needs_tls
+from p2psip.core.origin import Peer, is_way_back, origin
+from p2psip.core.passing import Passage, Side, ends
 from p2psip.core.proxy import Proxy, Target
 from p2psip.core.registrar import Binding, Registrar
 from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
@@ -29,10 +33,21 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class DialogUser(Protocol):
-    """The user agents behind this element: what they need to be asked.  Own design."""
+    """The user agents behind this element: what they need to be asked.  Own design.
+
+    `bound(user, target, now)` tells them by which connections a user has registered `target`.
+    """
+
+    bound: Callable[[Uri, Uri, float], Sequence[Flow]]
 
     def matches(self, request: Request) -> bool:
         """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
+
+    def peer_of(self, request: Request) -> Peer | None:
+        """Whoever may send a request within one of their dialogs; None if it is in none.
+
+        RFC 3261 §12.2.2.
+        """
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within a dialog: RFC 3261 §12.2.2."""
@@ -68,40 +83,112 @@ class Endpoint:
         self._route, self._verifier, self._nat = route, verifier, nat
         self._vouches = vouches
         stack.core = self
-        stack.know(self._known_flows)
+        agents.bound = self.bound
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
-        if self._agents.matches(request):
-            self._agents.on_request(server, request, now)
-            return
-        request, is_proven = self.proxy.take_route(request)
-        server.request = request
         try:
-            if is_proven and request.to.tag is not None and not self._stack.is_ours(request.uri):
-                self._forward(server, [Target(request.uri)], now)
-            else:
-                self._decide(server, request, now)
+            self._sort(server, request, now)
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
         except RemoteError as error:
             server.reply(error.status, now, error.reason)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11."""
+        """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
+
+        It cannot be challenged (§22.1), and so one from elsewhere counts for nothing; but it may
+        confirm a call here if it brings no answer to an offer.
+        """
+        bare, place = self.proxy.take_route(request), origin(request, flow)
+        passage = self.proxy.dialogs.find(bare, place)
         if self._agents.matches(request):
-            self._agents.on_ack(request, flow, now)
+            if self._is_at_its_place(bare, place, self._peer(bare, passage)) or not request.body:
+                self._agents.on_ack(request, flow, now)
+        elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
+            by = self._ways(passage.receiver, now)
+            self.proxy.forward_ack(self._without_secrets(bare), passage, by, now)
+
+    def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
+        self._refuse_secure(request)
+        bare, place = self.proxy.take_route(request), origin(request, server.flow)
+        passage = self.proxy.dialogs.find(bare, place)
+        if self._agents.matches(request):
+            if self._is_from_peer(server, bare, self._peer(bare, passage), now, proxy=False):
+                if passage is not None:
+                    self._note(passage, bare, server.flow, now)
+                self._agents.on_request(server, request, now)
             return
-        request, is_proven = self.proxy.take_route(request)
-        if is_proven and not self._stack.is_ours(request.uri):
-            self.proxy.forward_ack(request, now)
+        server.request = bare
+        if passage is None:
+            self._decide(server, bare, now)
+        elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
+            server.request = self._without_secrets(server.request)
+            by = self._ways(passage.receiver, now)
+            self.proxy.forward_within(server, passage, by, now)
+
+    def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
+        """Whoever is at the other end of a call that was made here.
+
+        If the call went through our own proxy, it is the phone that the proxy knows.
+        """
+        is_ours = passage is not None and passage.dialog.holder == LOCAL
+        if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
+            return passage.sender.peer
+        return self._agents.peer_of(request)
+
+    def _note(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
+        """Follow what the proxy does not see, since it ends here: RFC 3261 §12.2.2."""
+        self.proxy.dialogs.heard(passage, request, flow, now)
+        self.proxy.dialogs.refresh(passage, request, None)
+        if ends(request, passage.dialog.method):
+            self.proxy.dialogs.fade(passage.dialog, now)
+
+    def _is_at_its_place(self, request: Request, place: str, peer: Peer | None) -> bool:
+        """Whether it comes from where its peer is, under the peer's own name.
+
+        What is in no dialog has no peer, and may come from anywhere.
+        """
+        if peer is None:
+            return True
+        aor = self._domains.address_of_record(request.from_.uri)
+        is_same = aor is None or aor == self._domains.address_of_record(peer.uri)
+        return is_same and place in peer.places
+
+    def _is_from_peer(
+        self, server: ServerHandle, request: Request, peer: Peer | None, now: float, *, proxy: bool
+    ) -> bool:
+        """Whether a request within a dialog may be obeyed; challenges it if that helps.
+
+        Own design: RFC 3261 §26.1.4 warns of a BYE with overheard tags.  From elsewhere a user of
+        ours, whose phone has moved, proves itself by the password; anybody else is refused with
+        403, which leaves the dialog as it was.
+        """
+        if self._is_at_its_place(request, origin(request, server.flow), peer):
+            return True
+        aor = self._domains.address_of_record(request.from_.uri)
+        owner = self._domains.address_of_record(peer.uri) if peer is not None else None
+        if self._verifier is None or aor is None or aor != owner:
+            raise RemoteError("Forbidden", 403)
+        return self._is_proven(server, request, aor, now, proxy=proxy)
+
+    def _refuse_secure(self, request: Request) -> None:
+        """Refuse SIPS, since nothing here could go on by TLS: RFC 3261 §8.2.2.1, §16.3 item 2.
+
+        A Contact that we could not reach is refused too, before a dialog needs it: RFC 5630 §5.2
+        and §5.3.
+        """
+        if needs_tls(request):
+            raise RemoteError("Unsupported URI Scheme", 416)
+        if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
+            raise RemoteError("SIPS Contact Without TLS", 400)
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
+        if request.to.tag is not None:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
         if domain is None or request.routes:
             self._relay(server, request, now)
-        elif request.to.tag is not None:
-            raise RemoteError("Call/Transaction Does Not Exist", 481)
         elif request.method == "REGISTER":
             self.registrar.on_register(server, request, now)
         elif request.method == "OPTIONS" and not request.uri.user:
@@ -154,22 +241,42 @@ class Endpoint:
             self._forward(server, [Target(request.uri)], now)
 
     def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
-        """Stay on the way of the dialog, unless its caller lives here: RFC 3261 §16.6 step 4."""
-        self.proxy.forward(server, targets, now, record_route=not _is_born_here(server))
+        server.request = self._without_secrets(server.request)
+        self.proxy.forward(server, targets, now)
 
     def _target(self, binding: Binding) -> Target:
-        """A phone: by its own connection first, then as its Contact says.
-
-        If its Contact is another user's too, by its own connection alone.
-        """
+        """A phone: by its own connection first, then as its Contact says."""
         uri = binding.contact.uri
-        if self.registrar.at(uri) is binding:
-            return Target(uri, self._stack.flows_to(uri))
-        return Target(uri, binding.way(nat=self._nat) or None)
+        return Target(uri, self._stack.flows_to(uri, binding.way(nat=self._nat)))
 
-    def _known_flows(self, uri: Uri) -> Sequence[Flow]:
-        binding = self.registrar.at(uri)
-        return binding.way(nat=self._nat) if binding else ()
+    def _ways(self, side: Side, now: float) -> Sequence[Flow]:
+        """What leads to one side of a dialog alone: RFC 5626 §5.3 in spirit.
+
+        Where a user of ours has registered that very Contact since, and the way it was heard.
+        """
+        bound = self.bound(side.uri, side.target, now)
+        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
+        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
+
+    def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
+        """The ways by which a user of ours has registered a Contact that is `target`.
+
+        Own design: a phone that has connected again registers again, but has no need to speak in
+        its dialogs.  A binding of somebody else's counts for nothing.
+        """
+        place = target.user, target.host, target.port
+        return [
+            flow
+            for binding in self.registrar.bindings(user, now)
+            if (uri := binding.contact.uri) and (uri.user, uri.host, uri.port) == place
+            for flow in binding.way(nat=self._nat)
+        ]
+
+    def _without_secrets(self, request: Request) -> Request:
+        """The request without any proof that was meant for us: RFC 3261 §22.3."""
+        if self._verifier is None:
+            return request
+        return without_credentials(request, *self._verifier.users.realms)
 
     def _is_admitted(self, server: ServerHandle, request: Request, now: float) -> bool:
         """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.
@@ -184,13 +291,20 @@ class Endpoint:
             not self._verifier.knows(aor) or self._vouches(request.from_.uri)
         ):
             return True
-        challenges = self._verifier.demand(request, aor, self._domains, now, proxy=True)
+        return self._is_proven(server, request, aor, now, proxy=True)
+
+    def _is_proven(
+        self, server: ServerHandle, request: Request, aor: Aor, now: float, *, proxy: bool
+    ) -> bool:
+        """Whether the password of `aor` is behind it; asks for it if not.
+
+        RFC 3261 §22.2, or §22.3 for `proxy`.
+        """
+        assert self._verifier is not None
+        challenges = self._verifier.demand(request, aor, self._domains, now, proxy=proxy)
         if challenges:
-            server.reply(407, now, headers=challenges)
-            return False
-        realm = self._verifier.users.realm_for(aor[1])
-        server.request = without_credentials(request, realm)
-        return True
+            server.reply(407 if proxy else 401, now, headers=challenges)
+        return not challenges
 
 
 def _is_born_here(server: ServerHandle) -> bool:

@@ -4,7 +4,7 @@ Implements RFC 3261 §8.1.3.5 and §22.2: a request that is challenged is sent a
 credentials and the next CSeq number, and whoever asked hears of the last answer only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from p2psip.core.clients import ClientHandle
@@ -31,7 +31,7 @@ class Exchange:
     """A request and its answer, challenges met on the way (§8.1.3.5).
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` once
-    there is a final answer.
+    there is a final answer.  `by` is the connection that the other side has opened, if any.
     """
 
     def __init__(
@@ -40,22 +40,25 @@ class Exchange:
         user: ExchangeUser,
         next_cseq: Callable[[], int],
         keyring: Keyring | None = None,
+        by: Sequence[Flow] = (),
     ) -> None:
         self.done = False
         self.request: Request
         self._stack, self._user, self._next_cseq = stack, user, next_cseq
-        self._keyring = keyring
+        self._keyring, self._by = keyring, by
         self._handle: ClientHandle
         self._cancelled = False
-        self._answered: set[tuple[str, str]] = set()
+        self._answered: set[str] = set()  # realms: each gets one answer to one question
         self._rounds = 0
 
     def send(self, request: Request, now: float) -> None:
         """Put the question (§8.1.2); the user is never called before this returns."""
-        if self._keyring is not None:
-            request = self._keyring.sign(request)
+        self._send(request if self._keyring is None else self._keyring.sign(request), now)
+
+    def _send(self, request: Request, now: float) -> None:
         self.request = request
-        self._handle = self._stack.request(request, self, now)
+        flows = self._stack.ways(request, self._by)
+        self._handle = self._stack.request(request, self, now, flows=flows)
 
     @property
     def sent_to(self) -> Flow | None:
@@ -85,13 +88,14 @@ class Exchange:
             return False
         if not self._keyring.is_for(self.request, self.sent_to):
             return False
-        asked = self._keyring.learn(response)
-        fresh = {key for key, challenge in asked.items() if challenge.stale}
-        fresh |= asked.keys() - self._answered
-        if not fresh:
-            return False  # these credentials were refused already
+        asked = self._keyring.asked(response)
+        realms = {realm for _, realm in asked}
+        if not realms or realms & self._answered:
+            return False  # refused already, or asked for by somebody behind who was content
         self._rounds += 1
-        self._answered |= asked.keys()
+        self._answered |= realms
+        self._keyring.learn(asked)
         cseq = f"{self._next_cseq()} {self.request.method}"
-        self.send(self.request.replace(headers=self.request.headers.with_("CSeq", cseq)), now)
+        request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
+        self._send(self._keyring.sign(request, is_asked=True), now)
         return True

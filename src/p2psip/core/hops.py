@@ -5,7 +5,7 @@ Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from p2psip.transaction.flow import LOCAL, Flow
 from p2psip.transaction.key import default_port
 
 MAX_GONE: Final = 10_000  # lost connections to remember
+SECURE: Final = frozenset({"TLS", "WSS", LOCAL})
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -34,11 +35,8 @@ class Hops:
     """What one element knows of addresses (§18).
 
     `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
-    further names and addresses of ours.  `known` gives the flows, if any, by which somebody has
-    come to us who is reached at a URI: they are tried before the URI is followed.
+    further names and addresses of ours.
     """
-
-    known: Callable[[Uri], Sequence[Flow]]
 
     def __init__(
         self, listeners: Sequence[Listener], advertised: str | None, hosts: Collection[str] = ()
@@ -52,7 +50,6 @@ class Hops:
             names |= LOOPBACKS
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
-        self.known = lambda uri: ()
         self._gone: OrderedDict[Flow, None] = OrderedDict()
 
     @property
@@ -93,16 +90,17 @@ class Hops:
         params = (("branch", branch), ("rport", None))
         return Via(listener.transport, host, listener.port, params)
 
-    def direct(self, uri: Uri) -> list[Flow] | None:
+    def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
         """The flows to `uri` where no look-up is needed; None where one is (RFC 3263 §4.1, §4.2).
 
-        Empty when it asks for a transport that we do not have.
+        Empty when it asks for a transport that we do not have.  `by` are connections that its
+        owner has opened to us: they come first, unless they are gone (RFC 5626 §5.3).
         """
         transport = _transport(uri)
         host = uri.param("maddr") or uri.host
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
-        known = [flow for flow in self.known(uri) if flow not in self._gone]
+        known = [flow for flow in by if flow not in self._gone]
         if transport is not None and transport not in self._listeners:
             return known
         if not _is_numeric(host):
@@ -142,6 +140,19 @@ class Hops:
         return self._advertised or listener.host
 
 
+def needs_tls(request: Request) -> bool:
+    """Whether a request must not leave in the clear (RFC 3261 §26.2.2, §16.6 step 6).
+
+    A SIPS URI says so as its target, and as any proxy of the route.
+    """
+    return any(uri.scheme == "sips" for uri in (request.uri, *(r.uri for r in request.routes)))
+
+
+def may_carry(flow: Flow, request: Request) -> bool:
+    """Whether a request may take this flow (RFC 3261 §26.2.2)."""
+    return flow.transport in SECURE or not needs_tls(request)
+
+
 def next_hop(request: Request) -> tuple[Request, Uri]:
     """The request as it has to look, and the URI whose server it goes to (§8.1.2).
 
@@ -165,8 +176,8 @@ def received_over(request: Request, flow: Flow) -> Request:
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
-    if via.host != host or via.has_rport:
-        via = via.with_param("received", host)
+    if via.host != host or via.has_rport or via.received not in (None, host):
+        via = via.with_param("received", host)  # whatever the client may have put there itself
     if via.has_rport:
         via = via.with_param("rport", str(port))
     if via == request.via:

@@ -7,20 +7,21 @@ transaction and one client transaction for each target.  Loops are found as RFC 
 wants it, but by remembering instead of hashing into the branch: a request that came through
 here before, and is the same as one that is still being forwarded, has looped.
 
+What is within a dialog goes to the dialog's other side alone (`core.passing`).
+
 Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
 first; a redirection (3xx) is not followed, it is passed back to the caller.
 """
 
-import hashlib
-import hmac
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from p2psip.core.response_context import ResponseContext, Target
-from p2psip.core.screening import RefusalError
-from p2psip.core.stack import ServerHandle, Stack
+from p2psip.core.passing import BEGINNING, WITHIN, Passage, PassingDialogs, Within
+from p2psip.core.response_context import ResponseContext, Target, Watcher
+from p2psip.core.screening import RefusalError, without_identity
+from p2psip.core.stack import Flow, ServerHandle, Stack
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
@@ -32,16 +33,19 @@ from p2psip.transaction.table import Agenda
 __all__ = ["Proxy", "Target"]
 
 MAX_BREADTH: Final = 60  # branches at once, here and further on: RFC 5393 §5.3.3
-ROUTE_PROOF: Final = "proof"  # in our Record-Route: only dialogs we set up come back this way
 
 _Sameness = tuple[str, int, str, str, str, tuple[str, ...]]
 
 
 class Proxy:
-    """The forwarding half of an element: §16.2.  `random(n)` gives n octets."""
+    """The forwarding half of an element: §16.2.
 
-    def __init__(self, stack: Stack, random: Callable[[int], bytes]) -> None:
-        self._stack, self._secret = stack, random(32)
+    `dialogs` are those that it stays on the way of.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self.dialogs = PassingDialogs(stack.t1)
         self._contexts = 0
         self._agenda = Agenda[ResponseContext]()
         self._under_way = Counter[_Sameness]()
@@ -50,14 +54,70 @@ class Proxy:
         """How many requests are on their way."""
         return self._contexts
 
-    def forward(
-        self, server: ServerHandle, targets: Sequence[Target], now: float, *, record_route: bool
-    ) -> None:
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         """Send a request on to its targets: §16.3 to §16.6.
 
-        Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say.
+        The dialogs that come of it are kept, and so is the way of all that belongs to them.
+        Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
+        """
+        breadth = self._check(server.request)
+        begins = server.request.method in BEGINNING and server.request.to.tag is None
+        self._start(server, targets, breadth, now, self.dialogs.begin(server) if begins else None)
+
+    def forward_within(
+        self, server: ServerHandle, passage: Passage, by: Sequence[Flow], now: float
+    ) -> None:
+        """Send a request of a dialog on to its other side, and nowhere else: §16.4, §12.2.
+
+        `by` are the connections which that side has opened.  Raises RemoteError as `forward` does,
+        405 for what belongs in no dialog, and 481 when the other side was here and has gone.
         """
         request = server.request
+        if request.method not in WITHIN:
+            allowed = ", ".join(sorted(WITHIN))
+            raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
+        server.request = request = self._directed(request, passage)
+        breadth = self._check(request)
+        if not request.routes and self._stack.is_ours(request.uri):
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        self.dialogs.heard(passage, request, server.flow, now)
+        target = Target(request.uri, self._stack.ways(request, by))
+        watcher = Within(self.dialogs, passage, request)
+        self._start(server, [target], breadth, now, watcher)
+
+    def forward_ack(
+        self, request: Request, passage: Passage, by: Sequence[Flow], now: float
+    ) -> None:
+        """Send the ACK of a 2xx on to the dialog's other side, without state: §16.11."""
+        request = self._directed(request, passage)
+        if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
+            ack = _one_hop_less(request, _breadth(request))
+            self._stack.send_ack(ack, now, self._stack.ways(ack, by))
+
+    def take_route(self, request: Request) -> Request:
+        """Take our own Routes off the top: §16.4."""
+        routes = list(request.routes)
+        if routes and self._is_mark(request.uri):
+            # the hop before routes strictly, and has put the target last
+            request = request.replace(uri=routes.pop().uri)
+        while routes and self._stack.is_ours(routes[0].uri):
+            routes.pop(0)
+        return request.replace(headers=request.headers.with_("Route", *routes))
+
+    @property
+    def deadline(self) -> float | None:
+        """The next timer C (§16.6 step 11), or dialog to forget."""
+        times = (self._agenda.deadline, self.dialogs.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Give up on branches that were silent too long: §16.8."""
+        for context in self._agenda.due(now):
+            context.tick(now)
+        self.dialogs.tick(now)
+
+    def _check(self, request: Request) -> int:
+        """Whether it may go on at all; its breadth: §16.3, RFC 5393 §5.3.3."""
         if request.max_forwards == 0:
             raise RemoteError("Too Many Hops", 483)
         if self._has_looped(request):
@@ -67,11 +127,23 @@ class Proxy:
         breadth = _breadth(request)
         if not breadth:
             raise RemoteError("Max-Breadth Exceeded", 440)
+        return breadth
+
+    def _start(
+        self,
+        server: ServerHandle,
+        targets: Sequence[Target],
+        breadth: int,
+        now: float,
+        watcher: Watcher | None,
+    ) -> None:
+        request = server.request
         context = ResponseContext(
             self._stack,
             server,
             breadth,
-            mark=partial(self._mark, request) if record_route else None,
+            mark=self._mark,
+            watcher=watcher,
             schedule=self._agenda.set,
             on_end=partial(self._forget, same := _sameness(request)),
         )
@@ -79,33 +151,12 @@ class Proxy:
         self._under_way[same] += 1
         context.begin(_one_hop_less(request, breadth), targets, now)
 
-    def forward_ack(self, request: Request, now: float) -> None:
-        """Send the ACK of a 2xx on, without state: §16.11."""
-        if request.max_forwards != 0:
-            self._stack.send_ack(_one_hop_less(request, _breadth(request)), now)
-
-    def take_route(self, request: Request) -> tuple[Request, bool]:
-        """Take our own Routes off the top: §16.4.
-
-        Also tells whether one of them was made by us for this very dialog.
-        """
-        routes = list(request.routes)
-        proven = self._proves(request.uri, request)
-        if proven and routes:  # the hop before routes strictly, and has put the target last
-            request = request.replace(uri=routes.pop().uri)
-        while routes and self._stack.is_ours(routes[0].uri):
-            proven = self._proves(routes.pop(0).uri, request) or proven
-        return request.replace(headers=request.headers.with_("Route", *routes)), proven
-
-    @property
-    def deadline(self) -> float | None:
-        """The next timer C: §16.6 step 11."""
-        return self._agenda.deadline
-
-    def tick(self, now: float) -> None:
-        """Give up on branches that were silent too long: §16.8."""
-        for context in self._agenda.due(now):
-            context.tick(now)
+    @staticmethod
+    def _directed(request: Request, passage: Passage) -> Request:
+        """The request on the other side's own way, whatever way it asks for: §12.2.1.1."""
+        receiver = passage.receiver
+        headers = request.headers.with_("Route", *receiver.routes)
+        return request.replace(uri=receiver.target, headers=headers)
 
     def _forget(self, same: _Sameness) -> None:
         self._contexts -= 1
@@ -119,24 +170,13 @@ class Proxy:
             self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
         )
 
-    def _mark(self, request: Request, transport: str | None) -> Address:
-        """Our Record-Route value: §16.6 step 4, with a proof that it was us."""
-        uri = self._stack.contact(transport=transport)
-        proof = self._proof(request.call_id, request.from_.tag or "")
-        return Address(uri.with_params(lr=None, **{ROUTE_PROOF: proof}))
+    def _mark(self, transport: str | None) -> Address:
+        """Our Record-Route value: §16.6 step 4."""
+        return Address(self._stack.contact(transport=transport).with_params(lr=None))
 
-    def _proves(self, uri: Uri, request: Request) -> bool:
-        """Whether `uri` is a mark that we gave to a request of this dialog, from either side."""
-        given = (uri.param(ROUTE_PROOF) or "").encode(errors="replace")
-        if not given:
-            return False
-        tags = (request.from_.tag or "", request.to.tag or "")
-        proofs = [self._proof(request.call_id, tag).encode() for tag in tags]
-        return any([hmac.compare_digest(given, proof) for proof in proofs])
-
-    def _proof(self, call_id: str, tag: str) -> str:
-        text = f"{call_id} {tag}".encode(errors="surrogateescape")
-        return hmac.digest(self._secret, text, hashlib.sha256).hex()[:16]
+    def _is_mark(self, uri: Uri) -> bool:
+        """Whether a Request-URI is our Record-Route value: §16.4."""
+        return uri.user is None and uri.param("lr") is not None and self._stack.is_ours(uri)
 
 
 def _sameness(request: Request) -> _Sameness:
@@ -157,4 +197,4 @@ def _one_hop_less(request: Request, breadth: int) -> Request:
     hops = request.max_forwards
     left = MAX_FORWARDS if hops is None else hops - 1
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
-    return request.replace(headers=headers)
+    return request.replace(headers=without_identity(headers))

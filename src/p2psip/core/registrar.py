@@ -30,8 +30,6 @@ MAX_BINDINGS: Final = 10  # of one address-of-record
 MAX_USERS: Final = 10_000
 MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
-_Place = tuple[str | None, str, int | None]
-
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -82,7 +80,6 @@ class Registrar:
         self._domains, self._verifier = domains, verifier
         self._max_bindings, self._max_users = max_bindings, max_users
         self._bindings: dict[Aor, list[Binding]] = {}
-        self._places: dict[_Place, Binding] = {}
 
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
@@ -104,14 +101,6 @@ class Registrar:
         aor = self._domains.address_of_record(uri)
         alive = self._alive(aor, now) if aor else []
         return sorted(alive, key=lambda binding: -binding.q)
-
-    def at(self, uri: Uri) -> Binding | None:
-        """The binding whose Contact is `uri`, as it is written within a dialog.
-
-        Own design: it tells by which connection the phone can be reached then; also after it
-        has expired, since a dialog may last longer and nothing better is known.
-        """
-        return self._places.get(_place(uri))
 
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
@@ -157,13 +146,9 @@ class Registrar:
         return alive
 
     def _store(self, aor: Aor, bindings: list[Binding]) -> None:
-        for binding in self._bindings.pop(aor, ()):
-            if self._places.get(place := _place(binding.contact.uri)) is binding:
-                del self._places[place]
+        self._bindings.pop(aor, None)
         if bindings:
             self._bindings[aor] = bindings
-        for binding in bindings:  # who claims the place of another user does not get it
-            self._places.setdefault(_place(binding.contact.uri), binding)
 
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):
@@ -198,11 +183,6 @@ def _check_order(binding: Binding, request: Request) -> None:
     """A REGISTER that was overtaken changes nothing: §10.3 step 7."""
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
         raise RemoteError("CSeq Out Of Order")
-
-
-def _place(uri: Uri) -> _Place:
-    """What a Contact and the target of a dialog have in common, whatever their parameters."""
-    return uri.user, uri.host, uri.port
 
 
 def _left(binding: Binding, now: float) -> int:

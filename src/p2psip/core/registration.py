@@ -7,11 +7,12 @@ what is refreshed in time it need not know.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
 
 from p2psip.core.exchange import Exchange
-from p2psip.core.keyring import Keyring, Login
+from p2psip.core.keyring import Keyring, Login, hop_of
 from p2psip.core.stack import Stack
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
@@ -26,6 +27,7 @@ DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
 RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0
+MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
 
 
@@ -78,7 +80,9 @@ class Registration:
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
         self._owner, self._expires = owner, expires
-        self._keyring = Keyring(login, random) if login else None
+        login = replace(login, server=registrar) if login else None
+        self._login, self._keyring = login, Keyring(login, random) if login else None
+        self._places: frozenset[HostPort] = frozenset()
         self._call_id, self._tag = random(12).hex(), random(6).hex()
         self._cseq = 0
         self._exchange: Exchange | None = None
@@ -92,10 +96,14 @@ class Registration:
         return self._exchange is not None and not self._exchange.done
 
     @property
-    def registrar_address(self) -> HostPort | None:
-        """Where the last REGISTER went: §10.2; None if nobody knows yet."""
-        flow = self._exchange.sent_to if self._exchange is not None else None
-        return flow.remote if flow is not None else None
+    def login(self) -> Login | None:
+        """What may be told to the registrar in calls as well: in its realm, at its addresses.
+
+        §22.1: to nobody else.
+        """
+        if self._login is None or self._keyring is None:
+            return None
+        return replace(self._login, places=self._places, realms=self._keyring.realms or None)
 
     def start(self, now: float) -> None:
         """Send the first REGISTER: §10.2."""
@@ -123,6 +131,8 @@ class Registration:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
         if response.status < 200:
             return
+        if exchange.sent_to is not None and len(self._places) < MAX_PLACES:
+            self._places |= {hop_of(exchange.sent_to)}
         granted = response.status < 300
         if self.state is State.CLOSED:
             if not self._is_withdrawing and (granted or self._was_registered):

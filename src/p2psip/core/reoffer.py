@@ -9,7 +9,6 @@ begin one, both are refused with 491 and try again after different random times.
 from typing import TYPE_CHECKING, Final
 
 from p2psip.core.exchange import Exchange
-from p2psip.core.keyring import copy_credentials
 from p2psip.core.screening import SDP, session
 from p2psip.dialog.invite import glare_delay
 from p2psip.errors import RemoteError
@@ -114,9 +113,10 @@ class Reoffer:
 
         It goes where the 2xx says that the peer is from now on (§12.2.1.2).
         """
-        dialog, number = self._call.dialog, response.cseq.number
-        assert dialog is not None
-        if self._ack is None or self._ack[0] != number:
-            dialog.refresh(response)
-            self._ack = number, copy_credentials(invite, dialog.ack(number))
-        self._call.agent.stack.send_ack(self._ack[1], now)
+        call, number = self._call, response.cseq.number
+        assert call.dialog is not None
+        if self._ack is not None and self._ack[0] == number:
+            call.send_ack(self._ack[1], now)
+            return
+        call.dialog.refresh(response)
+        self._ack = number, call.acknowledge(invite, number, now)

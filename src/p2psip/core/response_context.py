@@ -9,10 +9,13 @@ Implements RFC 3261 §16.6 to §16.10 for what happens after the decision where 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
+from p2psip.core.screening import without_identity
 from p2psip.core.stack import ClientHandle, Flow, ServerHandle, Stack
+from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, Response
@@ -51,12 +54,24 @@ class _Branch:
     is_done: bool = False
 
 
+class Watcher(Protocol):
+    """Whoever keeps the dialogs that a request makes or changes: RFC 3261 §6, call-stateful."""
+
+    def on_response(
+        self, asked: Request, flow: Flow | None, response: Response, now: float
+    ) -> None:
+        """Take a response to `asked`, which went by `flow`: §12.1, §12.2.1.2."""
+
+    def end(self) -> None:
+        """Take that no other response can be passed back: §12.3."""
+
+
 class ResponseContext:
     """One forwarded request and its branches: §16.2, §16.7.
 
     No more than `breadth` of them at once: RFC 5393 §5.3.3.  `mark(transport)` makes our
-    Record-Route value; without it we don't stay on the way of the dialog.  `schedule(self, at)`
-    is told when to call `tick`; `on_end` when nobody waits for a response any more.
+    Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
+    to call `tick`; `on_end` when nobody waits for a response any more.
     """
 
     def __init__(
@@ -65,12 +80,14 @@ class ResponseContext:
         server: ServerHandle,
         breadth: int,
         *,
-        mark: Callable[[str | None], Address] | None,
+        mark: Callable[[str | None], Address],
+        watcher: Watcher | None,
         schedule: Callable[["ResponseContext", float | None], None],
         on_end: Callable[[], None],
     ) -> None:
         self._stack, self._server, self._breadth = stack, server, breadth
-        self._mark, self._schedule, self._on_end = mark, schedule, on_end
+        self._mark, self._watcher = mark, watcher
+        self._schedule, self._on_end = schedule, on_end
         self._request: Request = server.request
         self._waiting: list[Target] = []
         self._branches: list[_Branch] = []
@@ -88,6 +105,7 @@ class ResponseContext:
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Choose what to pass back: §16.7."""
         branch = self._branch(handle)
+        self._watch(handle, response, now)
         ours = self._on_our_behalf(branch, response)
         if response.status < 200:
             branch.was_heard = True
@@ -106,7 +124,9 @@ class ResponseContext:
         """Silence is a 408, no route a 503: §16.8, §16.9."""
         branch = self._branch(handle)
         if not branch.is_done:
-            self._fail(branch, self._own_response(status), now)
+            response = self._own_response(status)
+            self._watch(handle, response, now)
+            self._fail(branch, response, now)
         self._reschedule()
 
     # ServerUser
@@ -120,6 +140,8 @@ class ResponseContext:
         self._give_up(now)
         self._is_answered = True
         self._schedule(self, None)
+        if self._watcher is not None:
+            self._watcher.end()
         self._on_end()
 
     def tick(self, now: float) -> None:
@@ -149,13 +171,17 @@ class ResponseContext:
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
                 headers=self._request.headers.with_("Max-Breadth", breadth),
             )
-            mark = ""
-            if self._mark is not None:
-                mark = str(self._mark(target.transport))
-                request = request.replace(headers=request.headers.prepend("Record-Route", mark))
+            mark = str(self._mark(target.transport))
+            request = request.replace(headers=request.headers.prepend("Record-Route", mark))
             handle = self._stack.request(request, self, now, flows=target.flows)
             self._branches.append(_Branch(handle, mark, self._timer_c(now)))
         self._reschedule()
+
+    def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Let a response that nobody can read make no dialog."""
+        if self._watcher is not None:
+            with suppress(RemoteError):
+                self._watcher.on_response(handle.request, handle.flow, response, now)
 
     def _on_our_behalf(self, branch: _Branch, response: Response) -> Response:
         """The response with the Vias below ours, and a Route to us that the caller can use.
@@ -163,13 +189,11 @@ class ResponseContext:
         §16.7 steps 3 and 8: each side of the dialog reaches us by the transport it has.
         """
         vias = self._server.request.headers.values("Via")
-        headers = response.headers.with_("Via", *vias)
-        if self._mark is not None:
-            mark = self._mark(self._server.flow.transport)
-            routes = response.headers.all("Record-Route")
-            routes = tuple(str(mark) if value == branch.mark else value for value in routes)
-            headers = headers.with_("Record-Route", *routes)
-        return response.replace(headers=headers)
+        headers = without_identity(response.headers).with_("Via", *vias)
+        mark = self._mark(self._server.flow.transport)
+        routes = response.headers.all("Record-Route")
+        routes = tuple(str(mark) if value == branch.mark else value for value in routes)
+        return response.replace(headers=headers.with_("Record-Route", *routes))
 
     def _own_response(self, status: int) -> Response:
         return response_to(self._server.request, status, to_tag=self._server.to_tag)

@@ -8,6 +8,7 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
+from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.params import find, parse_params
 
@@ -31,6 +32,19 @@ def refuse_extensions(request: Request) -> None:
     required = request.headers.all("Require")
     if required:
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
+
+
+# Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.
+IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-ID")
+
+
+def without_identity(headers: Headers) -> Headers:
+    """The headers of a message to pass on, without what its sender says of itself or of others.
+
+    RFC 3325 §5: what is asserted by nobody whom we trust goes no further.  Own design: nobody is
+    trusted, a user of ours neither, since the From is what the password has proven.
+    """
+    return headers.without(*IDENTITY)
 
 
 def session(message: Request | Response) -> bytes | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from p2psip.core.clients import ClientHandle, Clients, ClientUser
-from p2psip.core.hops import Hops, Listener, next_hop, received_over, way_back
+from p2psip.core.hops import Hops, Listener, may_carry, next_hop, received_over, way_back
 from p2psip.core.outbox import Locate, Order, Outbox, Send
 from p2psip.core.servers import ServerHandle, Servers, ServerUser
 from p2psip.errors import RemoteError
@@ -207,16 +207,20 @@ class Stack:
         elif flows:
             self._post_ack(ack, flows[0])
 
-    def know(self, flows_to: Callable[[Uri], Sequence[Flow]]) -> None:
-        """Ask `flows_to` first where a URI leads: a phone behind a NAT has but one way to it.
+    def flows_to(self, uri: Uri, by: Sequence[Flow] = ()) -> Sequence[Flow] | None:
+        """Where a URI leads, as far as that needs no look-up; else None (RFC 3263 §4.2).
 
-        RFC 5626 §5.3.
+        `by` are connections its owner has opened, which come first (RFC 5626 §5.3).
         """
-        self._hops.known = flows_to
+        return self._hops.direct(uri, by)
 
-    def flows_to(self, uri: Uri) -> Sequence[Flow] | None:
-        """Where a URI leads, as far as that needs no look-up; else None (RFC 3263 §4.2)."""
-        return self._hops.direct(uri)
+    def ways(self, request: Request, by: Sequence[Flow]) -> Sequence[Flow] | None:
+        """Where a request within a dialog goes, None if that is for the usual look-up (§12.2.1.1).
+
+        `by` are connections that the other side has opened: they lead to it alone, and so not to
+        the proxies of a route (RFC 5626 §5.3).
+        """
+        return self.flows_to(request.uri, by) if by and not request.routes else None
 
     def is_ours(self, uri: Uri) -> bool:
         """Does `uri` lead to this element, whatever its user part (§16.4)?"""
@@ -324,6 +328,8 @@ class Stack:
     def _post_ack(self, ack: Request, flow: Flow) -> None:
         """Send an ACK under a branch of its own, the same each time (§17.1.1.3, §8.1.1.7)."""
         flow = self._hops.localise(flow)
+        if not may_carry(flow, ack):
+            return
         seed = f"{ack.call_id} {ack.cseq.number} {ack.from_.tag} {ack.to.tag}"
         name = hashlib.sha256(self._secret + seed.encode(errors="surrogateescape"))
         via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))

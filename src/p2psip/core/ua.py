@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from p2psip.core.call import Call, CallState
 from p2psip.core.keyring import Keyring, Login
+from p2psip.core.origin import Peer
 from p2psip.core.owner import CallOwner
 from p2psip.core.screening import ALLOW, SDP, RefusalError, refuse_extensions
 from p2psip.core.stack import Flow, ServerHandle, Stack
@@ -32,9 +33,10 @@ _Origin = tuple[str, int, str, str]
 class UserAgent:
     """The user agents of one stack (§8).
 
-    `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.
-    A `wary` agent repeats a 200 by UDP only as often as its INVITE is repeated, until something
-    shows that the source of that is no forgery.
+    `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  `nat`
+    sends to where a caller called from, whatever its Contact says.  A `wary` agent repeats a 200
+    by UDP only as often as its INVITE is repeated, until something shows that the source of that
+    is no forgery.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class UserAgent:
         *,
         random: Callable[[int], bytes],
         answer_timeout: float = 60.0,
+        nat: bool = False,
         wary: bool = False,
     ) -> None:
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
-        self.wary = wary
+        self.nat, self.wary = nat, wary
+        self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[Call]()
         self._dialogs: dict[DialogId, tuple[Call, Dialog]] = {}
         self._calls: dict[Call, None] = {}
@@ -135,11 +139,17 @@ class UserAgent:
             return True
         return request.to.tag is None and _origin(request) in self._ringing
 
+    def peer_of(self, request: Request) -> Peer | None:
+        """Whoever may send a request within a dialog of ours; None if it is in none (§12.2.2)."""
+        found = self._dialogs.get(DialogId.at_server(request))
+        return found[0].whereabouts.peer(found[1]) if found is not None else None
+
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a request within a dialog (§12.2.2)."""
+        """Take a request within a dialog (§12.2.2), from its peer (`peer_of`)."""
         found = self._dialogs.get(DialogId.at_server(request))
         if found is not None:
             call, dialog = found
+            call.whereabouts.heard(request, server.flow)
             call.on_request(server, request, dialog, now)
         elif request.to.tag is None and _origin(request) in self._ringing:
             server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2

@@ -68,6 +68,7 @@ class OutgoingCall(Call):
 
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take a response to the INVITE (§13.2.2) or to a later request (§12.2.1.2)."""
+        self.whereabouts.answered(exchange.sent_to)
         if exchange is not self._exchange_of_invite:
             super().on_response(exchange, response, now)
         elif response.status < 200:
@@ -117,7 +118,7 @@ class OutgoingCall(Call):
         dialog.confirm(response)
         request = self._exchange_of_invite.request
         # built as §13.2.2.4 says: RFC 3261 §17.1.1.3 [2xx-ack-by-core]
-        ack = copy_credentials(request, dialog.ack(request.cseq.number))
+        ack = copy_credentials(request, dialog.ack(request.cseq.number), self._keyring)
         self._fork_acks[key] = ack
         self._stack.send_ack(ack, now)
         if self.state is CallState.CALLING:

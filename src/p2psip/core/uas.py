@@ -46,6 +46,7 @@ class IncomingCall(Call):
         self.invite, self.remote = server.request, server.request.from_
         self.remote_sdp = offer_of(server.request)
         self._server = server
+        self.whereabouts.heard(server.request, server.flow)
         self.dialog = Dialog.of_server(server.request, server.to_tag)
         agent.remember(self, self.dialog)
         self._progress: tuple[int, bytes] = (180, b"")

@@ -10,7 +10,7 @@ overheard on the way can't be sent again: RFC 7616 §5.4.
 import hashlib
 import hmac
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from p2psip.core.domains import Aor, Domains
@@ -105,21 +105,26 @@ class Verifier:
         return hmac.digest(self._secret, text, hashlib.sha256).hex()[:24].encode()
 
 
-def without_credentials(request: Request, realm: str) -> Request:
-    """The request without what was meant for us: RFC 3261 §22.3.
+def without_credentials(request: Request, *realms: str) -> Request:
+    """The request without what was meant for us, the keeper of `realms`: RFC 3261 §22.3.
 
-    Credentials of other realms travel on to the proxies that asked for them.
+    Credentials of other realms travel on to the proxies that asked for them.  Own design: an
+    Authorization of ours (§22.2) goes no further either, or a callee could ask for one in our name
+    and try passwords on it.
     """
-    name = "Proxy-Authorization"
-    kept = []
-    for text in request.headers.values(name):
-        try:
-            if Credentials.parse(text).realm == realm:
-                continue
-        except RemoteError:
-            pass
-        kept.append(text)
-    return request.replace(headers=request.headers.with_(name, *kept))
+    headers = request.headers
+    for name in ("Proxy-Authorization", "Authorization"):
+        if name in headers:
+            texts = headers.values(name)
+            headers = headers.with_(name, *(text for text in texts if not _is_of(text, realms)))
+    return request.replace(headers=headers)
+
+
+def _is_of(text: str, realms: Collection[str]) -> bool:
+    try:
+        return Credentials.parse(text).realm in realms
+    except RemoteError:
+        return False
 
 
 def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentials]:

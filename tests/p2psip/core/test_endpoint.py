@@ -219,7 +219,7 @@ class Owner:
 
 def local(home, user, password=None):
     """A registration of a user who lives in the home's own process."""
-    login = Login(user, password) if password else None
+    login = Login(user, password) if password else None  # for whichever registrar it is
     aor, contact = Address(Uri("sip", user, None, "home")), home.stack.contact(user)
     owner, random = Owner(), random_source(user)
     registrar = Uri("sip", None, None, "home")
@@ -257,7 +257,7 @@ def test_a_stock_tool_in_this_process_needs_no_password_and_a_user_does():
         home.stack.request(message, heard, 0.0, flows=[Flow("LOCAL", (HOME, 5060))])
         sent = home.said()
         assert forwarded(sent) == expected
-        assert all("Record-Route" not in m.headers for m, _, _ in sent)
+        assert all("Record-Route" in m.headers for m, _, _ in sent)
         assert (407 in heard.statuses) == (not expected)
     outside = request("INVITE", f"sip:x@{FAR}", user="radio", call="outside")
     assert finals(home.hear(outside)) == [407]

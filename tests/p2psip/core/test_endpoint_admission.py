@@ -67,11 +67,11 @@ def test_nobody_gets_elsewhere_by_us(users, method, uri, more):
 
 
 def test_a_request_in_no_dialog_of_ours_is_not_relayed():
-    """A To tag alone opens no way out; the proof in our Route does (see test_proxy)."""
+    """Covers RFC 3261 §12.2.2: a To tag alone opens no way out, not to users of ours either."""
     home = Home(users=store("alice"))
     sent = home.hear(request("BYE", f"sip:x@{FAR}", OUTSIDER, to=";tag=x"))
-    assert finals(sent) == [403]
-    assert finals(home.hear(request("BYE", f"sip:x@{FAR}", to=";tag=x", call="2"))) == [407]
+    assert finals(sent) == [481]
+    assert finals(home.hear(request("BYE", f"sip:x@{FAR}", to=";tag=x", call="2"))) == [481]
 
 
 def test_a_user_of_ours_gets_elsewhere_with_the_password():

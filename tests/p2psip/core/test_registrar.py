@@ -2,7 +2,7 @@
 
 import pytest
 from elements import PORT
-from homes import ALICE, BOB, CAROL, Home, register, request, signed, store
+from homes import ALICE, BOB, Home, register, request, signed, store
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -145,8 +145,6 @@ def test_a_connection_is_the_way_back():
     flow = Flow("TCP", (BOB, PORT), (home.address, PORT))
     assert tcp.way(nat=False) == tcp.way(nat=True) == [flow]
     assert udp.way(nat=False) == [] and udp.way(nat=True) == [udp.flow]
-    assert home.registrar.at(Uri.parse("sip:b@x;ob")) == tcp
-    assert home.registrar.at(Uri.parse("sip:b@z")) is None
 
 
 def test_the_preferred_contact_comes_first():
@@ -155,14 +153,6 @@ def test_the_preferred_contact_comes_first():
     texts = ["<sip:a@x>;q=0.1", "<sip:b@x>;q=oops", "<sip:c@x>;q=0.5", "<sip:d@x>;q=nan"]
     answer(home, register(contact=", ".join(texts)))
     assert bound(home) == ["sip:b@x", "sip:d@x", "sip:c@x", "sip:a@x"]
-
-
-def test_nobody_takes_the_place_of_another_user():
-    """A Contact that another user has registered leads where that user is."""
-    home = Home()
-    answer(home, register("bob", "<sip:b@x>"), source=BOB, transport="TCP")
-    answer(home, register("eve", "<sip:b@x>", call="e"), source=CAROL, transport="TCP")
-    assert home.registrar.at(Uri.parse("sip:b@x")).flow.remote == (BOB, PORT)
 
 
 def test_places_are_limited():
@@ -241,14 +231,11 @@ class Bindings(RuleBasedStateMachine):
     @invariant()
     def agrees(self):
         assert set(bound(self.home, self.now)) == set(self.alive)
-        for uri in URIS:
-            found = self.home.registrar.at(Uri.parse(uri))
-            assert found is not None or uri not in self.alive
 
     def teardown(self):
         self.now += 10_000
         assert self.home.registrar.count(self.now) == 0
-        assert not self.home.registrar._places and not self.home.registrar._bindings
+        assert not self.home.registrar._bindings
         self.home.wait(self.now)
         assert self.home.idle
 
