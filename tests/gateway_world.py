@@ -9,6 +9,7 @@ from homes import HOME, Home
 from link import Link, calm
 from rtmp_world import World
 
+from p2psip.core.allowance import Allowance
 from p2psip.core.registration import Registration, Registrations
 from p2psip.errors import LocalError
 from p2psip.sip.address import Address
@@ -19,6 +20,7 @@ from siprtmp.call_app import CallApplication
 from siprtmp.facilities import CallFacilities
 from siprtmp.leg import Leg
 from siprtmp.sip_app import LINE_PARAM, SipApplication
+from siprtmp.tolls import Tolls
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
@@ -96,7 +98,16 @@ class Alarm:
 class Gateway(Home):
     """The domain "home" with the applications `sip` and `call`; `room` pairs of media ports."""
 
-    def __init__(self, link, *, users=None, room=100, media_timeout=60.0, keep_first=False):
+    def __init__(
+        self,
+        link,
+        *,
+        users=None,
+        room=100,
+        media_timeout=60.0,
+        keep_first=False,
+        allowance=None,
+    ):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout = HOME, media_timeout
@@ -104,7 +115,8 @@ class Gateway(Home):
         self.log, self.ports, self.legs, self.allowed = Log(), set(), {}, True
         self.registrations = Registrations()
         self.machines.append(self.registrations)
-        self.facilities = CallFacilities(self.agent, self, self.random, self.log)
+        self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
+        self.facilities = CallFacilities(self.agent, self, self.random, self.log, self.tolls)
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
         self.applications = {"sip": self.sip, "call": self.call, "live": LiveApplication()}
@@ -181,6 +193,9 @@ class Gateway(Home):
 
     def may_use(self, connection, query):
         return self.allowed
+
+    def payer(self, connection, identity, query):
+        return str(identity) if identity is not None else connection.peer_address[0]
 
     def may_claim(self, connection, identity, query):
         return self.users is None or not self.users.has(identity.user, "home")

@@ -42,6 +42,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.gathering",
     "siprtmp.refusals",
     "siprtmp.state_folder",
+    *("siprtmp.control", "siprtmp.calls_command", "siprtmp.call_limits"),
     "siprtmp.status",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files

@@ -141,12 +141,13 @@ class LiveStream:
     Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
     the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
     or left; who records it sets `recorded`.  `publisher` may be replaced, and answers for what is
-    kept of its stream; it is None for what is ours.
+    kept of its stream; it is None for what is ours.  `since` is when the last one began.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
         self.app, self.name = app, name
         self.publishing, self.kind, self.recorded = False, "live", False
+        self.since = 0.0
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._patience = registry, registry.patience
         self.publisher: Publisher | None = None
@@ -202,6 +203,7 @@ class LiveStream:
             if self._tracks.kinds:
                 self._succession = Succession(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
+        self.since = now
         self._account.close()
         self._tracks = Tracks(None if publisher is None else self._account)
         for player in self._players:

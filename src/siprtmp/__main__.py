@@ -17,7 +17,7 @@ from gevent.event import Event
 
 from p2psip.sip.auth import ha1
 from rtmplite.net.hangup import on_hangup
-from siprtmp import __version__, config, logs
+from siprtmp import __version__, calls_command, config, logs
 from siprtmp.gateway import Gateway
 from siprtmp.numbers import format_host_port
 from siprtmp.refusals import Refusals
@@ -28,6 +28,7 @@ USAGE: Final = """\
 python -m siprtmp [serve] [OPTIONS]      join RTMP streams and SIP calls; see --help
 python -m siprtmp demo [OPTIONS]         place a call through a gateway, with a verdict
 python -m siprtmp check-config FILE      say whether a configuration file is good
+python -m siprtmp calls --state DIR      list what goes on in a running gateway, or end it
 python -m siprtmp users USER REALM       ask for a password, print lines for the --users file
 python -m siprtmp --version
 """
@@ -89,6 +90,11 @@ def demo(arguments: Sequence[str]) -> int:
     return run(arguments)
 
 
+def calls(arguments: Sequence[str]) -> int:
+    """List what goes on in a running gateway, or end one of it.  Own design."""
+    return calls_command.run(arguments)
+
+
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would.  Own design."""
     if len(arguments) != 1:
@@ -120,6 +126,7 @@ def users(arguments: Sequence[str]) -> int:
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "serve": serve,
     "demo": demo,
+    "calls": calls,
     "check-config": check_config,
     "users": users,
 }

@@ -5,8 +5,12 @@ either run on the same machine, or carry `?user=...&password=...` in the URL.  A
 without users serves loopback only, unless its operator said otherwise.
 """
 
+from urllib.parse import unquote
+
+from p2psip.core.domains import Aor
 from p2psip.core.users import UserStore
-from rtmplite.credentials import Users
+from p2psip.transaction.flow import host_of
+from rtmplite.credentials import Users, fields
 from siprtmp.config import is_loopback
 
 
@@ -33,6 +37,19 @@ class Admission:
         """Whether any of these has a user's name and password.  Own design."""
         users = self._credentials
         return users is not None and any([users.proves(each) for each in queries])
+
+    def payer(self, host: str, aor: Aor | None, tc_url: str, query: str) -> str:
+        """Whose limits a client's calls count against: a user of ours, or else its host.
+
+        Own design: nobody without the password can be an identity that has one; so may a stock
+        tool be who its URL or the stream's name proves.
+        """
+        if aor is not None and self.has_user(*aor):
+            return f"{aor[0]}@{aor[1]}"
+        for each in (query, tc_url.partition("?")[2]):
+            if self._credentials is not None and self._credentials.proves(each):
+                return f"{unquote(fields(each)['user'])}@"
+        return host_of(host)
 
     def has_user(self, user: str, domain: str) -> bool:
         """Whether the name belongs to somebody with a password.  Own design."""

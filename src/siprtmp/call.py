@@ -11,6 +11,7 @@ media leg, an end that forgets everything, one log line each for start, answer a
 from collections.abc import Sequence
 from dataclasses import replace
 
+from p2psip.core.allowance import Ticket
 from p2psip.core.call import Call
 from p2psip.core.keyring import Login
 from p2psip.core.owner import CallOwner
@@ -22,7 +23,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp import sdp_map
 from siprtmp.call_media import CallMedia
-from siprtmp.facilities import CallFacilities, CallUser, Reserved
+from siprtmp.facilities import CallFacilities, CallUser, Origin, Reserved
 from siprtmp.leg import Leg
 from siprtmp.sdp_map import AudioPlan, Endpoint
 
@@ -41,6 +42,8 @@ class AudioCall(CallMedia, CallOwner):
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # of the far end's ringing
         self.names: Sequence[str] = ()
+        self.origin: Origin | None = None
+        self._ticket: Ticket | None = None
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -65,9 +68,10 @@ class AudioCall(CallMedia, CallOwner):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (488, 503) when it can't even be tried.
+        Raises RemoteError (403, 488, 503) when it can't even be tried.
         """
         self.names = names
+        self._ticket = self._permit(to.uri, from_.uri, now)
         endpoint = self._open(now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
@@ -83,8 +87,7 @@ class AudioCall(CallMedia, CallOwner):
         except RemoteError:
             self._close(now)
             raise
-        self._facilities.calls.add(self)
-        self._log("call-start", direction="out", caller=str(from_.uri), callee=str(to.uri))
+        self._begin(Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now))
 
     # -- in -----------------------------------------------------------------------------
 
@@ -98,10 +101,9 @@ class AudioCall(CallMedia, CallOwner):
         request = server.request
         call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
         self.call = self._ringing = call
-        self._facilities.calls.add(self)
-        self._log(
-            "call-start", direction="in", caller=str(request.from_.uri), callee=str(request.uri)
-        )
+        self._ticket = self._facilities.tolls.take(server)
+        caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
+        self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
                 Session.parse(call.remote_sdp), host=self._facilities.media.media_host
@@ -144,6 +146,11 @@ class AudioCall(CallMedia, CallOwner):
             self._end(now, f"{status} {reason}")
 
     # -- either way ---------------------------------------------------------------------
+
+    @property
+    def up_at(self) -> float | None:
+        """When it was answered.  RFC 3261 §13.2.2.4."""
+        return self._up_at
 
     @property
     def plan(self) -> AudioPlan | None:
@@ -274,6 +281,26 @@ class AudioCall(CallMedia, CallOwner):
 
     # -- inside -------------------------------------------------------------------------
 
+    def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
+        """Count a call against its user's limits; tells who may not call, and raises RemoteError.
+
+        Own design: see `tolls`.
+        """
+        try:
+            return self._facilities.tolls.begin(self.user.payer, target, now)
+        except RemoteError as error:
+            who = {"caller": str(caller), "callee": str(target)}
+            source, reason = f"RTMP:{self.user.host}", f"{error.status} {error.reason}"
+            self._log("call-refused", **who, source=source, reason=reason)
+            raise
+
+    def _begin(self, origin: Origin) -> None:
+        """Be known from now on."""
+        self.origin = origin
+        self._facilities.calls.add(self)
+        who = {"caller": origin.caller, "callee": origin.callee}
+        self._log("call-start", direction=origin.direction, **who)
+
     def _open(self, now: float) -> Endpoint:
         media = self._facilities.media
         try:
@@ -346,6 +373,7 @@ class AudioCall(CallMedia, CallOwner):
         self._close(now)
 
     def _close(self, now: float) -> None:
+        self._facilities.tolls.end(self._ticket)
         if self.leg is not None:
             self.leg.close(now)
             self._facilities.media.close_leg(self.leg)

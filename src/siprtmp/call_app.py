@@ -52,6 +52,9 @@ class CallHome(Protocol):
     def may_use(self, connection: NetConnection, query: str) -> bool:
         """Whether this client may place calls.  Own design: no open relay to telephones."""
 
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `tolls`."""
+
 
 class CallApplication:
     """All names in use.  Own design: a name is forgotten when nobody uses it."""
@@ -229,6 +232,18 @@ class NamedCall:
             self._hear_if_possible()
 
     # -- CallUser -----------------------------------------------------------------------
+
+    @property
+    def host(self) -> str:
+        """Where its publisher connects from, if there is one.  Own design."""
+        publisher = self._publisher
+        return publisher.connection.peer_address[0] if publisher is not None else ""
+
+    @property
+    def payer(self) -> str:
+        """The user that its publisher has proved to be, or else its host.  Own design."""
+        home, publisher = self._application.home, self._publisher
+        return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Stock tools have no ear for it.  RFC 3261 §13.2.2.1."""

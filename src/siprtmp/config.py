@@ -20,16 +20,23 @@ from p2psip.sip.uri import Uri
 from rtmplite.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
 from siprtmp import rtmp_options
-from siprtmp.numbers import parse_host_port, parse_port_range
+from siprtmp.arguments import argument as _argument
+from siprtmp.arguments import count as _count
+from siprtmp.arguments import merge as _merge
+from siprtmp.arguments import milliseconds as _milliseconds
+from siprtmp.arguments import port_range as _port_range
+from siprtmp.arguments import seconds as _seconds
+from siprtmp.numbers import parse_host_port
 from siprtmp.rtmp_options import RtmpSettings
 
 Address = tuple[str, int]
-T = TypeVar("T", str, int)
 S = TypeVar("S")
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 OFF: Final = "off"
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "http")
+_LISTS: Final = ("domain", "allow_targets")
+_COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
 
@@ -67,6 +74,9 @@ class Settings(RtmpSettings):
     record: Path | None = None
     vod: Path | None = None
     state: Path | None = None
+    max_user_calls: int | None = None
+    max_user_calls_per_hour: int | None = None
+    allow_targets: tuple[str, ...] = ()
     log_level: str = "info"
     log_format: str = "text"
     keep_first_line: bool = False
@@ -159,6 +169,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
     add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
     add("--call-from", metavar="URI", help="caller of calls made by publishing to `call`")
+    add("--max-user-calls", type=_count, metavar="N", help="of each user at once; 0 for any")
+    add("--max-user-calls-per-hour", type=_count, metavar="N", help="of each user; 0 for any")
+    add("--allow-targets", action="extend", nargs="+", metavar="PATTERN",
+        help="user@host that users may call elsewhere; * matches")  # fmt: skip
     add("--config", type=Path, metavar="FILE", help="TOML file with the same names")
     add("--log-level", choices=LOG_LEVELS)
     add("--log-format", choices=("text", "json"))
@@ -176,7 +190,7 @@ def load(arguments: Sequence[str]) -> Settings:
     given.pop("sips", None)
     path = given.pop("config", None)
     settings = load_file(path) if path else Settings()
-    for name in {"domain", *rtmp_options.LISTS} & given.keys():
+    for name in {*_LISTS, *rtmp_options.LISTS} & given.keys():
         given[name] = tuple(given[name])
     return check(replace(settings, **given))
 
@@ -220,7 +234,7 @@ def _convert(name: str, value: Any) -> Any:
         return _listener(_text(value))
     if name == "rtp_ports":
         return _port_range(_text(value))
-    if name == "domain":
+    if name in _LISTS:
         return tuple(map(_text, value if isinstance(value, list) else [value]))
     if name in _PATHS:
         return Path(_text(value))
@@ -230,10 +244,11 @@ def _convert(name: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise ValueError("must be true or false")
         return value
-    if name in ("sip_t1", "merge_ms", "answer_timeout", "media_timeout"):
+    if name in ("sip_t1", "merge_ms", "answer_timeout", "media_timeout", *_COUNTS):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("must be a number")
-        convert = {"sip_t1": _milliseconds, "merge_ms": _merge}.get(name, _seconds)
+        whole = {"sip_t1": _milliseconds, "merge_ms": _merge, **dict.fromkeys(_COUNTS, _count)}
+        convert: Callable[[str], float] = whole.get(name, _seconds)
         return convert(str(value))
     choices = {"log_level": LOG_LEVELS, "log_format": ("text", "json")}.get(name)
     if choices and value not in choices:
@@ -323,6 +338,9 @@ def _check_texts(settings: Settings) -> None:
     for name in settings.domain:
         if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
             raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for pattern in settings.allow_targets:
+        if "@" not in pattern and pattern != "*":
+            raise ConfigError(f"--allow-targets {pattern!r}: USER@HOST is wanted, * matches")
     for option, text in (
         ("outbound-proxy", settings.outbound_proxy),
         ("call-from", settings.call_from),
@@ -352,42 +370,3 @@ def _listener(text: str) -> Address | None:
 def _only_off(text: str) -> None:
     if text != OFF:
         raise argparse.ArgumentTypeError("this version can't listen there; only `off` is accepted")
-
-
-def _port_range(text: str) -> tuple[int, int]:
-    return _argument(parse_port_range, text)
-
-
-def _milliseconds(text: str) -> int:
-    return _bounded_int(text, 1, 60_000)
-
-
-def _merge(text: str) -> int:
-    return _bounded_int(text, 0, 1000)
-
-
-def _bounded_int(text: str, low: int, high: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{value} is not between {low} and {high}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"{text} seconds is out of range")
-    return value
-
-
-def _argument(parse: Callable[[str], tuple[T, int]], text: str) -> tuple[T, int]:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

@@ -13,6 +13,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.sdp_map import AudioPlan
+from siprtmp.tolls import Tolls
 
 if TYPE_CHECKING:
     from siprtmp.call import AudioCall
@@ -74,6 +75,14 @@ class CallUser(Protocol):
 
     log_id: str
 
+    @property
+    def host(self) -> str:
+        """Where its client connects from; empty without one.  Own design."""
+
+    @property
+    def payer(self) -> str:
+        """Whose limits its calls count against: see `tolls`.  Own design."""
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """A provisional response other than 100: RFC 3261 §13.2.2.1."""
 
@@ -102,6 +111,20 @@ class CallUser(Protocol):
         """All that was published has been sent.  Own design."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who began a call, whom for, from where, and when: for the operator.  Own design.
+
+    `source` is transport and host of the phone, or RTMP and the host of the client.
+    """
+
+    direction: str
+    caller: str
+    callee: str
+    source: str
+    at: float
+
+
 @dataclass(slots=True)
 class CallFacilities:
     """What every call of the gateway shares.  Own design."""
@@ -110,4 +133,5 @@ class CallFacilities:
     media: MediaEdge
     random: Callable[[int], bytes]
     log: Log
+    tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)

@@ -28,16 +28,18 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from rtmplite.rtmp.netconnection import NetConnection
-from siprtmp import __version__
+from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
 from siprtmp.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.control import Control
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
+from siprtmp.overview import Overview
 from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
@@ -61,6 +63,7 @@ class Gateway:
         self.admission = Admission(settings.allow_anonymous, users, credentials)
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
+        self._control: Control | None = None
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
@@ -79,6 +82,13 @@ class Gateway:
         if settings.http is not None:
             with _naming("--http", settings.http):
                 self._http = StatusServer(settings.http, self.status, self.rtmp.live)
+        if self.state is not None:
+            overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
+            if self.sip is not None:
+                overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
+                overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
+                overview.hear = self.sip.stack.receive
+            self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name, for the ready line.  Own design."""
@@ -129,6 +139,8 @@ class Gateway:
     def stop(self) -> None:
         """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
         self.rtmp.stop()
+        if self._control is not None:
+            self._control.stop()
         if self.sip is not None:
             self.sip.stop()
         if self._http is not None:
@@ -174,7 +186,8 @@ class SipSide:
         self.registrar = Registrar(self._domains, verifier)
         self.proxy = Proxy(stack)
         self._registrations = Registrations()
-        self.facilities = CallFacilities(self.agent, self, os.urandom, log)
+        self.tolls = call_limits.tolls(settings, self._domains)
+        self.facilities = CallFacilities(self.agent, self, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.endpoint = Endpoint(
@@ -187,8 +200,9 @@ class SipSide:
             verifier=verifier,
             vouches=self._is_caller,
             nat=settings.nat,
+            judge=self.tolls,
         )
-        stack.core = Witness(self.endpoint, log)
+        stack.core = Witness(self.endpoint, log, self.tolls.answered)
         self._alarms: dict[Leg, Alarm] = {}
         self._gatherer = Gatherer()
         locations = _locations(settings)
@@ -249,6 +263,11 @@ class SipSide:
             self._log.event("login-refused", rtmp=connection.id, reason="a password is needed")
             return False
         return self._admits(connection, query)
+
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `admission`."""
+        aor = self._domains.address_of_record(identity) if identity is not None else None
+        return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
 
     def _admits(self, connection: NetConnection, query: str) -> bool:
         host = connection.peer_address[0]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from p2psip.rtp.jitter import ReorderBuffer
-from p2psip.rtp.session import RtpSession
+from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.consent import Consent
 from siprtmp.leg_sides import Listener, Wire
 from siprtmp.pacing import Pacer
@@ -123,6 +123,11 @@ class Leg:
     def plan(self) -> AudioPlan | None:
         """What the last answer settled: RFC 3264 §7."""
         return self._plan
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """How the packets fare, both ways; None before the first answer.  RFC 3550 §6.4.4."""
+        return self._session.statistics if self._session is not None else None
 
     def close(self, now: float) -> None:
         """Say goodbye by RTCP (RFC 3550 §6.6) and give the ports back."""

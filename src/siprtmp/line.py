@@ -260,6 +260,16 @@ class Line:
 
     # -- CallUser -----------------------------------------------------------------------
 
+    @property
+    def host(self) -> str:
+        """Where the client connects from.  Own design."""
+        return self.connection.peer_address[0]
+
+    @property
+    def payer(self) -> str:
+        """Its identity, if that is a user of ours, else the client's host.  Own design."""
+        return self._home.payer(self.connection, self.account.identity)
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Tell `ringing`: RFC 3261 §13.2.2.1."""
         self.connection.call("ringing", f"{status} {reason}")

@@ -21,6 +21,7 @@ from rtmplite.net.workers import Workers
 from rtmplite.relay import Link, State
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.vod import VodApplication
 from rtmplite.streams import Registry
 from siprtmp.admission import Admission
@@ -80,6 +81,10 @@ class RtmpSide:
     def addresses(self) -> dict[str, tuple[str, int]]:
         """What is listened on, by name.  Own design."""
         return self._ways.addresses
+
+    def connections(self) -> list[NetConnection]:
+        """The clients of all listeners.  Own design: for the operator."""
+        return self._ways.connections
 
     def status(self) -> dict[str, object]:
         """Figures of the RTMP side.  Own design."""

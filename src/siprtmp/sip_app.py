@@ -56,6 +56,9 @@ class SipHome(Protocol):
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `tolls`."""
+
 
 class SipApplication:
     """All lines of all rich clients.
@@ -161,6 +164,10 @@ class SipApplication:
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
         return self._home.is_local_domain(uri)
+
+    def payer(self, connection: NetConnection, identity: Uri) -> str:
+        """Whose limits a line's calls count against.  Own design: see `tolls`."""
+        return self._home.payer(connection, identity, "")
 
     def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
         """Begin `remote` with its metadata: FLV 10.1 §E.5."""

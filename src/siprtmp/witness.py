@@ -4,6 +4,7 @@ Own design: it stands before the registrar and the proxy and passes everything o
 where they decide.  Names and addresses are told, never a password or a proof of one.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from p2psip.core.endpoint import Endpoint
@@ -15,11 +16,23 @@ from p2psip.transaction.flow import LOCAL, Flow
 from siprtmp.logs import Log
 
 
-class Witness:
-    """The core of a stack (RFC 3261 §5) that tells what another one does.  Own design."""
+def _nobody(server: ServerHandle, request: Request, response: Response, now: float) -> None:
+    """Whoever wants to know of final responses."""
 
-    def __init__(self, endpoint: Endpoint, log: Log) -> None:
-        self._endpoint, self._log = endpoint, log
+
+class Witness:
+    """The core of a stack (RFC 3261 §5) that tells what another one does.
+
+    Own design: `on_final` is called with all first final responses but to a REGISTER.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        log: Log,
+        on_final: Callable[[ServerHandle, Request, Response, float], None] = _nobody,
+    ) -> None:
+        self._endpoint, self._log, self._on_final = endpoint, log, on_final
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Pass it on, and see what becomes of it: RFC 3261 §16.3."""
@@ -64,7 +77,8 @@ class Witness:
         self, server: ServerHandle, request: Request, response: Response, now: float
     ) -> None:
         """Tell what came of a call that is none of ours, or a login that failed."""
-        if _is_login(request) and response.status in (401, 403, 407):
+        self._on_final(server, request, response, now)
+        if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, user=_who(request.from_.uri),
                           source=_place(server.flow))  # fmt: skip
         is_call = request.method == "INVITE" and request.to.tag is None
@@ -88,7 +102,8 @@ class Witness:
         ]
         is_asked = response.status in (401, 407) and not _is_login(request)
         if not is_asked and not any("stale=true" in text.lower() for text in challenges):
-            what = "login-refused" if _is_login(request) else "registration-refused"
+            is_login = _is_login(request) and _is_about_logins(response)
+            what = "login-refused" if is_login else "registration-refused"
             self._log.event(what, **values, reason=f"{response.status} {response.reason}")
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
@@ -99,6 +114,11 @@ class Witness:
 def _is_login(request: Request) -> bool:
     """Whether it has credentials, good or bad: RFC 3261 §22."""
     return any(request.headers.get(name) for name in ("Authorization", "Proxy-Authorization"))
+
+
+def _is_about_logins(response: Response) -> bool:
+    """Whether the credentials were at fault; other refusals of ours give other reasons."""
+    return response.status in (401, 407) or (response.status, response.reason) == (403, "Forbidden")
 
 
 def _call(request: Request) -> dict[str, str]:

@@ -56,13 +56,34 @@ class DialogUser(Protocol):
         """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""
 
 
+class Judge(Protocol):
+    """Who says what users may do, when they have proved who they are.  Own design."""
+
+    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""
+
+    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+        """Those that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
+
+
+class Lenient:
+    """A judge who allows everything.  Own design: the default."""
+
+    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Let it pass: RFC 3261 §16.3."""
+
+    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+        """All of them: RFC 3261 §16.5."""
+        return list(bindings)
+
+
 class Endpoint:
     """Decides who gets a request: RFC 3261 §16.3.
 
     `route(request)` may take a request for a user of ours by returning who accepts it.
     Without a `verifier` there are no users to check: then only this machine may send
     to other domains.  `vouches(uri)` tells whether this process may call as that user without a
-    password.  `nat` sends to where a phone registered from.
+    password.  `nat` sends to where a phone registered from.  `judge` has the last word.
     """
 
     def __init__(
@@ -77,7 +98,9 @@ class Endpoint:
         verifier: Verifier | None = None,
         vouches: Callable[[Uri], bool] = lambda uri: False,
         nat: bool = False,
+        judge: Judge | None = None,
     ) -> None:
+        self._judge = Lenient() if judge is None else judge
         self._stack, self._agents, self._domains = stack, agents, domains
         self.registrar, self.proxy = registrar, proxy
         self._route, self._verifier, self._nat = route, verifier, nat
@@ -203,13 +226,14 @@ class Endpoint:
         What is no call is for the phones of a user, if there are any, and else ours to answer.
         Never a 404: who cannot be called now may come with any connection.
         """
+        self._judge.judge(server, request, now)
         acceptor = self._route(request)
         if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
         targets = [
             self._target(binding)
-            for binding in self.registrar.bindings(request.uri, now)
+            for binding in self._judge.choose(self.registrar.bindings(request.uri, now))
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
         ]
         if targets:
@@ -238,6 +262,7 @@ class Endpoint:
         if is_refused:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
+            self._judge.judge(server, request, now)
             self._forward(server, [Target(request.uri)], now)
 
     def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:

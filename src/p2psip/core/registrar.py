@@ -102,6 +102,19 @@ class Registrar:
         alive = self._alive(aor, now) if aor else []
         return sorted(alive, key=lambda binding: -binding.q)
 
+    def everything(self, now: float) -> list[tuple[Aor, Binding]]:
+        """All bindings that are alive, with their address-of-record.
+
+        Own design: for the operator.
+        """
+        self._sweep(now)
+        return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
+
+    def remove(self, aor: Aor, binding: Binding, now: float) -> None:
+        """Forget a binding.  Own design: the operator's wish, as if it had expired."""
+        kept = [each for each in self._alive(aor, now) if each is not binding]
+        self._store(aor, kept)
+
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
         self._sweep(now)

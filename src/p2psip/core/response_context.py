@@ -93,6 +93,7 @@ class ResponseContext:
         self._branches: list[_Branch] = []
         self._finals: list[Response] = []
         self._is_answered = False
+        self.answered_by: Flow | None = None  # where the 2xx came from that went back
         server.user = self
 
     def begin(self, request: Request, targets: Sequence[Target], now: float) -> None:
@@ -114,6 +115,7 @@ class ResponseContext:
                 self._pass_back(ours, now)
         elif response.status < 300:
             branch.is_done = True
+            self.answered_by = handle.flow
             self._pass_back(ours, now)  # every 2xx at once: §16.7 step 5
             self._give_up(now)
         elif not branch.is_done:

@@ -1,0 +1,150 @@
+"""What each user may do with the telephone: calls at a time, calls an hour, and whom beyond us.
+
+Own design: toll fraud begins with one stolen password and ends with a bill; what is dear is many
+calls, and far ones.  No text has limits of this kind.  A refusal is 403, which is not to be tried
+again (RFC 3261 §21.4.4): a 503 would have the phone leave us alone altogether, for all its calls
+and its registration (RFC 3261 §21.5.4).
+
+    >>> allowance = Allowance(at_once=1, an_hour=2, targets=["+49*@trunk.example"])
+    >>> first = allowance.begin("alice@home", now=0.0)
+    >>> allowance.begin("alice@home", now=1.0)
+    Traceback (most recent call last):
+    p2psip.errors.RemoteError: 403 Too Many Calls at Once
+    >>> allowance.end(first)
+    >>> allowance.may_reach("+491234", ["trunk.example"]), allowance.may_reach("+1900", ["else"])
+    (True, False)
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from p2psip.errors import RemoteError
+
+HOUR: Final = 3600.0  # s
+SLICES: Final = 12  # of an hour, each counted as a whole
+LONGEST: Final = 4 * HOUR  # s after which a call that nobody ended is counted no longer
+MAX_USERS: Final = 10_000
+LOOKS: Final = 100  # for a user who can be forgotten, before a new one is refused
+
+
+class Ticket:
+    """One call that is counted, until `Allowance.end`.  Own design."""
+
+    __slots__ = ("at", "user")
+
+    def __init__(self, user: str, at: float) -> None:
+        self.user, self.at = user, at
+
+
+class Window:
+    """How many there were in the last hour, in a few numbers however many there were.
+
+    Own design: an hour is `SLICES` slices, and the oldest counts until it is wholly past, so that
+    no hour has more than is allowed.
+    """
+
+    __slots__ = ("_counts", "_newest")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (SLICES + 1)
+        self._newest = 0
+
+    def count(self, now: float) -> int:
+        """The sum.  Own design."""
+        slice_ = int(now // (HOUR / SLICES))
+        for passed in range(max(self._newest + 1, slice_ - SLICES), slice_ + 1):
+            self._counts[passed % len(self._counts)] = 0
+        self._newest = max(self._newest, slice_)
+        return sum(self._counts)
+
+    def add(self, now: float) -> None:
+        """One more.  Own design: after `count` at the same time."""
+        self._counts[int(now // (HOUR / SLICES)) % len(self._counts)] += 1
+
+
+class _Use:
+    """What one user has of both."""
+
+    __slots__ = ("tickets", "window")
+
+    def __init__(self) -> None:
+        self.tickets: dict[Ticket, None] = {}
+        self.window = Window()
+
+    def open_calls(self, now: float) -> int:
+        """How many calls there are, but for those that must be over."""
+        while (first := next(iter(self.tickets), None)) and first.at + LONGEST <= now:
+            del self.tickets[first]
+        return len(self.tickets)
+
+
+class Allowance:
+    """Counts the calls of all users, and knows whom they may call elsewhere.
+
+    Own design: `at_once` and `an_hour` are for each user, 0 for no limit; `targets` are patterns
+    of user@host, as in file names, None if there is no limit.  Users are words of the caller's.
+    """
+
+    def __init__(
+        self, *, at_once: int = 0, an_hour: int = 0, targets: Sequence[str] | None = None
+    ) -> None:
+        self._at_once, self._an_hour = at_once, an_hour
+        self._targets = None if targets is None else tuple(each.lower() for each in targets)
+        self._uses: OrderedDict[str, _Use] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many users are known.  Own design: to see that they are forgotten."""
+        return len(self._uses)
+
+    def begin(self, user: str, now: float) -> Ticket:
+        """Count a call that begins.  Own design: failed ones were calls, refused ones were not.
+
+        Raises RemoteError, 403.
+        """
+        ticket = Ticket(user, now)
+        if not (self._at_once or self._an_hour):
+            return ticket
+        use = self._use(user, now)
+        if self._at_once and use.open_calls(now) >= self._at_once:
+            raise RemoteError("Too Many Calls at Once", 403)
+        if self._an_hour and use.window.count(now) >= self._an_hour:
+            raise RemoteError("Too Many Calls an Hour", 403)
+        use.window.count(now)
+        use.window.add(now)
+        use.tickets[ticket] = None
+        return ticket
+
+    def end(self, ticket: Ticket | None) -> None:
+        """Take that a call is over.  Own design: twice is as good as once."""
+        if ticket is not None and ticket.user in self._uses:
+            self._uses[ticket.user].tickets.pop(ticket, None)
+
+    def may_reach(self, user: str, hosts: Iterable[str]) -> bool:
+        """Whether a pattern allows `user` at every one of the `hosts` on the way.  Own design."""
+        if self._targets is None:
+            return True
+        return all(self._is_allowed(f"{user}@{host}".lower()) for host in hosts)
+
+    def _is_allowed(self, target: str) -> bool:
+        return any(fnmatchcase(target, pattern) for pattern in self._targets or ())
+
+    def _use(self, user: str, now: float) -> _Use:
+        use = self._uses.get(user)
+        if use is None:
+            if len(self._uses) >= MAX_USERS:
+                self._forget_one(now)
+            use = self._uses[user] = _Use()
+        self._uses.move_to_end(user)
+        return use
+
+    def _forget_one(self, now: float) -> None:
+        """Make room: whoever has called longest ago, and is in no call, may begin anew."""
+        for _ in range(LOOKS):
+            user, use = next(iter(self._uses.items()))
+            if not use.open_calls(now):
+                del self._uses[user]
+                return
+            self._uses.move_to_end(user)
+        raise RemoteError("Too Many Callers", 403)
