@@ -151,6 +151,9 @@ class Gateway(Home):
         self.legs[leg] = wire, alarm
         return leg, wire.rtp_port
 
+    def phone_hosts(self, user, now):
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
+
     def close_leg(self, leg):
         _, alarm = self.legs.pop(leg)
         alarm.cancel()

@@ -37,7 +37,7 @@ from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
-from p2psip.net.media import NoPortsError, PortPool
+from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS

@@ -22,12 +22,13 @@ from p2psip.sdp.session import Session
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp import sdp_map
+from siprtmp.call_media import CallMedia
 from siprtmp.facilities import CallFacilities, CallUser, Origin, Reserved
 from siprtmp.leg import Leg
 from siprtmp.sdp_map import AudioPlan, Endpoint
 
 
-class AudioCall(CallOwner):
+class AudioCall(CallMedia, CallOwner):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
@@ -132,7 +133,7 @@ class AudioCall(CallOwner):
         if call.remote_sdp:
             theirs = Session.parse(call.remote_sdp)
             self._local, plan = sdp_map.answer(theirs, names, endpoint)
-            self._start(plan, now)
+            self._start(plan, now, early=True)
         else:
             self._local = self._offer = self._make_offer(endpoint)
         call.accept(bytes(self._local), now)
@@ -156,19 +157,19 @@ class AudioCall(CallOwner):
         """What the last answer settled: RFC 3264 §7."""
         return self.leg.plan if self.leg is not None else None
 
-    def hang_up(self, now: float, reason: str = "local") -> None:
+    def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
 
-        The user is not told: it asked.
+        The user is not told: it asked.  `cause` is for the Reason header: RFC 3326 §2.
         """
         if self.call is not None and not self._over:
-            self.call.bye(now)
+            self.call.bye(now, cause)
             self._end(now, reason)
 
-    def drop(self, now: float, reason: str) -> None:
+    def drop(self, now: float, reason: str, cause: str | None = None) -> None:
         """Hang up where nobody asked for it, and tell the user: RFC 3261 §15."""
         if not self._over:
-            self.hang_up(now, reason)
+            self.hang_up(now, reason, cause)
             self.user.on_call_over(reason, now)
 
     def publish_ended(self, now: float) -> None:
@@ -191,7 +192,7 @@ class AudioCall(CallOwner):
         if sdp and self._offer is not None and self.leg is not None:
             try:
                 plan = sdp_map.conclude(self._offer, Session.parse(sdp))
-                self.leg.start(plan, now, early=True)
+                self._start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
         if (status, reason) != self._told:
@@ -209,8 +210,8 @@ class AudioCall(CallOwner):
         except RemoteError as error:
             self._unusable(error, now)
             return
-        self._start(plan, now)  # anew even if nothing changed: from here on silence counts
         self._up_at = now
+        self._start(plan, now)  # anew even if nothing changed: from here on silence counts
         self._log("call-answer", codec=plan.codec.name)
         self.user.on_call_up(plan, now)
 
@@ -251,8 +252,18 @@ class AudioCall(CallOwner):
         self._local, plan = sdp_map.answer(
             Session.parse(sdp), self.names, self._endpoint, previous=self._local
         )
-        self._change(plan, now)
+        self._change(plan, now, early=True)
         return bytes(self._local)
+
+    def on_confirmed(self, call: Call, now: float) -> None:
+        """What we answered to a new offer is settled (RFC 3261 §14.2), wherever it moved us."""
+        if self.plan is not None:
+            self._start(self.plan, now)
+
+    def on_alive(self, call: Call, now: float) -> None:
+        """A phone that talks SIP need not talk: RFC 3261 §12.2."""
+        if self.leg is not None:
+            self.leg.alive(now)
 
     def on_answer(self, call: Call, sdp: bytes | None, now: float) -> None:
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
@@ -267,20 +278,6 @@ class AudioCall(CallOwner):
 
     def on_info(self, call: Call, content_type: str, body: bytes, now: float) -> None:
         """Nothing here uses INFO yet: RFC 6086 §4.2.2."""
-
-    # -- Leg listener -------------------------------------------------------------------
-
-    def on_hold_back(self, hold: bool) -> None:
-        """Pass the brake on.  Own design: see `pacing`."""
-        self.user.on_hold_back(hold)
-
-    def on_silence(self, now: float) -> None:
-        """End a call nobody uses.  Own design: the operator's weeks of uptime need it."""
-        self.drop(now, "media timeout")
-
-    def on_drained(self, now: float) -> None:
-        """Tell that the last packet has left.  Own design: a file is heard out first."""
-        self.user.on_drained(now)
 
     # -- inside -------------------------------------------------------------------------
 
@@ -329,13 +326,18 @@ class AudioCall(CallOwner):
             endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
         return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 
-    def _start(self, plan: AudioPlan, now: float) -> None:
-        if self.leg is not None:
-            self.leg.start(plan, now)
+    def _start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+        """Point the media where a description says; until the ACK the INVITE proves nothing.
 
-    def _change(self, plan: AudioPlan, now: float) -> None:
+        Own design: its sender may have written somebody else's address, even as its own.
+        """
+        if self.leg is not None:
+            proven = self._ringing is None or self._up_at is not None
+            self.leg.start(plan, now, hosts=self._hosts(now), early=early, proven=proven)
+
+    def _change(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
         """Do what a later answer settled; the user hears of hold and its end: RFC 3264 §8.4."""
-        self._start(plan, now)
+        self._start(plan, now, early=early)
         if plan.media.held != self._held:
             self._held = plan.media.held
             self.user.on_call_held(self._held, now)

@@ -4,11 +4,12 @@ Own design: the seams between the gateway's machines and its edge, as the machin
 RFC 3261 §13 is behind most of what a `CallUser` hears.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from p2psip.core.ua import UserAgent
+from p2psip.sip.uri import Uri
 from siprtmp.leg import Leg
 from siprtmp.logs import Log
 from siprtmp.sdp_map import AudioPlan
@@ -55,6 +56,9 @@ class MediaEdge(Protocol):
 
     def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
         """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
+
+    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
 
     def close_leg(self, leg: Leg) -> None:
         """Stop waking a leg that is closed.  Own design."""

@@ -6,7 +6,7 @@ anything listen.  Everything runs in the hub; no greenlet belongs to a call.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from p2psip.core.domains import Domains
@@ -22,7 +22,8 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
-from p2psip.net.media import MediaPort, PortPool
+from p2psip.net.media import MediaPort
+from p2psip.net.port_pool import PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
@@ -173,7 +174,10 @@ class SipSide:
         )
         self.stack = stack
         self.agent = UserAgent(
-            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+            stack,
+            random=os.urandom,
+            answer_timeout=settings.answer_timeout,
+            nat=settings.nat,
         )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
@@ -292,6 +296,10 @@ class SipSide:
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
         return leg, port.rtp_port
+
+    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
 
     def close_leg(self, leg: Leg) -> None:
         """Stop waking a leg that is closed.  Own design."""

@@ -7,11 +7,13 @@ Nothing else touches a packet, so this is the hot path: one header unpacked, one
 lookup, one tag made; and the other way round.
 """
 
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Collection
+from typing import Final
 
 from p2psip.rtp.jitter import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
+from siprtmp.consent import Consent
+from siprtmp.leg_sides import Listener, Wire
 from siprtmp.pacing import Pacer
 from siprtmp.sdp_map import AudioPlan
 from siprtmp.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
@@ -21,35 +23,6 @@ AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
-
-
-class Wire(Protocol):
-    """A pair of UDP ports with a remote to send to.  Own design: `net.media` is the real one."""
-
-    remote: tuple[str, int] | None
-    remote_rtcp: tuple[str, int] | None
-
-    def send_rtp(self, data: bytes) -> None:
-        """Send one RTP datagram: RFC 3550 §11."""
-
-    def send_rtcp(self, data: bytes) -> None:
-        """Send one RTCP datagram: RFC 3550 §11."""
-
-    def close(self) -> None:
-        """Give the ports back.  Own design."""
-
-
-class Listener(Protocol):
-    """Who hears from a leg.  Own design: the call it belongs to."""
-
-    def on_hold_back(self, hold: bool) -> None:
-        """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
-
-    def on_silence(self, now: float) -> None:
-        """Nothing came from either side for the media time-out.  Own design."""
-
-    def on_drained(self, now: float) -> None:
-        """After `publish_ended`: the last packet has left.  Own design."""
 
 
 class Leg:
@@ -77,8 +50,10 @@ class Leg:
         self.on_tag: OnTag = _ignore
         self._random, self._cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
-        self._started = self._active = now
-        self._silence_at: float | None = None
+        self._started = self._heard = now
+        self._consent = Consent()
+        self._silence_at: float | None = None  # when to look whether the phone still lives
+        self._asked = False
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -93,19 +68,25 @@ class Leg:
 
     # -- set-up -------------------------------------------------------------------------
 
-    def start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+    def start(
+        self,
+        plan: AudioPlan,
+        now: float,
+        *,
+        hosts: Collection[str] = (),
+        early: bool = False,
+        proven: bool = True,
+    ) -> None:
         """Send and receive as an answer settled; again after every later one.
 
         RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
-        `early` says that the call is not answered yet (RFC 3960 §3): silence is no reason to
-        end what only rings.
+        `hosts` are where the signalling comes from, `proven` unless that could be a forgery: see
+        `Consent`.  `early` says that the call is not answered yet (RFC 3960 §3), or the new offer
+        not acknowledged.
         """
         if self._closed:
             return
         media, codec = plan.media, plan.codec
-        self._wire.remote = media.remote  # and RTCP goes to the port above, unless told where
-        if media.remote_rtcp is not None:
-            self._wire.remote_rtcp = media.remote_rtcp
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
                 None,
@@ -121,9 +102,16 @@ class Leg:
         before = self._plan
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._up, self._up_format = None, -1
-        self._plan, self._sends = plan, media.sends
-        self._active = now
-        self._silence_at = None if media.held or early else now + self._timeout
+        self._plan = plan
+        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
+        self._heed_consent()
+        self.alive(now)
+        if not early:
+            self._silence_at = now + self._timeout / 2
+        self._wire.hosts = hosts
+        self._wire.remote = media.remote  # late: what waited for this is heard at once
+        if media.remote_rtcp is not None:
+            self._wire.remote_rtcp = media.remote_rtcp
         self._wake()
 
     @property
@@ -146,7 +134,7 @@ class Leg:
         if self._closed:
             return
         self._closed = True
-        if self._session is not None and self._wire.remote_rtcp is not None:
+        if self._session is not None and self._consent.is_open and self._wire.remote_rtcp:
             self._wire.send_rtcp(self._session.bye(now))
         self._wire.close()
         self._pacer.clear()
@@ -159,7 +147,6 @@ class Leg:
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
             return
-        self._active = now
         up = self._up
         if payload[0] >> 4 != self._up_format or up is None:
             up = self._choose(plan, payload[0] >> 4, now)
@@ -226,15 +213,20 @@ class Leg:
 
     def _send(self, packet: Packet, now: float) -> None:
         session = self._session
-        if session is None or not self._sends:
+        at, payload, marker = packet
+        if session is None or not (self._sends or self._tries(len(payload), now)):
             self._swallowed = True
             return
-        at, payload, marker = packet
         if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
             marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
         self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
         self.sent += 1
+
+    def _tries(self, octets: int, now: float) -> bool:
+        """Whether a third party that was not heard yet gets this one: see `Consent`."""
+        plan = self._plan
+        return plan is not None and plan.media.sends and self._consent.spend(octets, now)
 
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
@@ -256,7 +248,9 @@ class Leg:
         header = session.received_rtp(data, now)
         if header is None:
             return
-        self._active = now
+        self._heard = now
+        if not self._consent.is_heard:
+            self._welcome(now)
         payload_type, _, sequence, timestamp, ssrc, start, end = header
         if sequence == order.next and not order.early:  # in its turn, as nearly all are
             order.next = sequence + 1
@@ -270,8 +264,27 @@ class Leg:
 
     def on_rtcp(self, data: bytes, now: float) -> None:
         """Take one datagram from the RTCP port: RFC 3550 §6.4."""
-        if self._session is not None and not self._closed:
-            self._session.received_rtcp(data, now)
+        session = self._session
+        if session is None or self._closed:
+            return
+        invalid = session.invalid
+        session.received_rtcp(data, now)
+        if session.invalid == invalid:
+            self.alive(now)
+            self._welcome(now)
+
+    def alive(self, now: float) -> None:
+        """Take that the phone is there.  Own design: RTCP is life, and so is an answer to SIP."""
+        self._heard, self._asked = max(now, self._heard), False
+
+    def _welcome(self, now: float) -> None:
+        """Send to whom has been heard: see `Consent`."""
+        if not self._consent.is_heard:
+            self._consent.hear(now)
+            self._heed_consent()
+
+    def _heed_consent(self) -> None:
+        self._sends = self._plan is not None and self._plan.media.sends and self._consent.is_open
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
@@ -323,14 +336,25 @@ class Leg:
         due = self._session.deadline
         if due is not None and due <= now:
             for report in self._session.tick(now):
-                self._wire.send_rtcp(report)
+                if self._consent.is_open:
+                    self._wire.send_rtcp(report)
         if self._silence_at is not None and self._silence_at <= now:
             self._check_silence(now)
 
     def _check_silence(self, now: float) -> None:
-        """End a call that neither side uses; look again when that could next be so."""
-        self._silence_at = self._active + self._timeout
-        if self._silence_at <= now:
+        """Have a phone asked that is silent, and end the call if that helps nothing.
+
+        What we send is no sign of its life.
+        """
+        ask_at, end_at = self._heard + self._timeout / 2, self._heard + self._timeout
+        if ask_at > now:
+            self._asked, self._silence_at = False, ask_at
+        elif not self._asked:  # also if nobody looked in time
+            self._asked, self._silence_at = True, max(end_at, now + self._timeout / 2)
+            self._listener.on_quiet(now)
+        elif end_at > now:
+            self._silence_at = end_at
+        else:
             self._silence_at = None
             self._listener.on_silence(now)
 

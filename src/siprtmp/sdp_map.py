@@ -7,6 +7,7 @@ Own design: payload type numbers are those the original gateway offered, since i
 may have learnt them.
 """
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -206,6 +207,9 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
             receiving[receive] = known
     if not sending or not (media.remote is None or reaches(host, media.remote[0])):
         raise RemoteError("Not Acceptable Here", 488)
-    if media.remote_rtcp is not None and not reaches(host, media.remote_rtcp[0]):
-        media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
+    if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
+        media = replace(media, remote_rtcp=None)  # nobody else's host is drawn into a call
+    if media.remote is not None:  # as the sockets write it, to be compared with what they hear
+        plain = str(ipaddress.ip_address(media.remote[0]))
+        media = replace(media, remote=(plain, media.remote[1]))
     return AudioPlan(media, tuple(sending), receiving)

@@ -126,6 +126,7 @@ def test_media_of_strangers_and_of_other_streams(world, corpus):
     speex = speex_frames(corpus)
     noise = random.Random(3)
     stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stranger.bind(("127.0.0.2", 0))
     everywhere = ports_of(world.server)
     assert len(everywhere) >= 5
     for port in everywhere:

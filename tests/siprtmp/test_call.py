@@ -151,7 +151,10 @@ def test_early_media_is_heard_and_its_silence_ends_nothing():
     desk.calls[-1].accept(sdp(PCMU), world.now)
     world.wait()
     assert alice.heard() == [("accepted", "pcmu", None)]
+    del world.link.nodes[DESK]
     world.wait(6.0)
+    world.link.join(DESK, desk)
+    world.wait(5.0)
     assert alice.heard() == [("byed",)] and world.gateway.log.ends() == ["media timeout"]
     [end] = [values for what, values in world.gateway.log.lines if what == "call-end"]
     assert isinstance(end["seconds"], float)  # a figure in JSON as well

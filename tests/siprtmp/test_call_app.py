@@ -1,7 +1,7 @@
 """Stock tools at the application `call`: one name, two directions, at most one call."""
 
 import pytest
-from gateway_world import AUDIO, PCMU, Desk, GatewayWorld, sdp
+from gateway_world import AUDIO, DESK, PCMU, Desk, GatewayWorld, sdp
 from gateway_world import BOB as NAME
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -185,6 +185,7 @@ def test_a_waiting_name_takes_one_call_at_a_time_and_only_what_it_understands(wo
     desk.ring("studio", world.now)
     world.wait()
     assert desk.log[-1][2] == 486 and len(world.gateway.legs) == 1
+    desk.calls[-2].bye(world.now)
     assert world.is_clean()
 
 
@@ -214,20 +215,28 @@ def test_a_file_published_to_a_waiting_name_takes_its_time(world, desk):
     assert world.is_clean()
 
 
-def test_no_media_for_a_minute_ends_the_call_with_a_reason():
-    """Own design: BYE and a logged reason; sound of either side is enough to go on."""
+def test_a_phone_that_vanishes_is_hung_up_with_a_reason():
+    """Own design: what is published to it is no sign of its life, an answer to OPTIONS is."""
     world = GatewayWorld()
     desk, tool = Desk(world.link), world.tool()
     stream = tool.publish(NAME)
     world.wait(50.0)
-    tool.write(AUDIO, 0, stream, SOUND)
-    world.wait(50.0)
     talk(world, 1)
-    world.wait(50.0)
-    assert desk.events()[-1] == "accepted" or world.gateway.legs
-    world.wait(15.0)
-    assert desk.events()[-1] == "ended" and world.gateway.log.ends() == ["media timeout"]
-    assert tool.server.closed and world.is_clean()
+    world.wait(240.0)  # a silent phone, but it answers
+    assert world.gateway.legs and world.gateway.log.ends() == []
+    del world.link.nodes[DESK]
+    seconds = 0
+    while not world.gateway.log.ends() and seconds < 70:
+        tool.write(AUDIO, 1000 * seconds, stream, SOUND)
+        world.wait(1.0)
+        seconds += 1
+    assert world.gateway.log.ends() == ["media timeout"]
+    world.link.join(DESK, desk)  # too late
+    world.wait(5.0)
+    assert desk.events()[-1] == "ended" and tool.server.closed
+    byes = [data for *_, (_, data) in world.link.sent if data.startswith(b"BYE ")]
+    assert b'\r\nReason: SIP;cause=408;text="Media Timeout"\r\n' in byes[-1]
+    assert world.is_clean()
 
 
 class Calls(RuleBasedStateMachine):

@@ -1,96 +1,15 @@
 """A call's media: tags to packets and packets to tags, at the pace and in the order of sound."""
 
-import struct
 from itertools import pairwise
 
 import pytest
-from elements import random_source
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from leg_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
 
-from p2psip.rtp import fast
-from p2psip.rtp.rtcp import Bye, parse_compound
-from p2psip.sdp.offer_answer import AgreedMedia, Codec
-from siprtmp.leg import Leg
-from siprtmp.sdp_map import AudioPlan
+from p2psip.rtp.rtcp import Bye, ReceiverReport, parse_compound
 from siprtmp.translate.codecs import NARROWBAND, PCMA, PCMU, WIDEBAND
-
-AUDIO = 8
-ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
-SPEEX = b"\xb2\x0f\xff\xff\xff\xff\xef"  # a narrowband frame, and padding
-
-
-def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004):
-    """What an answer with these codecs comes to."""
-    lines = tuple(Codec(c.encoding, c.clock_rate, payload_type=c.payload_type) for c in codecs)
-    numbers = tuple(codec.payload_type for codec in codecs)
-    remote = ("192.0.2.9", port)
-    media = AgreedMedia(
-        "audio", True, 4000, remote, None, lines, numbers, numbers,
-        direction=direction, held=held, ptime=ptime,
-    )  # fmt: skip
-    pairs = tuple(zip(codecs, numbers, strict=True))
-    return AudioPlan(media, pairs, dict(zip(numbers, codecs, strict=True)))
-
-
-class Rig:
-    """A leg with everything that touches it."""
-
-    remote = remote_rtcp = None
-
-    def __init__(self, *codecs, media_timeout=60.0, **options):
-        self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
-        self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
-        self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
-        self.leg.on_tag = self.on_tag
-        if codecs:
-            self.leg.start(plan(*codecs, **options), 0.0)
-
-    # Wire
-    def send_rtp(self, data):
-        self.sent.append((self.now, *fast.unpack(data)[:5], data[12:]))
-
-    def send_rtcp(self, data):
-        self.reports.append(data)
-
-    def close(self):
-        self.closed += 1
-
-    def on_tag(self, type_id, timestamp, payload, now):
-        self.tags.append((timestamp, payload))
-
-    # Listener
-    def on_hold_back(self, hold):
-        assert hold != self.holding
-        self.holding = hold
-
-    def on_silence(self, now):
-        self.ended = now
-        self.leg.close(now)
-
-    def on_drained(self, now):
-        self.drained += 1
-
-    # the test's own
-    def wait(self, until):
-        """Tick at every deadline up to `until`."""
-        while (at := self.leg.deadline) is not None and at <= until:
-            self.now = max(self.now, at)
-            self.leg.tick(self.now)
-        self.now = until
-
-    def publish(self, tag, at, count=1, step=20):
-        for i in range(count):
-            self.leg.publish(AUDIO, at + i * step, tag, self.now)
-
-    def hear(self, number, payload=b"p" * 160, ssrc=7, payload_type=0, ticks=160):
-        header = struct.pack("!BBHII", 0x80, payload_type, number, number * ticks, ssrc)
-        self.leg.on_rtp(header + payload, self.now)
-
-    @property
-    def stamps(self):
-        return [stamp for _, _, _, _, stamp, _, _ in self.sent]
 
 
 def test_live_sound_leaves_at_once_numbered_and_stamped():
@@ -161,7 +80,7 @@ def test_a_publisher_that_is_replaced_while_held_back_is_let_go():
     rig = Rig(PCMU, WIDEBAND)
     rig.publish(ULAW, 0, 60)
     assert rig.holding
-    rig.leg.start(plan(PCMA), 0.0)
+    rig.start(plan(PCMA), 0.0)
     rig.publish(ULAW, 1200)
     assert not rig.holding and rig.sent[-1][1] == PCMA.payload_type
     rig.publish(ULAW, 1220, 60)
@@ -174,7 +93,7 @@ def test_a_new_packet_time_counts_from_the_next_packet():
     """Covers RFC 3264 §8.3."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(PCMU, ptime=40), 0.0)
+    rig.start(plan(PCMU, ptime=40), 0.0)
     rig.now = 0.02
     rig.publish(ULAW, 20)
     assert len(rig.sent) == 1
@@ -187,8 +106,8 @@ def test_another_clock_rate_is_another_source():
     """Covers RFC 3550 §5.2."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(WIDEBAND), 1.0)
-    rig.leg.start(plan(PCMA), 2.0)
+    rig.start(plan(WIDEBAND), 1.0)
+    rig.start(plan(PCMA), 2.0)
     rig.now = 2.0
     rig.publish(ALAW, 2000)
     assert rig.sent[0][5] != rig.sent[1][5]
@@ -227,11 +146,11 @@ def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
     """Covers RFC 3264 §8.4, and RFC 3551 §4.1 for what follows."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.start(plan(PCMU, direction=direction, held=True), 0.01)
+    rig.start(plan(PCMU, direction=direction, held=True), 0.01)
     for i in range(1, 100):
         rig.now = 0.02 * i
         rig.publish(ULAW, 20 * i)
-    rig.leg.start(plan(PCMU), 2.0)
+    rig.start(plan(PCMU), 2.0)
     for i in (100, 101):
         rig.now = 0.02 * i
         rig.publish(ULAW, 20 * i)
@@ -279,29 +198,47 @@ def test_reports_are_sent_and_a_goodbye_at_the_end():
     rig.publish(ULAW, 20)
     rig.hear(2)
     rig.leg.on_rtcp(b"", 0.0)
-    rig.leg.start(plan(PCMU), 0.0)
+    rig.start(plan(PCMU), 0.0)
     rig.leg.publish_ended(0.0)
     rig.leg.tick(99.0)
     assert len(rig.sent) == 1 and len(rig.tags) == 1 and not rig.drained
 
 
-@pytest.mark.parametrize("side", ["nobody", "publisher", "phone", "noise"])
-def test_silence_of_both_sides_ends_the_call(side):
-    """Own design: comfort noise and digits are signs of life too."""
+LIFE = {  # what a phone may do, and whether that shows that it lives
+    "nothing": (lambda rig, i: None, False),
+    "hears": (lambda rig, i: rig.publish(ULAW, 1000 * i), False),
+    "speaks": (lambda rig, i: rig.hear(i), True),
+    "noise": (lambda rig, i: rig.hear(i, b"n", payload_type=13), True),
+    "reports": (lambda rig, i: rig.leg.on_rtcp(bytes(ReceiverReport(7)), rig.now), True),
+    "nonsense": (lambda rig, i: rig.leg.on_rtcp(b"nonsense", rig.now), False),
+    "answers": (lambda rig, i: rig.asked and rig.leg.alive(rig.now), True),
+}
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("side", LIFE)
+def test_a_phone_that_shows_no_life_is_asked_and_then_given_up(side, held):
+    """Own design: comfort noise and digits are signs of life too, and what we send is none."""
+    act, lives = LIFE[side]
+    rig = Rig(PCMU, media_timeout=5.0, held=held)
+    for i in range(20):
+        rig.wait(i * 0.5)
+        act(rig, i)
+    assert (rig.ended is not None) == (not lives)
+    if lives:
+        rig.wait(30.0)
+        assert rig.ended == pytest.approx(14.5) and rig.asked[-1] == pytest.approx(12.0)
+    else:
+        assert rig.ended == pytest.approx(5.0) and rig.asked == [pytest.approx(2.5)]
+
+
+def test_a_phone_is_asked_once_before_it_is_given_up_however_late():
+    """Own design: a process that stood still has not heard anybody."""
     rig = Rig(PCMU, media_timeout=5.0)
-    for i in range(10):
-        rig.now = float(i)
-        if side == "publisher":
-            rig.publish(ULAW, 1000 * i)
-        elif side == "phone":
-            rig.hear(i)
-        elif side == "noise":
-            rig.hear(i, b"n", payload_type=13)
-        if rig.ended is None:
-            rig.leg.tick(rig.now)
-    assert (rig.ended is not None) == (side == "nobody")
-    rig.wait(20.0)
-    assert rig.ended == pytest.approx(5.0 if side == "nobody" else 14.0)
+    rig.leg.tick(rig.now + 100.0)
+    assert rig.asked == [100.0] and rig.ended is None
+    rig.wait(200.0)
+    assert rig.ended == pytest.approx(102.5) and rig.asked == [100.0]
 
 
 def test_what_only_rings_may_be_silent():
@@ -310,10 +247,10 @@ def test_what_only_rings_may_be_silent():
     assert not rig.leg.is_started and rig.leg.deadline is None
     rig.leg.publish(AUDIO, 0, ULAW, 0.0)  # before there is anybody to hear it
     rig.hear(0)
-    rig.leg.start(plan(PCMU), 0.0, early=True)
+    rig.start(plan(PCMU), 0.0, early=True)
     rig.wait(30.0)
-    assert rig.ended is None
-    rig.leg.start(plan(PCMU), 30.0)
+    assert rig.ended is None and not rig.asked
+    rig.start(plan(PCMU), 30.0)
     rig.wait(40.0)
     assert rig.ended == pytest.approx(35.0)
 
@@ -356,9 +293,7 @@ class Media(RuleBasedStateMachine):
     )
     def answer(self, codecs, ptime, direction):
         held = direction == "inactive"
-        self.rig.leg.start(
-            plan(*codecs[:3], ptime=ptime, direction=direction, held=held), self.rig.now
-        )
+        self.rig.start(plan(*codecs[:3], ptime=ptime, direction=direction, held=held), self.rig.now)
 
     @rule()
     def unpublish(self):

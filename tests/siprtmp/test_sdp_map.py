@@ -36,9 +36,15 @@ def test_a_family_is_refused_by_the_other_one_only():
     assert not sdp_map.is_acceptable(description("192.0.2.9"), host="2001:db8::1")
 
 
-@pytest.mark.parametrize("rtcp", ["5999 IN IP6 2001:db8::9", "5999 IN IP4 phone.invalid", "99999"])
+@pytest.mark.parametrize(
+    "rtcp",
+    ["5999 IN IP6 2001:db8::9", "5999 IN IP4 phone.invalid", "99999", "9 IN IP4 203.0.113.1"],
+)
 def test_reports_that_cannot_be_sent_do_not_cost_the_call(rtcp):
-    """Covers RFC 3605 §2.1: an attribute that we cannot use is no reason to refuse sound."""
+    """Covers RFC 3605 §2.1: an attribute that we cannot use is no reason to refuse sound.
+
+    Nor is one that would have reports sent to another host than sound.
+    """
     _, plan = sdp_map.answer(description(more=f"a=rtcp:{rtcp}\r\n"), ["pcmu"], OURS)
     assert plan.media.remote == ("192.0.2.9", 5004)
     assert plan.media.remote_rtcp is None
@@ -48,3 +54,10 @@ def test_reports_go_where_the_attribute_says():
     """Covers RFC 3605 §2.1."""
     _, plan = sdp_map.answer(description(more="a=rtcp:5999\r\n"), ["pcmu"], OURS)
     assert plan.media.remote_rtcp == ("192.0.2.9", 5999)
+
+
+def test_an_address_is_compared_however_it_is_written():
+    """Own design: one host has many spellings, and is no third party to itself."""
+    six = Endpoint("2001:db8::9", 4000, 7)
+    _, plan = sdp_map.answer(description("2001:DB8:0::0:1"), ["pcmu"], six)
+    assert plan.media.remote == ("2001:db8::1", 5004)

@@ -8,9 +8,10 @@ re-INVITE in either direction, and what else a peer may ask.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from p2psip.core.call_state import CallState as CallState
+from p2psip.core.call_state import Timer as Timer
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, copy_credentials
 from p2psip.core.origin import Whereabouts
@@ -29,25 +30,6 @@ from p2psip.sip.uri import Uri
 
 if TYPE_CHECKING:
     from p2psip.core.ua import UserAgent
-
-
-class CallState(StrEnum):
-    """Where a call stands.  Own design: one name for dialog and session together (§13, §15)."""
-
-    CALLING = "calling"  # we call; no final answer yet
-    RINGING = "ringing"  # we are called, and have not answered
-    ANSWERED = "answered"  # we have answered, and wait for the ACK
-    UP = "up"
-    ENDING = "ending"  # over for the user; the network still has to be told
-    ENDED = "ended"
-
-
-class Timer(StrEnum):
-    """What a call waits for; own design, the sections are where each is used."""
-
-    ANSWER = "answer"  # somebody to pick up
-    EXPIRES = "expires"  # the same, as long as the caller said: §13.3.1
-    PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 
 class Call(ABC):
@@ -81,7 +63,7 @@ class Call(ABC):
         self._accepted: tuple[ServerHandle, Response] | None = None
         self._offered = False  # that 2xx holds an offer, so that the ACK brings the answer
         self._reoffer = Reoffer(self)
-        self._acks: dict[int, Request] = {}
+        self._question: Exchange | None = None
         self._bye_reason: str | None = None
         self._bye: Exchange | None = None
         self.whereabouts = Whereabouts(nat=agent.nat)
@@ -122,6 +104,24 @@ class Call(ABC):
             request = self.new_request("INFO", body, content_type)
             self.exchange(request, now)
 
+    def ask(self, now: float) -> None:
+        """Ask whether the peer is still there, by OPTIONS within the dialog (§11.1).
+
+        `owner.on_alive` hears of any answer; 408 and 481 end the call (§12.2.1.2).
+        """
+        if self.is_up and (self._question is None or self._question.done):
+            request = self.new_request("OPTIONS")
+            headers = request.headers.append("Accept", SDP)
+            self._question = self.exchange(request.replace(headers=headers), now)
+
+    @property
+    @abstractmethod
+    def peer_host(self) -> str | None:
+        """The host that the signalling comes from; None if it is this very process (§18).
+
+        Own design: media of the same host needs less proof that it is wanted.
+        """
+
     # What the user agent delivers
 
     def on_request(
@@ -130,6 +130,7 @@ class Call(ABC):
         """Take a request within `dialog`, one of this call's (§12.2.2)."""
         try:
             dialog.check_order(request)
+            self.owner.on_alive(self, now)
             refuse_extensions(request)
             match request.method:
                 case "BYE":
@@ -180,15 +181,16 @@ class Call(ABC):
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
         self.whereabouts.answered(exchange.sent_to)
         if response.cseq.method == "INVITE":
-            if 200 <= response.status < 300:
-                self._acknowledge(exchange.request, response, now)
             self._reoffer.on_response(exchange, response, now)
             self._offer_if_possible(now)
         elif exchange is self._bye:
             if response.status >= 200:
                 self._set_state(CallState.ENDED)
         elif response.status in GONE and self.state is CallState.UP:
+            self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2
             self.lost(f"{response.status} {response.reason}", now)
+        elif response.status != 503:  # which is our own word for no way to the peer: §8.1.3.1
+            self.owner.on_alive(self, now)
 
     # Inside: requests and responses
 
@@ -296,6 +298,8 @@ class Call(ABC):
             self.owner.on_accepted(self, self.remote_sdp or b"", now)
         elif self._offered and sdp is not None:
             self.owner.on_answer(self, sdp, now)
+        else:
+            self.owner.on_confirmed(self, now)
         self._offer_if_possible(now)
 
     def _on_unheard(self, now: float) -> None:
@@ -346,6 +350,7 @@ class Call(ABC):
         answer, _ = self._negotiate(request, now)
         self.local_sdp = answer
         server.respond(self._response(server, 200, answer), now)
+        self.owner.on_confirmed(self, now)
 
     def _negotiate(self, request: Request, now: float) -> tuple[bytes, bytes | None]:
         """Have the owner answer an offer; only then does anything change (§14.2)."""
@@ -359,9 +364,7 @@ class Call(ABC):
         return answer, offer
 
     def agreed(self, offer: bytes, response: Response) -> None:
-        """Take the 2xx to our new offer (§14.1, §12.2.1.2)."""
-        assert self.dialog is not None
-        self.dialog.refresh(response)
+        """Take the 2xx to our new offer (§14.1)."""
         self.local_sdp, self.remote_sdp = offer, session(response) or self.remote_sdp
 
     def _offer_if_possible(self, now: float) -> None:
@@ -370,14 +373,16 @@ class Call(ABC):
             self._reoffer.proceed(now)
         self.reschedule()
 
-    def _acknowledge(self, invite: Request, response: Response, now: float) -> None:
-        """Send the ACK of a 2xx, and the same one again when that comes again (§13.2.2.4)."""
+    def acknowledge(self, invite: Request, number: int, now: float) -> Request:
+        """Send the ACK of our re-INVITE's 2xx for the first time (§13.2.2.4)."""
         assert self.dialog is not None
-        number = response.cseq.number
-        ack = self._acks.get(number)
-        if ack is None:
-            ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
-            self._acks = {number: ack}
+        ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
+        self.send_ack(ack, now)
+        return ack
+
+    def send_ack(self, ack: Request, now: float) -> None:
+        """Send the ACK of a 2xx within the dialog, again for each repetition (§13.2.2.4)."""
+        assert self.dialog is not None
         self._stack.send_ack(ack, now, self._stack.ways(ack, self._by(self.dialog, now)))
 
     # Inside: time

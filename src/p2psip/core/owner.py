@@ -41,6 +41,12 @@ class CallOwner(Protocol):
     def on_answer(self, call: "Call", sdp: bytes, now: float) -> None:
         """Take the peer's answer to our new offer (§14.1)."""
 
+    def on_confirmed(self, call: "Call", now: float) -> None:
+        """Take that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
+
+    def on_alive(self, call: "Call", now: float) -> None:
+        """Take that the peer said something within the dialog, whatever it was (§12.2)."""
+
     def on_reoffer_failed(self, call: "Call", status: int, reason: str, now: float) -> None:
         """Take that our new offer was refused, and everything is as it was (§14.1)."""
 

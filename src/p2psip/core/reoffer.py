@@ -13,7 +13,7 @@ from p2psip.core.screening import SDP, session
 from p2psip.dialog.invite import glare_delay
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.message import Response
+from p2psip.sip.message import Request, Response
 
 if TYPE_CHECKING:
     from p2psip.core.call import Call
@@ -29,6 +29,7 @@ class Reoffer:
         self._exchange: Exchange | None = None
         self._wanted: bytes | None = None
         self._outdated = False  # the session changed since the offer was written
+        self._ack: tuple[int, Request] | None = None  # the last one, by its number
         self._retry_at: float | None = None
         self._give_up_at: float | None = None
 
@@ -88,6 +89,8 @@ class Reoffer:
 
     def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
         """Take the peer's word on our offer (§14.1)."""
+        if 200 <= response.status < 300:
+            self._acknowledge(exchange.request, response, now)
         if exchange is not self._exchange or response.status < 200:
             return
         self._exchange = self._give_up_at = None
@@ -104,3 +107,16 @@ class Reoffer:
         else:
             call.agreed(exchange.request.body, response)
             call.owner.on_answer(call, session(response) or b"", now)
+
+    def _acknowledge(self, invite: Request, response: Response, now: float) -> None:
+        """Send the ACK of a 2xx, and the same one again when that comes again (§13.2.2.4).
+
+        It goes where the 2xx says that the peer is from now on (§12.2.1.2).
+        """
+        call, number = self._call, response.cseq.number
+        assert call.dialog is not None
+        if self._ack is not None and self._ack[0] == number:
+            call.send_ack(self._ack[1], now)
+            return
+        call.dialog.refresh(response)
+        self._ack = number, call.acknowledge(invite, number, now)

@@ -19,6 +19,7 @@ from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import LOCAL
 
 if TYPE_CHECKING:
     from p2psip.core.ua import UserAgent
@@ -46,6 +47,12 @@ class OutgoingCall(Call):
         self._dialogs: dict[DialogId, Dialog] = {}
         self._fork_acks: dict[DialogId, Request] = {}
         self._exchange_of_invite = Exchange(self._stack, self, self._next_cseq, keyring)
+
+    @property
+    def peer_host(self) -> str | None:
+        """Where the INVITE went, and so what answered it (§18.1.1)."""
+        flow = self._exchange_of_invite.sent_to
+        return None if flow is None or flow.transport == LOCAL else flow.remote[0]
 
     def start(self, now: float) -> None:
         """Send the INVITE (§13.2.1)."""

@@ -17,6 +17,7 @@ from p2psip.core.stack import ServerHandle
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import LOCAL
 
 if TYPE_CHECKING:
     from p2psip.core.ua import UserAgent
@@ -49,6 +50,14 @@ class IncomingCall(Call):
         agent.remember(self, self.dialog)
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
+
+    @property
+    def peer_host(self) -> str | None:
+        """Where the INVITE came from, even if it passed our own proxy (§18.2.1)."""
+        flow, vias = self._server.flow, self.invite.vias
+        if flow.transport != LOCAL:
+            return flow.remote[0]
+        return (vias[1].received or vias[1].host.strip("[]")) if len(vias) > 1 else None
 
     def start(self, now: float) -> None:
         """Wait for the user, as long as caller and agent allow (§13.3.1)."""

@@ -265,6 +265,12 @@ class _Owner(CallOwner):
             call.bye(now)
             self._call._end(str(error), error)
 
+    def on_confirmed(self, call: Signalling, now: float) -> None:
+        """The new session is in force already: §14.2."""
+
+    def on_alive(self, call: Signalling, now: float) -> None:
+        """A script has its own patience."""
+
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
         """Everything is as it was: §14.1."""
 

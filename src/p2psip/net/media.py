@@ -6,15 +6,13 @@ Own design: each socket has one watcher of the event loop, and each wake-up rece
 datagram and calls straight into the call's machine.  No greenlet, no queue, and hardly ever a
 second try: with packets spread evenly over many calls it finds nothing and costs a system
 call.  But now and then it is made, or what a busy loop once was late for would stay late, and
-after what others send.  Only the signalled address is heard, or, with `latch`, whoever speaks
-RTP first; a NAT leaves no other choice.
+after what others send.  Who the peer is among those who send here, `latch` tells.
 """
 
-import errno
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from gevent import get_hub
@@ -22,6 +20,8 @@ from gevent.monkey import get_original
 
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
+from p2psip.net.latch import Latch, rtp_header
+from p2psip.net.port_pool import PortPool
 from p2psip.rtp import fast
 
 Address = tuple[str, int]
@@ -30,58 +30,13 @@ Receiver = Callable[[bytes, float], None]
 DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; what is longer is cut
 LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
 BURST: Final = 32  # datagrams that are then read at once
-KERNEL_TRIES: Final = 64  # until the kernel offers a port whose neighbour is free as well
+WAITING: Final = 64  # datagrams kept until an answer, or a few more, tell whose they are
+PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
 LOOPBACK: Final = ("127.0.0.1", "::1")
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
 log: Final = logging.getLogger(__name__)
-
-
-class NoPortsError(LocalError):
-    """No pair of ports is free; the caller answers 503 (RFC 3261 §21.5.4).  Own design."""
-
-
-class PortPool:
-    """Pairs of ports from `low` to `high`, or of the kernel's choice if both are 0.
-
-    Own design: a pair given back is taken again last, so that packets still on their way
-    to a call that has ended do not meet a new one.
-    """
-
-    def __init__(self, low: int = 0, high: int = 0) -> None:
-        if not 0 <= low <= high <= 0xFFFF or (high and low < 1024):
-            raise LocalError(f"{low}-{high} is no range of ports from 1024 to 65535")
-        self._kernel = high == 0
-        self._free = deque(range(low + low % 2, high, 2))
-
-    @property
-    def free(self) -> int | None:
-        """How many pairs are left; None if the kernel chooses.  Own design: for status pages."""
-        return None if self._kernel else len(self._free)
-
-    def bind(self, ip: str) -> tuple[socket.socket, socket.socket]:
-        """Open and bind an RTP and an RTCP socket: RFC 3550 §11.
-
-        A pair that another process occupies is passed over.  Raises NoPortsError, or
-        OSError if `ip` is not an address of this machine.
-        """
-        for _ in range(KERNEL_TRIES if self._kernel else len(self._free)):
-            port = 0 if self._kernel else self._free.popleft()
-            try:
-                pair = _bind_pair(ip, port)
-            except OSError:
-                self.release(port)
-                raise
-            if pair is not None:
-                return pair
-            self.release(port)
-        raise NoPortsError("no free pair of RTP ports")
-
-    def release(self, port: int) -> None:
-        """Take back the RTP port of a pair whose sockets are closed.  Own design."""
-        if not self._kernel:
-            self._free.append(port)
 
 
 class MediaPort:
@@ -91,7 +46,7 @@ class MediaPort:
     datagram of the peer, and must not wait; what they raise is logged.  They are public because
     whoever hears often needs the port first.
     `received`, `strangers` (datagrams of other sources), `unsent` and `failures` (of
-    receiving, and of the callbacks) only count.
+    receiving, and of the callbacks) only count.  With `latch` the peer may be behind a NAT.
     """
 
     def __init__(
@@ -103,7 +58,7 @@ class MediaPort:
         *,
         latch: bool = False,
     ) -> None:
-        self._pool, self._latch, self._closed = pool, latch, False
+        self._pool, self._nat, self._closed = pool, latch, False
         self._rtp, self._rtcp = pool.bind(bind_ip)
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
@@ -111,9 +66,12 @@ class MediaPort:
         self.on_rtp, self.on_rtcp = on_rtp, on_rtcp
         self._family = self._rtp.family
         self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
-        self._source: Any = None  # whom to hear: `remote`, or its other name (see `_is_alias`)
+        self._source: Any = None  # whom to hear: `remote`, or as `_latch` or `_is_alias` say
         self._remote_rtcp: Any = None
-        self._searching = self._searching_rtcp = latch
+        self._signalled_rtcp: Any = None
+        self._searching_rtcp = latch
+        self._latch = Latch(nat=latch)
+        self._waiting: deque[tuple[bytes, Any, float]] = deque(maxlen=WAITING)
         self._look_at = 0.0
         loop = get_hub().loop
         self._watchers = (
@@ -125,28 +83,47 @@ class MediaPort:
 
     @property
     def remote(self) -> Address | None:
-        """Where RTP goes and comes from, a numeric address.
+        """Where RTP goes, a numeric address.
 
-        Setting it also sets `remote_rtcp`, to the port above (RFC 3550 §11), and with
-        `latch` begins the search for the true source anew.
+        Setting it tells what an offer or answer says: with another address than before the
+        search for the true source begins anew, `remote_rtcp` becomes the port above (RFC 3550
+        §11), and RTP that came from there within the last second is heard (RFC 3264 §5.1).
         """
         return _two(self._remote)
 
     @remote.setter
     def remote(self, address: Address | None) -> None:
-        self._remote = self._source = self._normal(address)
-        self._searching = self._latch
+        normal = self._normal(address)
+        if not self._latch.signal(normal, self.received):
+            return
+        self._remote = self._source = normal
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
+        waiting, now = list(self._waiting), monotonic()
+        self._waiting.clear()
+        for data, source, at in waiting:
+            if now - at <= PATIENCE and not self._closed and self._is_heard(data, source, at):
+                self._hear(data, at)
 
     @property
     def remote_rtcp(self) -> Address | None:
-        """Where RTCP goes and comes from; RFC 3605 §2.1 lets the peer name any port."""
+        """Where RTCP goes; RFC 3605 §2.1 lets the peer name any port."""
         return _two(self._remote_rtcp)
 
     @remote_rtcp.setter
     def remote_rtcp(self, address: Address | None) -> None:
-        self._remote_rtcp = self._normal(address)
-        self._searching_rtcp = self._latch
+        normal = self._normal(address)
+        if normal != self._signalled_rtcp:
+            self._remote_rtcp = self._signalled_rtcp = normal
+            self._searching_rtcp = self._nat
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Where the signalling comes from: with `latch` RTP may come from there: RFC 7362 §5."""
+        return self._latch.hosts
+
+    @hosts.setter
+    def hosts(self, hosts: Collection[str]) -> None:
+        self._latch.hosts = frozenset(hosts)
 
     def send_rtp(self, data: bytes) -> None:
         """Send to `remote`, or count what cannot be sent.  Own design: media never waits."""
@@ -178,7 +155,7 @@ class MediaPort:
         try:
             data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
             now = monotonic()
-            if (source == self._source and not self._searching) or self._latched(data, source):
+            if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
                 self.on_rtp(data, now)
             else:
@@ -199,7 +176,7 @@ class MediaPort:
                 data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
             except BlockingIOError:
                 return
-            if (source == self._source and not self._searching) or self._latched(data, source):
+            if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
                 self.on_rtp(data, now)
             else:
@@ -209,27 +186,54 @@ class MediaPort:
     def _receive_rtcp(self) -> None:
         try:
             data, source = self._rtcp.recvfrom(DATAGRAM_OCTETS)
-            if (
-                source == self._remote_rtcp
-                or self._is_alias(source, self._remote_rtcp)
-                or self._latched_rtcp(data, source)
-            ):
+            if source == self._remote_rtcp or self._is_heard_rtcp(data, source):
                 self.on_rtcp(data, monotonic())
             else:
                 self.strangers += 1
         except Exception as error:
             self._failed(error)
 
-    def _latched(self, data: bytes, source: Any) -> bool:
-        """Follow the first source of RTP, if we are to: RFC 4961 §3 lets us answer there."""
-        if self._is_alias(source, self._remote):
+    def _is_heard(self, data: bytes, source: Any, now: float) -> bool:
+        """Decide about what comes from elsewhere than the packet before; keep it if in doubt."""
+        latch = self._latch
+        if self._is_alias(source, latch.signalled):
             self._source = source
             return True
-        if not self._searching or fast.looks_like_rtcp(data) or fast.unpack(data) is None:
+        if latch.takes(data, source, self.received, now):
+            self._source = source
+            if latch.moved and source != self._remote:
+                log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
+                self._remote, self._searching_rtcp = source, True
+                self._hear_earlier(source, now)
+            return not self._closed
+        may_be = latch.signalled is None or latch.may_be(source[0])
+        if may_be and rtp_header(data) is not None:
+            self._waiting.append((data, source, now))
+        return False
+
+    def _hear_earlier(self, source: Any, now: float) -> None:
+        """Take what a source sent until it was believed: RFC 7362 §4."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for data, sender, at in waiting:
+            if sender == source and now - at <= PATIENCE and not self._closed:
+                self._hear(data, at)
+
+    def _hear(self, data: bytes, at: float) -> None:
+        self.received += 1
+        try:
+            self.on_rtp(data, at)
+        except Exception as error:
+            self._failed(error)
+
+    def _is_heard_rtcp(self, data: bytes, source: Any) -> bool:
+        """RTCP comes from the host of RTP; behind a NAT ours follows it: RFC 4961 §3."""
+        if self._is_alias(source, self._remote_rtcp):
+            return True
+        if self._remote is None or source[0] != self._remote[0] or not fast.looks_like_rtcp(data):
             return False
-        if source != self._remote:
-            log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
-        self._remote, self._source, self._searching = source, source, False
+        if self._searching_rtcp:
+            self._remote_rtcp, self._searching_rtcp = source, False
         return True
 
     def _is_alias(self, source: Any, remote: Any) -> bool:
@@ -241,15 +245,6 @@ class MediaPort:
         if remote is None or source[1] != remote[1] or source[0] not in LOOPBACK:
             return False
         return remote[0] in LOOPBACK or is_own_address(remote[0])
-
-    def _latched_rtcp(self, data: bytes, source: Any) -> bool:
-        """Follow the first source of RTCP, but only on the host that RTP comes from."""
-        if not self._searching_rtcp or self._searching or not fast.looks_like_rtcp(data):
-            return False
-        if self._remote is None or source[0] != self._remote[0]:
-            return False
-        self._remote_rtcp, self._searching_rtcp = source, False
-        return True
 
     def _failed(self, error: Exception) -> None:
         """Keep the watcher alive: an exception that left it would stop it for good."""
@@ -282,29 +277,3 @@ def is_own_address(ip: str) -> bool:
 def _two(address: Any) -> Address | None:
     """Leave out what only IPv6 has."""
     return None if address is None else (address[0], address[1])
-
-
-def _bind_pair(ip: str, port: int) -> tuple[socket.socket, socket.socket] | None:
-    """Bind neighbours, `port` or any even one if it is 0; None if one of them is taken."""
-    first = _bind(ip, port)
-    if first is None:
-        return None
-    taken = first.getsockname()[1]
-    second = _bind(ip, taken ^ 1)
-    if second is None:
-        first.close()
-        return None
-    return (second, first) if taken % 2 else (first, second)
-
-
-def _bind(ip: str, port: int) -> socket.socket | None:
-    opened = _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        opened.setblocking(False)
-        opened.bind((ip, port))
-    except OSError as error:
-        opened.close()
-        if error.errno == errno.EADDRINUSE:
-            return None
-        raise
-    return opened

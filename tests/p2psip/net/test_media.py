@@ -2,12 +2,15 @@
 
 import logging
 import socket
+import struct
 
 import gevent
 import pytest
 
 from p2psip.errors import LocalError
-from p2psip.net.media import MediaPort, NoPortsError, PortPool
+from p2psip.net import media
+from p2psip.net.media import MediaPort
+from p2psip.net.port_pool import PortPool
 from p2psip.rtp.rtcp import ReceiverReport
 from p2psip.rtp.session import RtpSession
 
@@ -74,75 +77,6 @@ def until(condition):
     raise AssertionError("nothing happened")
 
 
-def free_range(pairs):
-    """A range of ports that holds as many pairs and that nobody uses."""
-    for low in range(20000, 60000, 50):
-        pool, taken = PortPool(low, low + 2 * pairs - 1), []
-        try:
-            for _ in range(pairs):
-                taken += pool.bind(LOOPBACK)
-            return low, low + 2 * pairs - 1
-        except NoPortsError:
-            continue
-        finally:
-            for each in taken:
-                each.close()
-    raise AssertionError("no free ports")
-
-
-def test_rtp_is_even_and_rtcp_is_next():
-    """Covers RFC 3550 §11, for ports of the kernel's choice."""
-    pool, opened = PortPool(), []
-    for _ in range(20):
-        pair = pool.bind(LOOPBACK)
-        opened += pair
-        first, second = (each.getsockname()[1] for each in pair)
-        assert first % 2 == 0 and second == first + 1
-    assert pool.free is None
-    for each in opened:
-        each.close()
-
-
-def test_a_range_runs_out_and_is_used_again(open_port):
-    """Covers RFC 3550 §11: and a port just given back is taken last."""
-    low, high = free_range(3)
-    pool = PortPool(low, high)
-    ports = [open_port(pool=pool) for _ in range(3)]
-    assert [port.rtp_port for port in ports] == [low, low + 2, low + 4] and pool.free == 0
-    with pytest.raises(NoPortsError):
-        open_port(pool=pool)
-    for port in (ports[1], ports[0], ports[0]):
-        port.close()
-    assert pool.free == 2
-    assert [open_port(pool=pool).rtp_port for _ in range(2)] == [low + 2, low]
-
-
-def test_occupied_ports_are_passed_over(open_port):
-    """Covers RFC 3550 §11: even if only the RTCP port is another's."""
-    low, high = free_range(3)
-    pool = PortPool(low, high)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind((LOOPBACK, low + 1))
-        port = open_port(pool=pool)
-        assert port.rtp_port == low + 2 and pool.free == 2
-        assert open_port(pool=pool).rtp_port == low + 4
-        with pytest.raises(NoPortsError):
-            open_port(pool=pool)
-    assert open_port(pool=pool).rtp_port == low
-
-
-def test_a_range_may_begin_odd_and_must_make_sense():
-    """Covers RFC 3550 §11."""
-    assert PortPool(10001, 10005).free == 2 and PortPool(10000, 10000).free == 0
-    for low, high in ((0, 5), (5000, 4000), (80, 90), (65000, 70000)):
-        with pytest.raises(LocalError):
-            PortPool(low, high)
-    pool = PortPool(10000, 10003)
-    with pytest.raises(OSError):
-        pool.bind("192.0.2.1")
-    assert pool.free == 2
-
-
 def test_media_goes_both_ways(open_port, phone, heard):
     """Covers RFC 4961 §3: from the port that we listen on."""
     port = open_port()
@@ -179,9 +113,9 @@ def test_media_over_ipv6(open_port, heard):
 
 
 def test_strangers_are_not_heard(open_port, phone, heard):
-    """Covers RFC 3550 §11: neither from another port nor before there is a remote address."""
-    port, stranger = open_port(), Phone()
-    phone.rtp.sendto(rtp(0), (LOOPBACK, port.rtp_port))
+    """Own design: who sends from another host is nobody, before and after the answer."""
+    port, stranger = open_port(), Phone("127.0.0.2")
+    stranger.rtp.sendto(rtp(0), (LOOPBACK, port.rtp_port))
     until(lambda: port.strangers == 1)
     port.remote = phone.address
     stranger.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
@@ -193,12 +127,56 @@ def test_strangers_are_not_heard(open_port, phone, heard):
     stranger.close()
 
 
+def test_another_port_of_the_signalled_host_is_heard(open_port, phone, heard):
+    """Own design: some send from elsewhere than they listen, and are answered where they do.
+
+    The port that was signalled has the better claim: while it sends, no other one is heard.
+    """
+    port, other = open_port(), Phone()
+    port.remote = phone.address
+    other.rtp.sendto(rtp(0), (LOOPBACK, port.rtp_port))
+    other.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: len(heard) == 2)
+    assert (port.remote, port.remote_rtcp) == (phone.address, phone.rtcp_address)
+    phone.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
+    until(lambda: len(heard) == 3)
+    other.rtp.sendto(rtp(2), (LOOPBACK, port.rtp_port))
+    other.rtp.sendto(b"garbage", (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 2)
+    assert sorted(heard) == [("rtcp", RTCP), ("rtp", rtp(0)), ("rtp", rtp(1))]
+    other.close()
+
+
+def test_rtp_that_precedes_the_answer_is_heard(open_port, phone, heard, monkeypatch):
+    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order."""
+    port, stranger = open_port(), Phone("127.0.0.2")
+    clock = [100.0]
+    monkeypatch.setattr(media, "monotonic", lambda: clock[0])
+    phone.rtp.sendto(rtp(255), (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 1)
+    clock[0] = 100.5
+    for number in range(100):
+        phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+        if number % 2:
+            stranger.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 151)
+    clock[0] = 101.2
+    assert not heard
+    port.remote = phone.address
+    played = [data[-1] for _, data in heard]
+    assert played == list(range(100 - len(played), 100)) and 40 <= len(played) <= media.WAITING
+    del heard[:]
+    port.remote = ("127.0.0.2", stranger.address[1])  # what was played is gone, and the rest too
+    assert not heard
+    stranger.close()
+
+
 def test_what_came_while_the_loop_was_busy_is_heard_in_one_turn(open_port, phone, heard):
     """Own design: or every packet after a stall would be late, for good.
 
     What strangers send is read away in the same turn, lest it hides what the peer says.
     """
-    port, stranger = open_port(), Phone()
+    port, stranger = open_port(), Phone("127.0.0.2")
     port.remote = phone.address
     turns = []
     loop = gevent.get_hub().loop
@@ -221,34 +199,114 @@ def test_what_came_while_the_loop_was_busy_is_heard_in_one_turn(open_port, phone
     stranger.close()
 
 
-def test_behind_a_nat_the_first_to_speak_rtp_wins(open_port, phone, heard):
-    """Covers RFC 4961 §3: garbage and RTCP do not win; later comers do not either."""
-    port, wrong, late = open_port(latch=True), ("192.0.2.1", 9), Phone()
-    port.remote = wrong
-    late.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+def stream(sender, port, first=0, count=4, ssrc=1):
+    """Consecutive packets of one source, without sound."""
+    for number in range(first, first + count):
+        head = struct.pack("!BBHII", 0x80, 0, number & 0xFFFF, number, ssrc)
+        sender.rtp.sendto(head, (LOOPBACK, port.rtp_port))
+
+
+def numbers(heard):
+    """The sequence numbers of the RTP that was heard."""
+    return [int.from_bytes(data[2:4], "big") for kind, data in heard if kind == "rtp"]
+
+
+def test_behind_a_nat_a_stream_from_the_signallings_host_is_followed(open_port, phone, heard):
+    """Covers RFC 7362 §4: what it takes to be believed is then heard as well."""
+    port, wrong = open_port(latch=True), ("192.0.2.1", 9)
+    port.hosts, port.remote = {LOOPBACK}, wrong
     phone.rtp.sendto(b"garbage", (LOOPBACK, port.rtp_port))
     phone.rtp.sendto(RTCP, (LOOPBACK, port.rtp_port))
-    until(lambda: port.strangers == 3)
-    assert port.remote == wrong
-    phone.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
-    until(lambda: heard)
-    late.rtp.sendto(rtp(2), (LOOPBACK, port.rtp_port))
-    phone.rtcp.sendto(b"garbage", (LOOPBACK, port.rtcp_port))
+    stream(phone, port, 5, 3)
     until(lambda: port.strangers == 5)
+    assert port.remote == wrong and not heard
+    stream(phone, port, 8, 2)
+    until(lambda: numbers(heard) == [5, 6, 7, 8, 9])
+    assert port.remote == phone.address
+    phone.rtcp.sendto(b"garbage", (LOOPBACK, port.rtcp_port))
     phone.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
-    until(lambda: len(heard) == 2)
-    assert port.remote == phone.address and port.remote_rtcp == phone.rtcp_address
-    port.remote = wrong  # a new offer: the search begins again
-    late.rtp.sendto(rtp(3), (LOOPBACK, port.rtp_port))
-    until(lambda: len(heard) == 3)
+    until(lambda: heard[-1] == ("rtcp", RTCP))
+    assert port.remote_rtcp == phone.rtcp_address
+
+
+@pytest.mark.parametrize("nat", [True, False])
+def test_a_spray_takes_no_call(open_port, phone, heard, nat):
+    """Covers RFC 7362 §5: however much a third host sends, before the phone or after it."""
+    port, attacker = open_port(latch=nat), Phone("127.0.0.2")
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9) if nat else phone.address
+    stream(attacker, port, 0, 50)
+    until(lambda: port.strangers == 50)
+    stream(phone, port, 0, 5)
+    until(lambda: numbers(heard) == [0, 1, 2, 3, 4])
+    stream(attacker, port, 50, 50)
+    until(lambda: port.strangers >= 100)
+    assert port.remote == phone.address and numbers(heard) == [0, 1, 2, 3, 4]
+    attacker.close()
+
+
+def test_single_packets_of_many_sources_are_no_stream(open_port, phone, heard):
+    """Own design: of one SSRC, in a row, of one socket; and no table of them grows."""
+    port = open_port(latch=True)
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9)
+    others = [Phone() for _ in range(10)]
+    for number in range(3):
+        for other in others:
+            stream(other, port, number, 1)
+    for number in range(5):
+        stream(phone, port, 2 * number, 1)
+        stream(phone, port, number, 1, ssrc=number)
+    until(lambda: port.strangers == 40)
+    assert not heard and len(port._latch._candidates) <= 8 and len(port._waiting) <= media.WAITING
+    for other in others:
+        other.close()
+
+
+def test_an_offer_that_repeats_the_address_opens_no_race(open_port, phone, heard, monkeypatch):
+    """Covers RFC 7362 §4: the source is kept while the address is; a new one is another search."""
+    port, late, wrong = open_port(latch=True), Phone(), ("192.0.2.1", 9)
+    clock = [100.0]
+    monkeypatch.setattr(media, "monotonic", lambda: clock[0])
+    port.hosts, port.remote = {LOOPBACK}, wrong
+    stream(phone, port)
+    until(lambda: len(heard) == 4)
+    port.remote = wrong
+    assert port.remote == phone.address
+    stream(late, port, 0, 10)
+    until(lambda: port.strangers == 13)
+    assert port.remote == phone.address and len(heard) == 4
+    clock[0] += 2.0  # what waited is stale
+    port.remote = ("192.0.2.1", 11)
+    stream(late, port, 10, 4)
+    until(lambda: len(heard) == 8)
     assert port.remote == late.address
     late.close()
+
+
+def test_a_nat_that_rebinds_is_found_again(open_port, phone, heard, monkeypatch):
+    """Covers RFC 7362 §4: after silence of the source that was latched to, and not before."""
+    port, rebound = open_port(latch=True), Phone()
+    clock = [100.0]
+    monkeypatch.setattr(media, "monotonic", lambda: clock[0])
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9)
+    stream(phone, port)
+    until(lambda: len(heard) == 4)
+    stream(rebound, port, 4, 6)
+    until(lambda: port.strangers == 9)
+    assert port.remote == phone.address
+    clock[0] += 1.5
+    stream(rebound, port, 10, 4)
+    until(lambda: port.remote == rebound.address)
+    assert numbers(heard) == [0, 1, 2, 3, 10, 11, 12, 13]
+    port.send_rtp(b"there you are")
+    gevent.sleep(0.01)
+    assert rebound.rtp.recv(100) == b"there you are"
+    rebound.close()
 
 
 def test_rtcp_behind_a_nat_comes_from_the_host_of_rtp(open_port, phone, heard):
     """Covers RFC 4961 §3."""
     port, other = open_port(latch=True), Phone("127.0.0.2")
-    port.remote = phone.address
+    port.hosts, port.remote = {LOOPBACK}, phone.address
     phone.rtp.sendto(rtp(), (LOOPBACK, port.rtp_port))
     until(lambda: heard)
     other.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))

@@ -1,0 +1,109 @@
+"""Which ports media gets: pairs at random places of a range.
+
+Implements RFC 3550 §11, an even port for RTP and the odd one above for RTCP.
+
+Own design: nobody should be able to tell from one call where the next one is, or packets sent
+to the first ports of a range on the off chance would reach every call.
+"""
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from gevent.monkey import get_original
+
+from p2psip.errors import LocalError
+
+ANYWHERE: Final = (32768, 65535)  # where ports are drawn from if no range is named
+TRIES: Final = 64  # draws in there until a pair must have been free
+
+_Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
+
+
+class NoPortsError(LocalError):
+    """No pair of ports is free; the caller answers 503 (RFC 3261 §21.5.4).  Own design."""
+
+
+class PortPool:
+    """Pairs of ports from `low` to `high`, or from `ANYWHERE` if both are 0.
+
+    Own design: a pair is drawn from those that have been free for longest, half of all, so that
+    packets still on their way to a call that has ended do not meet a new one.
+    `random(n)` gives n octets.
+    """
+
+    def __init__(
+        self, low: int = 0, high: int = 0, *, random: Callable[[int], bytes] = os.urandom
+    ) -> None:
+        if not 0 <= low <= high <= 0xFFFF or (high and low < 1024):
+            raise LocalError(f"{low}-{high} is no range of ports from 1024 to 65535")
+        self._random = random
+        self._anywhere = high == 0
+        self._free = deque(range(low + low % 2, high, 2))
+
+    @property
+    def free(self) -> int | None:
+        """How many pairs are left; None without a range.  Own design: for status pages."""
+        return None if self._anywhere else len(self._free)
+
+    def bind(self, ip: str) -> tuple[socket.socket, socket.socket]:
+        """Open and bind an RTP and an RTCP socket: RFC 3550 §11.
+
+        A pair that another process occupies is passed over.  Raises NoPortsError, or
+        OSError if `ip` is not an address of this machine.
+        """
+        taken: list[int] = []
+        try:
+            for _ in range(TRIES if self._anywhere else len(self._free)):
+                taken.append(port := self._draw())
+                pair = _bind_pair(ip, port)
+                if pair is not None:
+                    del taken[-1]
+                    return pair
+        finally:
+            for port in taken:
+                self.release(port)
+        raise NoPortsError("no free pair of RTP ports")
+
+    def release(self, port: int) -> None:
+        """Take back the RTP port of a pair whose sockets are closed.  Own design."""
+        if not self._anywhere:
+            self._free.append(port)
+
+    def _draw(self) -> int:
+        number = int.from_bytes(self._random(4), "big")
+        if self._anywhere:
+            low, high = ANYWHERE
+            return low + 2 * (number % ((high - low + 1) // 2))
+        index = number % ((len(self._free) + 1) // 2)
+        port = self._free[index]
+        del self._free[index]
+        return port
+
+
+def _bind_pair(ip: str, port: int) -> tuple[socket.socket, socket.socket] | None:
+    """Bind `port` and the one above; None if either is taken."""
+    first = _bind(ip, port)
+    if first is None:
+        return None
+    second = _bind(ip, port + 1)
+    if second is None:
+        first.close()
+        return None
+    return first, second
+
+
+def _bind(ip: str, port: int) -> socket.socket | None:
+    opened = _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        opened.setblocking(False)
+        opened.bind((ip, port))
+    except OSError as error:
+        opened.close()
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return opened
