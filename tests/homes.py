@@ -48,6 +48,7 @@ class Home(Element):
         route=lambda request: None,
         vouches=lambda uri: False,
         t1=0.5,
+        store=None,
         trusting=True,
     ):
         self.address, self.random = HOME, random_source("home")
@@ -62,7 +63,16 @@ class Home(Element):
         )
         self.domains = Domains(["home", HOME], self.stack.is_own_address, distinct=False)
         self.verifier = Verifier(users, self.random) if users else None
-        self.registrar = Registrar(self.domains, self.verifier)
+        self.told = []  # of contacts that were given up
+        self.registrar = Registrar(
+            self.domains,
+            self.verifier,
+            self.stack,
+            self.random,
+            store=store,
+            nat=nat,
+            tell=lambda what, aor, contact: self.told.append((what, str(contact.uri))),
+        )
         self.proxy = Proxy(self.stack)
         self.agent = UserAgent(self.stack, random=self.random, nat=nat)
         self.endpoint = Endpoint(
@@ -80,9 +90,12 @@ class Home(Element):
         if link is not None:
             link.join(HOME, self)
 
-    def hear(self, message, source=ALICE, transport="UDP", now=0.0):
-        """Take one message from `source`; [(message, address, transport)] of what is sent."""
-        self.now = now
+    def hear(self, message, source=None, transport="UDP", now=0.0):
+        """Take one message from `source`; [(message, address, transport)] of what is sent.
+
+        Without a source it is Alice who speaks, but a phone that registers itself.
+        """
+        self.now, source = now, source or _registrant(message) or ALICE
         self.stack.receive(bytes(message), Flow(transport, (source, PORT), (HOME, PORT)), now)
         return self.said()
 
@@ -103,6 +116,14 @@ class Home(Element):
     def idle(self):
         """Is everything forgotten but the bindings?"""
         return not (self.stack.transactions or self.agent.dialogs or len(self.proxy))
+
+
+def _registrant(message):
+    """The address that a REGISTER gives for its own, if it gives one."""
+    if getattr(message, "method", "") != "REGISTER" or "Contact" not in message.headers:
+        return None
+    host = message.contacts[0].uri.host
+    return host if host.startswith("10.") else None
 
 
 def request(method="INVITE", uri="sip:bob@home", *more, user="alice", cseq=1, to="", call="call"):

@@ -40,6 +40,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.alarm",
     "siprtmp.films",
     "siprtmp.gathering",
+    "siprtmp.location",
     "siprtmp.refusals",
     "siprtmp.state_folder",
     *("siprtmp.control", "siprtmp.calls_command", "siprtmp.call_limits"),

@@ -38,6 +38,7 @@ from siprtmp.control import Control
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
 from siprtmp.leg import Leg
+from siprtmp.location import LocationLog, open_location
 from siprtmp.logs import Log
 from siprtmp.overview import Overview
 from siprtmp.rtmp_side import RtmpSide
@@ -182,7 +183,17 @@ class SipSide:
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )
-        self.registrar = Registrar(self._domains, verifier)
+        location = LocationLog(log)
+        self._location = open_location(settings, location)
+        self.registrar = Registrar(
+            self._domains,
+            verifier,
+            stack,
+            os.urandom,
+            store=self._location,
+            nat=settings.nat,
+            tell=location.contact,
+        )
         self.proxy = Proxy(stack)
         self._registrations = Registrations()
         self.tolls = call_limits.tolls(settings, self._domains)
@@ -207,6 +218,7 @@ class SipSide:
         locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
+        self.driver.run(self.registrar.restore, monotonic())
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -356,6 +368,8 @@ class SipSide:
         """Send what is left to send, and close.  Own design."""
         self.driver.wake()
         self.driver.close()
+        if self._location is not None:
+            self._location.close()
 
     @property
     def _domain_host(self) -> str:

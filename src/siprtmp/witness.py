@@ -113,7 +113,7 @@ class Witness:
             self._log.event(what, **values, reason=f"{response.status} {response.reason}")
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
-        bindings = self._endpoint.registrar.bindings(uri, now)
+        bindings = self._endpoint.registrar.registered(uri, now)
         return frozenset(_address(binding.contact.uri) for binding in bindings)
 
 

@@ -228,11 +228,11 @@ class Account(Callee):
         self.send(data)
         return data
 
-    def register(self, contact=None):
-        """Be registered, at `contact` instead of the own address."""
+    def register(self, contact=None, status=200):
+        """Be registered, at `contact` instead of the own address, or be refused with `status`."""
         contact = contact or f"<sip:{self.user}@{self.host}:{self.port}>"
         sent = self.proven("REGISTER", "sip:127.0.0.1", To=f"<{self.aor}>", Contact=contact)
-        assert self.final(sent).startswith(b"SIP/2.0 200")
+        assert self.final(sent).startswith(f"SIP/2.0 {status}".encode())
 
     def final(self, request):
         """The final response to a request."""

@@ -45,9 +45,11 @@ def test_a_contact_takes_no_calls_of_others(server):
     alice, bob, eve = Account(server, "alice"), Account(server, "bob"), TcpAccount(server, "eve")
     outside = Callee(server, "127.0.0.2")
     gateway = Callee(server, "127.0.0.3")  # to the telephone network, say
+    for ours in (f"<sip:alice@{server.sip}>", "<sip:bob@127.0.0.1>"):
+        eve.register(ours, status=403)
     eve.register(
         f"<sip:bob@127.0.0.1:{bob.port}>, <sip:phone@127.0.0.2:{outside.port}>,"
-        f" <sip:+15551234@127.0.0.3:{gateway.port}>, <sip:alice@{server.sip}>, <sip:bob@127.0.0.1>"
+        f" <sip:+15551234@127.0.0.3:{gateway.port}>"
     )
     bob.register()
     number = f"sip:+15551234@127.0.0.3:{gateway.port}"

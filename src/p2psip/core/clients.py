@@ -49,7 +49,9 @@ class ClientHandle:
     `request` is as last sent, with its Via; `done` once the user has heard the final word.
     """
 
-    def __init__(self, request: Request, user: ClientUser, clients: "Clients") -> None:
+    def __init__(
+        self, request: Request, user: ClientUser, clients: "Clients", *, once: bool = False
+    ) -> None:
         self.request = request
         self.user = user
         self.done = False
@@ -58,7 +60,8 @@ class ClientHandle:
         self._bare = request  # as the user gave it, and so without a Via of ours
         self._flows: list[Flow] = []
         self._attempt: _Attempt | None = None
-        self._outgrown = False  # already moved from UDP to TCP for its size
+        self._once = once
+        self._outgrown = once  # already moved from UDP to TCP for its size
 
     @property
     def flow(self) -> Flow | None:
@@ -126,16 +129,23 @@ class Clients:
         return len(self._table) + len(self._locating) + len(self._overdue)
 
     def begin(
-        self, request: Request, user: ClientUser, now: float, flows: Sequence[Flow] | None
+        self,
+        request: Request,
+        user: ClientUser,
+        now: float,
+        flows: Sequence[Flow] | None,
+        *,
+        once: bool = False,
     ) -> ClientHandle:
         """Send a request that has no Via of ours yet; never calls `user` before it returns.
 
         Without `flows` its next hop is located first (§8.1.2).  Some room is left for requests
-        within dialogs: nobody keeps us from a BYE.
+        within dialogs: nobody keeps us from a BYE.  `once`: no repetition, no second server, and no
+        connection to one that a name led to.
         """
         in_dialog = request.to.tag is not None
         request, uri = next_hop(request)
-        handle = ClientHandle(request, user, self)
+        handle = ClientHandle(request, user, self, once=once)
         found = self._hops.direct(uri) if flows is None else list(flows)
         if len(self) >= self._limit - (0 if in_dialog else self._limit // RESERVE):
             found = []
@@ -144,7 +154,7 @@ class Clients:
             self._locating[self._tokens] = handle
             self._outbox.locate(self._tokens, uri)
         else:
-            handle._flows = found
+            handle._flows = found[:1] if once else found
             if not self._try_next(handle, now):
                 self._overdue.set(handle, now)
         return handle
@@ -154,6 +164,8 @@ class Clients:
         handle = self._locating.pop(token, None)
         if handle is not None and not handle.cancelled:
             handle._flows = list(flows)
+            if handle._once:
+                handle._flows = [flow for flow in flows if flow.transport == "UDP"][:1]
             if not self._try_next(handle, now):
                 self._fail(handle, 503, now)
 
@@ -230,7 +242,8 @@ class Clients:
         self, handle: ClientHandle, request: Request, wire: bytes, flow: Flow, now: float
     ) -> None:
         start = InviteClient.start if request.method == "INVITE" else Client.start
-        machine, todo = start(now, reliable=flow.reliable, t1=self._t1)
+        is_told_once = flow.reliable or handle._once  # §17.1.2.2: then timer E does not run
+        machine, todo = start(now, reliable=is_told_once, t1=self._t1)
         attempt = _Attempt(handle, request, flow, machine, wire)
         handle.request, handle._attempt = request, attempt
         self._table.add(attempt, client_key(request), flow)

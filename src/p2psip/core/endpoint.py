@@ -285,9 +285,9 @@ class Endpoint:
         self.proxy.forward(server, targets, now)
 
     def _target(self, binding: Binding) -> Target:
-        """A phone: by its own connection first, then as its Contact says."""
+        """A phone: by its own connection, or else as its Contact says."""
         uri = binding.contact.uri
-        return Target(uri, self._stack.flows_to(uri, binding.way(nat=self._nat)))
+        return Target(uri, binding.way(nat=self._nat) or self._stack.flows_to(uri))
 
     def _ways(self, side: Side, now: float) -> Sequence[Flow]:
         """What leads to one side of a dialog alone: RFC 5626 §5.3 in spirit.

@@ -107,6 +107,7 @@ class Stack:
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.counters = Counters()
+        self.on_lost: Callable[[Flow, float], None] = lambda flow, now: None
         self._secret = random(16)
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
@@ -147,6 +148,7 @@ class Stack:
         """Take the news that messages on `flow` were or may be lost (§17.1.4, RFC 6026 §8.8)."""
         self._now = now
         self._hops.lost(flow)
+        self.on_lost(flow, now)
         self._clients.flow_failed(flow, now)
         self._servers.flow_failed(flow, now)
         self._deliver_local(now)
@@ -197,13 +199,15 @@ class Stack:
         now: float,
         *,
         flows: Sequence[Flow] | None = None,
+        once: bool = False,
     ) -> ClientHandle:
         """Send a request other than ACK; the Via is added here (§8.1.2, §18.1.1).
 
-        Its next hop is looked up unless `flows` names the servers to try, best first.
+        Its next hop is looked up unless `flows` names the servers to try, best first.  `once` is
+        for who has not asked to hear from us: one datagram, to one server.
         """
         self._now = now
-        return self._clients.begin(request, user, now, flows)
+        return self._clients.begin(request, user, now, flows, once=once)
 
     def send_ack(self, ack: Request, now: float, flows: Sequence[Flow] | None = None) -> None:
         """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""

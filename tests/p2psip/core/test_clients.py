@@ -157,3 +157,24 @@ def test_silence_from_one_server_leads_to_the_next():
         stack.tick(stack.deadline)
     ways = [order.flow.remote[0] for order in stack.take_orders()]
     assert ways == [THEM] * 11 + ["10.0.0.3"] * 11 and asker.heard == [-408]
+
+
+def test_what_is_sent_once_is_one_datagram_to_one_server():
+    """No repetition, no failover, no connection to where a name leads; the answer counts."""
+    stack, asker = lone_stack(), Asker()
+    servers = [Flow("TCP", (THEM, PORT)), UDP, Flow("UDP", ("10.0.0.9", PORT))]
+    stack.request(request(uri="sip:bob@b.com"), asker, 0.0, once=True)
+    [locate] = stack.take_orders()
+    stack.located(locate.token, servers, 0.0)
+    big = ("X-Big", "x" * 1400)  # above 1300 octets it would go by TCP first: RFC 3261 §18.1.1
+    stack.request(
+        request("OPTIONS", f"sip:{THEM}", 2, big), asker, 0.0, flows=servers[1:], once=True
+    )
+    first, second = sent(stack)
+    assert first[1].remote == second[1].remote == (THEM, PORT)
+    assert {flow.transport for _, flow in (first, second)} == {"UDP"}
+    stack.receive(bytes(response_to(second[0], 503, to_tag="t")), UDP, 0.1)
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+        assert sent(stack) == []
+    assert asker.heard == [503, -408] and stack.transactions == 0

@@ -7,6 +7,7 @@ from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from p2psip.core.location import MemoryLocation
 from p2psip.core.registrar import MAX_BINDINGS, MAX_EXPIRES, MIN_EXPIRES, Registrar
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
@@ -14,9 +15,9 @@ from p2psip.transaction.flow import Flow
 AOR = Uri.parse("sip:bob@home")
 
 
-def answer(home, message, **options):
-    """The one response to a message."""
-    [(response, *_)] = home.hear(message, **options)
+def answer(home, message, transport="TCP", **options):
+    """The one response to a message; by TCP, where any Contact does."""
+    [(response, *_)] = home.hear(message, transport=transport, **options)
     return response
 
 
@@ -79,7 +80,7 @@ def test_a_contact_is_removed_by_zero_and_all_by_a_star():
         ({"contact": f"<sip:b@new>;x={'y' * 2000}"}, 400),
         ({"contact": "<sip:b@new>, <sip:b@x>", "cseq": 1}, 400),  # the second was overtaken
         ({"contact": "*", "expires": 0, "cseq": 1}, 400),
-        ({"contact": ", ".join(f"<sip:b@{n}>" for n in range(MAX_BINDINGS))}, 403),
+        ({"contact": ", ".join(f"<sip:b@{n}>" for n in range(MAX_BINDINGS + 1))}, 403),
     ],
 )
 def test_a_refused_register_changes_nothing(change, status):
@@ -139,8 +140,9 @@ def test_a_user_proves_to_be_that_user():
 def test_a_connection_is_the_way_back():
     """Covers RFC 5626 §5.3: the binding keeps the flow of its REGISTER."""
     home = Home()
-    answer(home, register(contact="<sip:b@x>"), source=BOB, transport="TCP")
-    answer(home, register(contact="<sip:b@y>;q=0.2", cseq=2), source=BOB)
+    answer(home, register(contact="<sip:b@x>"), source=BOB)
+    contact = f"<sip:b@{BOB}>;q=0.2"
+    answer(home, register(contact=contact, cseq=2), source=BOB, transport="UDP")
     tcp, udp = home.registrar.bindings(AOR, 0.0)
     flow = Flow("TCP", (BOB, PORT), (home.address, PORT))
     assert tcp.way(nat=False) == tcp.way(nat=True) == [flow]
@@ -158,9 +160,11 @@ def test_the_preferred_contact_comes_first():
 def test_places_are_limited():
     """The registrar holds so many users and no more, until some of them expire."""
     home = Home()
-    home.registrar = home.endpoint.registrar = Registrar(home.domains, None, max_users=2)
-    for user, status in [("a", 200), ("b", 200), ("c", 503), ("a", 200)]:
-        message = register(user, f"<sip:{user}@x>", expires=100, call=f"{user}{status}")
+    home.registrar = home.endpoint.registrar = Registrar(
+        home.domains, None, home.stack, home.random, max_users=2
+    )
+    for cseq, (user, status) in enumerate([("a", 200), ("b", 200), ("c", 503), ("a", 200)], 1):
+        message = register(user, f"<sip:{user}@x>", expires=100, call=user, cseq=cseq)
         assert answer(home, message, now=float(ord(user))).status == status
     assert home.registrar.count(100.0) == 2
     late = register("c", "<sip:c@x>", call="late")
@@ -171,11 +175,12 @@ URIS = [f"sip:bob@10.0.1.{n}" for n in range(4)]
 
 
 class Bindings(RuleBasedStateMachine):
-    """The registrar against a dictionary, with REGISTERs in any order and time going by."""
+    """The registrar against a dictionary, with REGISTERs in any order, restarts and time."""
 
     def __init__(self):
         super().__init__()
-        self.home, self.now, self.cseq = Home(), 0.0, 0
+        self.now, self.cseq = 0.0, 0
+        self.home = Home(nat=True, store=MemoryLocation())
         self.model = {}  # uri: (expires at, call, cseq)
 
     @property
@@ -188,7 +193,7 @@ class Bindings(RuleBasedStateMachine):
         message = register(contact=contact, expires=expires, call=call, cseq=cseq)
         via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bK{self.cseq}"
         message = message.replace(headers=message.headers.with_("Via", via))
-        return answer(self.home, message, now=self.now), cseq
+        return answer(self.home, message, "UDP", now=self.now, source=ALICE), cseq
 
     @rule(
         wanted=st.dictionaries(st.sampled_from(URIS), st.sampled_from([0, 5, 60, 600])),
@@ -224,6 +229,11 @@ class Bindings(RuleBasedStateMachine):
         if not overtaken:
             self.model = {}
 
+    @rule()
+    def restart(self):
+        self.home = Home(nat=True, store=self.home.registrar._location)
+        self.home.registrar.restore(self.now)
+
     @rule(seconds=st.sampled_from([1.0, 59.0, 700.0]))
     def sleep(self, seconds):
         self.now += seconds
@@ -235,7 +245,7 @@ class Bindings(RuleBasedStateMachine):
     def teardown(self):
         self.now += 10_000
         assert self.home.registrar.count(self.now) == 0
-        assert not self.home.registrar._bindings
+        assert not self.home.registrar._of_flow and not self.home.registrar._bindings
         self.home.wait(self.now)
         assert self.home.idle
 

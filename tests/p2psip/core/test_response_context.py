@@ -106,7 +106,7 @@ def test_a_lost_branch_is_a_408():
 def test_no_way_to_a_phone_is_our_own_failure():
     """Covers RFC 3261 §16.9, §16.7 step 6: a 503 is not passed on."""
     home = Home()
-    home.hear(register(contact="<sip:bob@no.such.host>"))
+    home.hear(register(contact=f"<sip:bob@{BOB};transport=tls>"))
     sent = home.hear(request()) + home.wait(0.1)
     assert [s for s in statuses(sent) if s >= 200] == [500]
 

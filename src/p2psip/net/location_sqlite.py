@@ -1,0 +1,248 @@
+"""Bindings that outlive the process, in a file of SQLite.
+
+Own design: RFC 3261 §10.3 leaves to us where bindings are kept.  One row is one binding; its
+expiry is told by the wall clock, the only one that the next process shares.
+
+What is committed has left the process, and survives its death by any signal.  No commit waits for
+the disk (`synchronous=OFF`, with a write-ahead log), since calls run in the same loop: a power cut
+may cost the latest bindings, or damage the file, which is then set aside; phones register again.
+When the file cannot be written, the registrar goes on from memory, and all that it holds is written
+again, some of it with each change, once that is possible.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from p2psip.core.domains import Aor
+from p2psip.core.location import Binding
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.grammar import bytes_of, text_of
+from p2psip.transaction.flow import LOCAL, Flow
+
+VERSION: Final = 1  # of the schema, as `PRAGMA user_version`
+MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
+RETRY_SECONDS: Final = 30.0  # after a failure, and at the next change
+CHECKPOINT: Final = 200  # pages of the log, then they are moved into the file
+SLICE: Final = 50  # users written again with each change
+PURGE: Final = 20  # expired rows removed with each change, which adds no more than ten
+
+_SCHEMA: Final = """
+CREATE TABLE binding (
+    user BLOB NOT NULL, domain BLOB NOT NULL, contact BLOB NOT NULL,
+    call_id BLOB NOT NULL, cseq INTEGER NOT NULL,
+    expires_at REAL NOT NULL, -- Unix time
+    source TEXT NOT NULL,     -- transport, far end and near end of its REGISTER
+    is_proven INTEGER NOT NULL,
+    proven TEXT               -- the flow by which the contact has answered, if it had to
+);
+CREATE INDEX binding_of_user ON binding (user, domain);
+CREATE INDEX binding_by_age ON binding (expires_at);
+"""
+_COLUMNS: Final = "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven"
+_INSERT: Final = f"INSERT INTO binding ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PURGE: Final = """
+DELETE FROM binding WHERE rowid IN
+    (SELECT rowid FROM binding WHERE expires_at < ? ORDER BY expires_at LIMIT ?)
+"""
+
+_Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None]
+
+
+class SqliteLocation:
+    """A `LocationStore` in the file `path`, for one process at a time.  Own design: see the module.
+
+    `tell(what, reason)` hears of "state-unwritable" when the file cannot be written any more, of
+    "state-written" when it can again, of "state-set-aside" when a damaged one was found and a new
+    one begun.  Raises LocalError, one line, for a file that another program or a later version has
+    made: nothing in it is touched.  `clock` gives Unix time.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        tell: Callable[[str, str], None],
+        *,
+        clock: Callable[[], float] = time.time,
+        max_pages: int = MAX_PAGES,
+    ) -> None:
+        self._path, self._tell, self._clock = path, tell, clock
+        self._max_pages = max_pages
+        self._db: sqlite3.Connection | None = None
+        self._retry_at: float | None = None  # None while all is well
+        self._owed: dict[Aor, None] = {}  # users to be written again
+        try:
+            try:
+                self._db = self._open()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                self._set_aside(str(error))
+                self._db = self._open()
+        except (sqlite3.Error, OSError) as error:  # full, or not ours to write
+            self._fail(error, 0.0)
+
+    def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
+        """All that was kept and has not expired, the oldest first.  Own design: see the module."""
+        try:
+            return list(self._load(now - self._clock()))
+        except sqlite3.Error as error:
+            self._fail(error, now)
+            return []
+
+    def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
+        """Commit what `known` says of `aor`; after a failure, by and by all that it says.
+
+        Own design: see the module.
+        """
+        if self._retry_at is not None and now < self._retry_at:
+            return
+        try:
+            if self._db is None:
+                self._db = self._open()
+            with _transaction(self._db) as db:
+                self._write(db, aor, known, now)
+        except (sqlite3.Error, LocalError) as error:
+            self._fail(error, now)
+            return
+        if self._retry_at is not None:
+            self._retry_at = None
+            self._tell("state-written", "")
+
+    def _write(
+        self, db: sqlite3.Connection, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float
+    ) -> None:
+        if self._retry_at is not None:
+            db.execute("DELETE FROM binding")
+            self._owed = dict.fromkeys(known)
+        ahead = self._clock() - now
+        for each in (aor, *islice(self._owed, SLICE)):
+            db.execute("DELETE FROM binding WHERE user = ? AND domain = ?", tuple(_key(each)))
+            db.executemany(_INSERT, _rows(each, known.get(each, ()), ahead))
+        for each in list(islice(self._owed, SLICE)):
+            del self._owed[each]
+        db.execute(_PURGE, (now + ahead, PURGE))
+
+    def close(self) -> None:
+        """Put the file in order, and let it go.  Own design: see the module."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file, make its table if it is new; LocalError if it is not ours."""
+        db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None)
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("damaged")
+            if version not in (0, VERSION) or (version == 0 and tables):
+                raise LocalError(
+                    f"{self._path}: schema {version}, and this version knows {VERSION} only"
+                )
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            db.execute(f"PRAGMA max_page_count = {self._max_pages}")
+            if not version:
+                with _transaction(db):
+                    for statement in _SCHEMA.split(";")[:-1]:
+                        db.execute(statement)
+                    db.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _load(self, behind: float) -> Iterator[tuple[Aor, Binding]]:
+        if self._db is None:
+            return
+        wanted = f"SELECT {_COLUMNS} FROM binding WHERE expires_at > ? ORDER BY rowid"
+        for row in self._db.execute(wanted, (-behind,)).fetchall():
+            try:
+                yield _binding(row, behind)
+            except (RemoteError, ValueError, TypeError, LookupError):
+                continue  # no one but us writes here; whatever it is, it is no place to call
+
+    def _set_aside(self, reason: str) -> None:
+        """Begin anew; what is left of the old file stays beside it for who wants to look."""
+        self._path.replace(self._path.with_suffix(".damaged"))
+        for rest in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + rest).unlink(missing_ok=True)
+        self._tell("state-set-aside", reason)
+
+    def _fail(self, error: Exception, now: float) -> None:
+        """Go on without; all is written again once that works."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if self._retry_at is None:
+            self._tell("state-unwritable", str(error))
+        self._retry_at = now + RETRY_SECONDS
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """All or nothing of what is done within."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _key(aor: Aor) -> Iterator[bytes]:
+    return map(bytes_of, aor)
+
+
+def _rows(aor: Aor, bindings: Sequence[Binding], ahead: float) -> Iterator[_Row]:
+    """A row for each binding but those of this very process, which die with it."""
+    user, domain = _key(aor)
+    for binding in bindings:
+        if binding.flow.transport != LOCAL:
+            yield (
+                user,
+                domain,
+                bytes_of(str(binding.contact)),
+                bytes_of(binding.call_id),
+                binding.cseq,
+                binding.expires_at + ahead,
+                _words(binding.flow),
+                binding.is_proven,
+                _words(binding.proven) if binding.proven else None,
+            )
+
+
+def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
+    """A row as a binding; raises what parsing raises if it is none."""
+    user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row
+    binding = Binding(
+        Address.parse(contact),
+        _flow(source),
+        text_of(call_id),
+        cseq,
+        expires_at + behind,
+        bool(is_proven),
+        _flow(proven) if proven else None,
+    )
+    return (text_of(user), text_of(domain)), binding
+
+
+def _words(flow: Flow) -> str:
+    """A flow as a person may read it: "UDP 192.0.2.7 5060 192.0.2.1 5060"."""
+    return " ".join(map(str, (flow.transport, *flow.remote, *(flow.local or ()))))
+
+
+def _flow(text: str) -> Flow:
+    transport, host, port, *local = text.split(" ")
+    near = (local[0], int(local[1])) if local else None
+    return Flow(transport, (host, int(port)), near)
