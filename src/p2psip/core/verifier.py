@@ -72,7 +72,7 @@ class Verifier:
             if not self._proves(credentials, request):
                 self.guesses.failed(host, user, now)
             elif _suits(credentials, request, domains):
-                if not self._is_fresh(credentials, now):
+                if not self._is_fresh(credentials, host, now):
                     stale = True
                 elif credentials.username != aor[0]:
                     raise RemoteError("Forbidden", 403)
@@ -83,7 +83,7 @@ class Verifier:
         if "MD5" in algorithms and _chokes_on_choice(request):
             algorithms = ("MD5",)
         name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
-        nonce = self._nonce(now)
+        nonce = self._nonce(host, now)
         return [
             (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
             for algorithm in algorithms
@@ -95,15 +95,19 @@ class Verifier:
         proof = verify(credentials, request.method, secret or _NOBODYS_SECRET, request.body)
         return proof and secret is not None
 
-    def _is_fresh(self, credentials: Credentials, now: float) -> bool:
+    def _is_fresh(self, credentials: Credentials, host: str, now: float) -> bool:
         """RFC 7616 §3.4: ours, not too old, and counted upwards.
 
         A client that counts nothing, as of RFC 2069, may use a nonce once.
+
+        Own design: a nonce is good for the host that was challenged, so that nobody registers from
+        an address that is forged.  §3.3 warns that proxies on the way may change; whoever comes by
+        another is asked again, as stale, and needs no new password.
         """
         nonce = credentials.nonce
         at, _, rest = nonce.partition(".")
         salt, _, proof = rest.partition(".")
-        if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt)):
+        if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt, host)):
             return False
         age = now - int(at, 16) / 1000  # our own proof vouches for the digits
         count = (credentials.nc or 0) if credentials.qop else 1
@@ -115,12 +119,12 @@ class Verifier:
             self._counts.popitem(last=False)
         return True
 
-    def _nonce(self, now: float) -> str:
+    def _nonce(self, host: str, now: float) -> str:
         at, salt = f"{int(now * 1000):x}", self._random(6).hex()
-        return f"{at}.{salt}.{self._proof(at, salt).decode()}"
+        return f"{at}.{salt}.{self._proof(at, salt, host).decode()}"
 
-    def _proof(self, at: str, salt: str) -> bytes:
-        text = f"{at}.{salt}".encode(errors="replace")
+    def _proof(self, at: str, salt: str, host: str) -> bytes:
+        text = f"{at}.{salt}.{host}".encode(errors="replace")
         return hmac.digest(self._secret, text, hashlib.sha256).hex()[:24].encode()
 
 

@@ -33,9 +33,9 @@ def demand(judge, message, now=0.0, *, aor=BOB, proxy=False, source=HERE):
     return judge.demand(message, aor, DOMAINS, now, proxy=proxy, source=source)
 
 
-def challenged(judge, message, now=0.0, *, proxy=False):
-    status = 407 if proxy else 401
-    return response_to(message, status, headers=demand(judge, message, now, proxy=proxy))
+def challenged(judge, message, now=0.0, *, proxy=False, source=HERE):
+    asked = demand(judge, message, now, proxy=proxy, source=source)
+    return response_to(message, 407 if proxy else 401, headers=asked)
 
 
 @pytest.mark.parametrize("proxy", [False, True])
@@ -95,6 +95,16 @@ def test_a_nonce_is_counted_upwards():
         again = demand(judge, signed(register(), first, nc=nc))
         assert [challenge.stale for _, challenge in again] == [True, True]
     assert demand(judge, signed(register(), first, nc=4)) == ()
+
+
+def test_a_nonce_is_good_for_the_host_that_was_challenged():
+    """So that a user cannot register from the address of a victim, who has heard no nonce."""
+    judge, message = verifier(), register()
+    said = signed(message, challenged(judge, message))
+    forged = Flow("UDP", ("10.0.0.9", 5060))
+    again = demand(judge, said, source=forged)
+    assert again and all("stale=true" in str(value) for _, value in again)
+    assert not demand(judge, said, source=Flow("TCP", ("10.0.0.3", 40001)))
 
 
 def test_a_client_that_does_not_count_uses_a_nonce_once():
@@ -187,7 +197,8 @@ def test_knowing_a_user_is_having_a_hash():
 def guess(judge, host, now, *, user="bob", password="sesame"):
     """What a password gets from there: "in", "again", or how long to wait."""
     flow = Flow("UDP", (host, 5060))
-    told = signed(register(), challenged(judge, register(), now), user=user, password=password)
+    asked = challenged(judge, register(), now, source=flow)
+    told = signed(register(), asked, user=user, password=password)
     try:
         return "again" if demand(judge, told, now, aor=(user, "home"), source=flow) else "in"
     except RefusalError as refusal:
