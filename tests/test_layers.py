@@ -26,7 +26,7 @@ CODECS_AMONG_MACHINES = {
         *("vlu", "option", "checksum", "address", "packet", "chunks", "startup_chunks"),
         *("flow_chunks", "control_chunks", "acks", "fields", "params", "certificate", "epd"),
     )
-}
+} | {"rtmplite.url"}
 MACHINES_AMONG_CODECS = {
     *("p2psip.rtp.session", "p2psip.rtp.rtcp_timer", "p2psip.rtp.jitter"),
     *("rtmplite.rtmp.handshake", "rtmplite.rtmp.connection", "rtmplite.rtmp.netstream"),
