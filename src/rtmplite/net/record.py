@@ -19,6 +19,7 @@ import gevent
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.index import Index, load_index
+from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.files import FileSource
 from rtmplite.net.workers import Workers
 from rtmplite.recorder import Recorder, can_continue, file_name
@@ -199,6 +200,10 @@ def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSErr
                 fd = os.open(name, _NEW, 0o644)
             except FileExistsError:
                 continue
+            if is_scarce(fd, FILES):
+                os.close(fd)
+                os.unlink(name)
+                return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return fd, name, None
         return FileExistsError(f"{TRIES} recordings of that name and second")
