@@ -9,16 +9,7 @@ from rtmp_world import Peer, World, counting
 
 from rtmplite.rtmp.client import ClientConnection, Target
 from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.tunnel import (
-    AHEAD,
-    FIRST_LIMIT,
-    IDLE_LIMIT,
-    INTERVALS,
-    MAX_SILENT,
-    PATIENCE,
-    Answer,
-    Tunnels,
-)
+from rtmplite.rtmp.tunnel import AHEAD, IDLE_LIMIT, INTERVALS, PATIENCE, Answer, Tunnels
 
 PEER = ("192.0.2.1", 4711)
 SOUND = b"\xb2sound"
@@ -374,36 +365,3 @@ class AnyClient(RuleBasedStateMachine):
 
 
 TestAnyClient = AnyClient.TestCase
-
-
-def opened(world, host):
-    """The answer to who opens a tunnel from there."""
-    return world.tunnels.request("/open/1", b"\0", (host, 1), world.now)
-
-
-def test_one_host_has_its_share_and_another_one_room():
-    """Own design: a thousand tunnels are for more than one host, and a /64 is one."""
-    world = Tunnelled(max_sessions=6, max_of_host=3)
-    for number in range(4):
-        answer = opened(world, f"2001:db8::{number}")
-        assert answer.status == (200 if number < 3 else 503)
-        if answer.status == 200:
-            name = answer.body.decode().strip()
-            world.tunnels.request(f"/send/{name}/0", b"\x03", ("2001:db8::1", 1), world.now)
-    for status in (200, 200, 200, 503):
-        assert opened(world, "2001:db8:0:1::1").status == status
-    assert len(world.tunnels.connections) == 6
-
-
-def test_who_opens_and_says_nothing_holds_a_few_places_for_a_moment():
-    """Own design: the newest of a host stay, and nobody else is refused because of it."""
-    over = []
-    world = Tunnelled(over=over.append)
-    numbers = [opened(world, "192.0.2.9").body.decode().strip() for _ in range(500)]
-    assert len(world.tunnels.connections) == MAX_SILENT and len(over) == 500 - MAX_SILENT
-    last = ("192.0.2.9", 1)
-    assert world.tunnels.request(f"/idle/{numbers[-1]}/0", b"\0", last, 0.0).status == 200
-    assert world.tunnels.request(f"/idle/{numbers[0]}/0", b"\0", last, 0.0).status == 404
-    assert opened(world, "192.0.2.1").status == 200
-    world.tunnels.tick(FIRST_LIMIT)
-    assert not world.tunnels.connections and len(over) == 501
