@@ -203,6 +203,7 @@ class SipSide:
         locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
+        self.driver.keep(self.registrar.keeps)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 

@@ -120,6 +120,10 @@ class Registrar:
         self._sweep(now)
         return sum(map(len, self._bindings.values()))
 
+    def keeps(self, flow: Flow) -> bool:
+        """Whether a binding is reached by this connection.  RFC 5626 §5.3 in spirit."""
+        return any(binding.flow == flow for known in self._bindings.values() for binding in known)
+
     def _update(self, aor: Aor, request: Request, flow: Flow, now: float) -> None:
         """All changes or none: §10.3 steps 6 and 7."""
         old = self._alive(aor, now)

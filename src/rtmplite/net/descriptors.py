@@ -29,6 +29,12 @@ def is_scarce(fd: int, part: int) -> bool:
     return limit != resource.RLIM_INFINITY and fd >= limit - limit // part
 
 
+def within(most: int, part: int = STRANGERS) -> int:
+    """So many connections, or all descriptors but the last one in `part` if that is less."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if limit == resource.RLIM_INFINITY else min(most, limit - limit // part)
+
+
 def is_out(error: OSError) -> bool:
     """Whether it says that there are no more, or no memory for one."""
     return error.errno in _OUT

@@ -15,7 +15,6 @@ from rtmplite.net import meetings, rtmfp_figures
 from rtmplite.net.access import NUMBERS
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
-from rtmplite.net.descriptors import raise_limit
 from rtmplite.net.dialer import Dialer
 from rtmplite.net.redaction import public
 from rtmplite.net.rtmfp_server import RtmfpServer
@@ -148,7 +147,6 @@ class Transports:
 
     def start(self) -> None:
         """Listen.  Raises LocalError for an address that cannot be had."""
-        raise_limit()
         for name, server in self._servers.items():
             try:
                 server.start()
