@@ -6,6 +6,7 @@ anything listen.  Everything runs in the hub; no greenlet belongs to a call.
 """
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,19 +21,21 @@ from p2psip.core.ua import UserAgent
 from p2psip.core.verifier import Verifier
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
 from p2psip.net.media import MediaPort, PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from rtmplite.credentials import Users
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
-from siprtmp.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.config import ConfigError, Settings, is_loopback, load_credentials, load_users
 from siprtmp.control import Control
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
@@ -43,6 +46,7 @@ from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
 from siprtmp.status import ProcessFigures, StatusServer
+from siprtmp.status_door import StatusDoor
 from siprtmp.witness import Witness
 
 USER_AGENT = f"siprtmp/{__version__}"
@@ -63,6 +67,7 @@ class Gateway:
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
+        self._status_door = _status_door(settings, credentials)
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
@@ -80,7 +85,9 @@ class Gateway:
         self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
-                self._http = StatusServer(settings.http, self.status, self.rtmp.live)
+                self._http = StatusServer(
+                    settings.http, self.status, self.rtmp.live, self._status_door, self.log
+                )
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
@@ -127,6 +134,7 @@ class Gateway:
         users, credentials = load_users(self.settings), load_credentials(self.settings)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
+        self._status_door.credentials = credentials
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
@@ -312,6 +320,7 @@ class SipSide:
         """Ports that nobody hears yet."""
         latch = self._settings.nat
         try:
+            refuse_last(MEDIA)
             return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=latch)
         except OSError as error:  # no descriptor is left, or the address has gone
             self._log.warning("no-media-port", reason=error.strerror)
@@ -357,6 +366,14 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
+
+
+def _status_door(settings: Settings, credentials: Users | None) -> StatusDoor:
+    """Open on loopback, or where everybody is served; else for users."""
+    host = settings.http[0] if settings.http is not None else ""
+    is_open = settings.allow_anonymous or is_loopback(host)
+    names = (*settings.domain, host, socket.gethostname())
+    return StatusDoor(filter(None, names), is_open=is_open, credentials=credentials)
 
 
 def _unheard(data: bytes, now: float) -> None:

@@ -6,6 +6,7 @@ many are in use, by whatever.  What is kept is for media, files and whoever asks
 
 import errno
 import logging
+import os
 import resource
 from typing import Final
 
@@ -24,6 +25,14 @@ def is_scarce(fd: int, part: int) -> bool:
     """Whether a descriptor that was just opened is among the last one in `part`."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit != resource.RLIM_INFINITY and fd >= limit - limit // part
+
+
+def refuse_last(part: int) -> None:
+    """Raise OSError if the next descriptor is among the last one in `part`; costs one call."""
+    fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.close(fd)
+    if is_scarce(fd, part):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 def within(most: int) -> int:
