@@ -100,9 +100,12 @@ class StatusServer:
 
 
 def _open_sockets() -> int:
-    folder = "/proc/self/fd"
-    count = 0
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+    folder, count = "/proc/self/fd", 0
+    try:
+        names = os.listdir(folder)
+    except OSError:  # not Linux, or no descriptor is left to look with
+        return count
+    for name in names:
         try:
             count += os.readlink(f"{folder}/{name}").startswith("socket:")
         except OSError:

@@ -17,6 +17,7 @@ from gevent.lock import Semaphore
 from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
+from rtmplite.net.descriptors import STRANGERS
 from rtmplite.net.wsgi import Handler, Server
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
@@ -75,6 +76,8 @@ class TunnelServer:
             _Patient,
             most=MAX_CLIENTS,
             most_of_one=MAX_OF_HOST,
+            name="rtmpt",
+            part=STRANGERS,
             tls=tls,
         )
         self._ticker = gevent.get_hub().loop.timer(TICK, TICK)

@@ -16,11 +16,12 @@ from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from rtmplite.host import host_of
 from rtmplite.net.clock import now
-from rtmplite.net.descriptors import ASKING, Door
+from rtmplite.net.descriptors import ASKING, Door, is_scarce
 
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
 TICK: Final = 0.5  # s between looks who is late
-PAUSE: Final = 0.2  # s, when the system has no descriptor
+PAUSE: Final = 0.05  # s, when the system has no descriptor ...
+MANY: Final = 16  # ... and so many of those who ask nothing have to go
 
 
 class Handler(WSGIHandler):
@@ -39,7 +40,12 @@ class Handler(WSGIHandler):
 
 
 class Server(WSGIServer):
-    """A listener for `most` connections, `most_of_one` of one host."""
+    """A listener for `most` connections, `most_of_one` of one host.
+
+    Of descriptors the last one in `part` is not for it; `name` is what a log calls it.
+    """
+
+    max_accept = 1  # in one turn of the loop; after some turns who gave way has gone
 
     def __init__(
         self,
@@ -49,12 +55,14 @@ class Server(WSGIServer):
         *,
         most: int,
         most_of_one: int,
+        name: str = "http",
+        part: int = ASKING,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._most, self._most_of_one = most, most_of_one
         self._of_host = Counter[str]()
         self._reading: dict[Any, tuple[str, float]] = {}  # whose head is awaited, the oldest first
-        self._door = Door("http", ASKING)
+        self._door, self._part = Door(name, part), part
         self._places = Pool()  # without an end: `_has_place` sees to that
         self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
@@ -93,7 +101,8 @@ class Server(WSGIServer):
             return super().do_read()
         except OSError as error:
             self._door.tell(error.strerror or str(error))
-            self._give_way(None)
+            for _ in range(MANY):
+                self._give_way(None)
             self.stop_accepting()
             base: Any = self  # what its stubs leave out
             base._timer = self.loop.timer(PAUSE)
@@ -124,8 +133,10 @@ class Server(WSGIServer):
     def _has_place(self, host: str, fd: int) -> bool:
         if self._of_host[host] >= self._most_of_one:
             return self._give_way(host)
-        if self.clients >= self._most or self._door.is_shut(fd):
+        if self.clients >= self._most:
             return self._give_way(None)
+        if self._door.is_shut(fd):  # who gave way before may still be going
+            return self._give_way(None) or not is_scarce(fd, 2 * self._part)
         return True
 
     def _give_way(self, host: str | None) -> bool:
