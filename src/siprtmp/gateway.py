@@ -211,7 +211,8 @@ class SipSide:
         locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
-        self.driver.keep(self.registrar.keeps)
+        dialogs = self.proxy.dialogs
+        self.driver.keep(lambda flow: self.registrar.keeps(flow) or dialogs.keeps(flow))
 
     # -- SipHome and CallHome -----------------------------------------------------------
 

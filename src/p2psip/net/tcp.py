@@ -40,6 +40,7 @@ GREETING_SECONDS: Final = 5.0  # who comes has something to say; two lost SYNs f
 ANSWER_SECONDS: Final = 32.0  # 64*T1: whom we have called may take that long
 IDLE_SECONDS: Final = 600.0  # of silence, where nothing is known to need the connection
 BOUND_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
+EXCUSED_SECONDS: Final = 60.0  # until it is asked again whether a silent one is needed
 PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
 SWEEP_SECONDS: Final = 2.0
 
@@ -182,10 +183,12 @@ class TcpListener:
         now = monotonic()
         for connection in list(self.connections.values()):
             silence = now - connection.heard
-            if silence > connection.patience and (
-                silence > BOUND_SECONDS or not self.keeps(connection.flow)
-            ):
+            if silence <= connection.patience or now < connection.excused:
+                continue
+            if silence > BOUND_SECONDS or not self.keeps(connection.flow):
                 connection.fail()
+            else:
+                connection.excused = now + EXCUSED_SECONDS
 
 
 class Connection:
@@ -199,7 +202,7 @@ class Connection:
     ) -> None:
         self._owner, self._socket, self._connected = owner, opened, connected
         self.flow, self.host = flow, host_of(flow.remote[0])
-        self.heard, self._has_greeted = monotonic(), False
+        self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
         self._framer = StreamFramer()
         self._queued = bytearray()
         self._closed = False

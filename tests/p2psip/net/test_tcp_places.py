@@ -96,7 +96,7 @@ def test_where_all_is_full_the_host_with_most_makes_room(make, monkeypatch):
 
 def test_bound_connections_are_kept_for_as_long_as_a_registration_lasts(make, monkeypatch):
     """Own design: whoever else is silent for long gives the place back."""
-    hurry(monkeypatch, IDLE_SECONDS=0.05)
+    hurry(monkeypatch, IDLE_SECONDS=0.05, EXCUSED_SECONDS=0.05)
     echo = make()
     phone, other = greeted(echo), greeted(echo)
     bound = phone.socket.getsockname()
