@@ -44,6 +44,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.state_folder",
     *("siprtmp.control", "siprtmp.calls_command", "siprtmp.call_limits"),
     "siprtmp.status",
+    "siprtmp.status_door",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files
 # What tells the time, rolls dice, waits or talks to anybody.

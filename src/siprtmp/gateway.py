@@ -6,7 +6,6 @@ anything listen.  Everything runs in the hub; no greenlet belongs to a call.
 """
 
 import os
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -28,14 +27,13 @@ from p2psip.net.media import MediaPort, PortPool
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from rtmplite.credentials import Users
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission
 from siprtmp.alarm import Alarm
 from siprtmp.call import AudioCall
 from siprtmp.call_app import CallApplication
-from siprtmp.config import ConfigError, Settings, is_loopback, load_credentials, load_users
+from siprtmp.config import ConfigError, Settings, load_credentials, load_users
 from siprtmp.control import Control
 from siprtmp.facilities import CallFacilities, Timed
 from siprtmp.gathering import Gatherer
@@ -67,7 +65,9 @@ class Gateway:
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
-        self._status_door = _status_door(settings, credentials)
+        self._status_door = StatusDoor.of(
+            settings.http, settings.domain, settings.allow_anonymous, credentials
+        )
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
@@ -367,14 +367,6 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
-
-
-def _status_door(settings: Settings, credentials: Users | None) -> StatusDoor:
-    """Open on loopback, or where everybody is served; else for users."""
-    host = settings.http[0] if settings.http is not None else ""
-    is_open = settings.allow_anonymous or is_loopback(host)
-    names = (*settings.domain, host, socket.gethostname())
-    return StatusDoor(filter(None, names), is_open=is_open, credentials=credentials)
 
 
 def _unheard(data: bytes, now: float) -> None:

@@ -9,9 +9,11 @@ import binascii
 import ipaddress
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from socket import gethostname
 from typing import Any, Final
 
 from rtmplite.credentials import Users
+from siprtmp.config import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password
 
@@ -25,6 +27,19 @@ class StatusDoor:
     def __init__(self, names: Iterable[str], *, is_open: bool, credentials: Users | None) -> None:
         self._names = {"localhost", *(name.lower().rstrip(".") for name in names)}
         self.is_open, self.credentials = is_open, credentials
+
+    @classmethod
+    def of(
+        cls,
+        http: tuple[str, int] | None,
+        domains: Iterable[str],
+        serves_all: bool,
+        credentials: Users | None,
+    ) -> "StatusDoor":
+        """Open on loopback, or where everybody is served; else for users.  Own design."""
+        host = http[0] if http is not None else ""
+        names = filter(None, (*domains, host, gethostname()))
+        return cls(names, is_open=serves_all or is_loopback(host), credentials=credentials)
 
     def is_ours(self, environ: Mapping[str, Any]) -> bool:
         """Whether it was asked for by a name of ours: RFC 9112 §3.2.
