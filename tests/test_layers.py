@@ -26,7 +26,7 @@ CODECS_AMONG_MACHINES = {
         *("vlu", "option", "checksum", "address", "packet", "chunks", "startup_chunks"),
         *("flow_chunks", "control_chunks", "acks", "fields", "params", "certificate", "epd"),
     )
-}
+} | {"rtmplite.url"}
 MACHINES_AMONG_CODECS = {
     *("p2psip.rtp.session", "p2psip.rtp.rtcp_timer", "p2psip.rtp.jitter"),
     *("rtmplite.rtmp.handshake", "rtmplite.rtmp.connection", "rtmplite.rtmp.netstream"),
@@ -45,6 +45,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.state_folder",
     *("siprtmp.control", "siprtmp.calls_command", "siprtmp.call_limits"),
     "siprtmp.status",
+    "siprtmp.status_door",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files
 # What tells the time, rolls dice, waits or talks to anybody.

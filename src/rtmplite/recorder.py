@@ -1,8 +1,9 @@
 """Recording: what is published becomes an FLV file that is whole at every moment.
 
 Implements FLV 10.1 §E.3 for what RTMP 1.0 §7.2.2.6 calls record and append.  The file begins with
-onMetaData that leaves room; whoever dies before the end leaves a file that plays, and at the end
-length, size and key frames are written into that room.  Bytes go out, nothing is written here.
+onMetaData that leaves room; whoever dies before the end leaves a file that plays.  Length and size
+can be written into that room at any time, and at the end all the rest, key frames above all.  Bytes
+go out, nothing is written here.
 
     >>> from rtmplite.flv.file import tags
     >>> recorder = Recorder()
@@ -21,7 +22,7 @@ from typing import Final
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import metadata
-from rtmplite.flv.describe import Facts, fit
+from rtmplite.flv.describe import Facts, fit, growing
 from rtmplite.flv.file import framed, start
 from rtmplite.flv.index import Index, Indexer
 from rtmplite.flv.tag import HEADER_SIZE, TIMESTAMP_MASK, Tag, TagType
@@ -48,6 +49,7 @@ class Recorder:
         self._members: dict[str, Value] = before.members if before else {}
         self._facts, self._indexer = Facts(), Indexer()
         self._size = before.end if before else 0
+        self._description = before.head[0].data if before and before.head else b""
         self._shift: int | None = None
         self._time: int | None = None  # of the last message, unwrapped
         if before is not None:
@@ -93,6 +95,15 @@ class Recorder:
         self._size += len(data)
         return out + data
 
+    def growth(self) -> list[tuple[int, bytes]]:
+        """Give what to write over the beginning by now: length and size, position and bytes.
+
+        Own design: sixteen bytes, which is less work than all that `patches` tells; none if there
+        is no file yet, or one that another program began.
+        """
+        places = growing(self._description, self.duration, self._size) if self._size else []
+        return [(_HEADER + HEADER_SIZE + at, data) for at, data in places]
+
     def patches(self) -> list[tuple[int, bytes]]:
         """Give what to write over the beginning: position and bytes.
 
@@ -113,7 +124,8 @@ class Recorder:
     def _opening(self) -> bytes:
         """Promise both media, since nobody knows yet: players find out."""
         # E-RTMP v2 §"Enhancing onMetaData" [in-script-data] [never-encrypted]
-        return start(True, True) + framed(Tag(TagType.SCRIPT, 0, self._described(None)))
+        self._description = self._described(None)
+        return start(True, True) + framed(Tag(TagType.SCRIPT, 0, self._description))
 
     def _described(self, facts: Facts | None) -> bytes:
         try:

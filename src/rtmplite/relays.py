@@ -49,7 +49,10 @@ class Rule:
         """Where that stream is relayed, None if this rule is not about it.  Own design."""
         if not fnmatchcase(app, self.app) or not fnmatchcase(name, self.name):
             return None
-        target = Target.parse(self.url.replace("{name}", name))
+        try:
+            target = Target.parse(self.url.replace("{name}", name))
+        except LocalError:  # whoever plays chose that name
+            return None
         query = target.tc_url.partition("?")[1:]
         return target if target.stream else replace(target, stream=name + "".join(query))
 

@@ -20,6 +20,7 @@ from p2psip.core.ua import UserAgent
 from p2psip.core.verifier import Verifier
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
 from p2psip.net.media import MediaPort
@@ -45,6 +46,7 @@ from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
 from siprtmp.status import ProcessFigures, StatusServer
+from siprtmp.status_door import StatusDoor
 from siprtmp.witness import Witness
 
 USER_AGENT = f"siprtmp/{__version__}"
@@ -65,6 +67,9 @@ class Gateway:
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
+        self._status_door = StatusDoor.of(
+            settings.http, settings.domain, settings.allow_anonymous, credentials
+        )
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
 
@@ -82,7 +87,9 @@ class Gateway:
         self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
-                self._http = StatusServer(settings.http, self.status, self.rtmp.live)
+                self._http = StatusServer(
+                    settings.http, self.status, self.rtmp.live, self._status_door, self.log
+                )
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
@@ -129,6 +136,7 @@ class Gateway:
         users, credentials = load_users(self.settings), load_credentials(self.settings)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
+        self._status_door.credentials = credentials
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
@@ -219,6 +227,8 @@ class SipSide:
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
+        dialogs = self.proxy.dialogs
+        self.driver.keep(lambda flow: self.registrar.keeps(flow) or dialogs.keeps(flow))
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -332,6 +342,7 @@ class SipSide:
         """Ports that nobody hears yet."""
         latch = self._settings.nat
         try:
+            refuse_last(MEDIA)
             return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=latch)
         except OSError as error:  # no descriptor is left, or the address has gone
             self._log.warning("no-media-port", reason=error.strerror)

@@ -18,7 +18,17 @@ def parse_host_port(text: str) -> tuple[str, int]:
         raise ValueError(f"{text!r}: write an IPv6 address in brackets")
     if not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 65535:
         raise ValueError(f"{text!r}: the port must be 0 to 65535")
+    if not host.isprintable() or len(host) > 255 or not _is_name(host):
+        raise ValueError(f"{text!r}: no name of a host")
     return host, int(port)
+
+
+def _is_name(host: str) -> bool:
+    """Whether a resolver can be asked for it; what else it may be is its own to say."""
+    try:
+        return ":" in host or bool(host.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def format_host_port(host: str, port: int) -> str:

@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 from weakref import WeakSet
 
-from gevent import Greenlet, getcurrent
+from gevent import Greenlet, getcurrent, sleep
 
 from rtmplite.net.flv_http import FlvHttp
+from siprtmp.logs import Log
+from siprtmp.status_door import StatusDoor, said_proof
 
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
+ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
+WRONG_SECONDS: Final = 1.0  # that a wrong password takes; nobody else waits
 
 
 class ProcessFigures:
@@ -50,8 +54,10 @@ class StatusServer:
         address: tuple[str, int],
         figures: Callable[[], dict[str, object]],
         live: FlvHttp,
+        door: StatusDoor,
+        log: Log,
     ) -> None:
-        self._figures = figures
+        self._figures, self._door, self._log = figures, door, log
         self._server = live.serve(address, self._answer)
 
     @property
@@ -71,16 +77,35 @@ class StatusServer:
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]
+        if not self._door.is_ours(environ):
+            start("421 Misdirected Request", TEXT)
+            return [b"That is no name of this gateway: ask for an address, or a --domain.\n"]
+        if not self._door.admits(environ):
+            return self._refuse(environ, start)
         start("200 OK", JSON)
         if environ["REQUEST_METHOD"] == "HEAD":
             return []
         return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
+    def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if self._door.credentials is None:
+            start("403 Forbidden", TEXT)
+            return [b"From here users only may read this, and the gateway has none.\n"]
+        if said_proof(environ):
+            source = environ.get("REMOTE_ADDR", "")
+            self._log.event("login-refused", app="status", source=source)
+            sleep(WRONG_SECONDS)
+        start("401 Unauthorized", [*TEXT, ASK])
+        return [b"User and password, please.\n"]
+
 
 def _open_sockets() -> int:
-    folder = "/proc/self/fd"
-    count = 0
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+    folder, count = "/proc/self/fd", 0
+    try:
+        names = os.listdir(folder)
+    except OSError:  # not Linux, or no descriptor is left to look with
+        return count
+    for name in names:
         try:
             count += os.readlink(f"{folder}/{name}").startswith("socket:")
         except OSError:

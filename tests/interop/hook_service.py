@@ -1,7 +1,9 @@
 """A web service for hooks: remembers what it is asked, and answers as told."""
 
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
@@ -44,3 +46,31 @@ class HookService:
     def __exit__(self, *error: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class EndlessService:
+    """Answers with a head that has no end, as fast as it is read; `sent` is whether it began."""
+
+    def __init__(self) -> None:
+        self.sent = False
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                asking, _ = self._listening.accept()
+                with asking, suppress(OSError):
+                    asking.recv(4096)
+                    asking.sendall(b"HTTP/1.1 200 OK\r\n")
+                    self.sent = True
+                    while True:
+                        asking.sendall(b"X: " + b"y" * 4000 + b"\r\n")
+
+    def __enter__(self) -> "EndlessService":
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()

@@ -61,12 +61,19 @@ def test_a_recording_equals_what_was_published(start, server, corpus):
     ]
 
 
+def told(path):
+    """How many seconds a recording says that it has, by now."""
+    if not path.is_file() or path.stat().st_size < 40_000:
+        return 0
+    return metadata.read(file.Reader().feed(path.read_bytes())[0].data)["duration"]
+
+
 def described(path):
     """What a finished recording says of itself."""
     if not path.is_file():
         return None
     said = metadata.read(next(file.tags(path.read_bytes())).data)
-    return said if said.get("filesize") else None  # what is filled in last
+    return said if "lasttimestamp" in said else None  # what is filled in last
 
 
 def test_a_killed_server_leaves_a_file_that_plays(start, server, corpus):
@@ -75,9 +82,13 @@ def test_a_killed_server_leaves_a_file_that_plays(start, server, corpus):
     words = ("-re", "-i", source, "-c", "copy", "-f", "flv", server.url("demo"))
     start(Ffmpeg, *words)
     path = server.films / "live" / "demo.flv"
-    wait_until(lambda: path.is_file() and path.stat().st_size > 80_000, what="some seconds")
+    wait_until(lambda: told(path) > 0, what="some seconds", timeout=15)
     server.child.send_signal(signal.SIGKILL)
     assert server.finish() == -signal.SIGKILL
+    assert described(path) is None  # and yet, within ten seconds:
+    length = float(probe(path)["format"]["duration"])
+    last = max(time for _, time, _ in media(path)) / 1000
+    assert 0 < length <= last < length + 10
     packets = {each["codec_name"]: int(each["nb_read_packets"]) for each in probe(path)["streams"]}
     assert packets["h264"] > 20 and packets["speex"] > 100
     hashes = frame_hashes(path)

@@ -59,6 +59,31 @@ def test_it_is_whole_after_every_message(tags):
     assert len(done) == len(raw) and file.read(done)[1][1:] == file.read(raw)[1][1:]
 
 
+@given(st.lists(flv.tags(), min_size=1, max_size=8))
+def test_its_length_is_true_after_every_message(tags):
+    """Own design: for who dies before the end; what the publisher says of it counts for nothing."""
+    recorder, raw = Recorder(), b""
+    said = {"duration": 99.0, "a": "\0\x08duration\0" + "x" * 8, "filesize": 5.0}
+    for kind, time, data in [(18, 0, metadata.build(extra=said))] + [
+        (tag.tag_type, tag.timestamp & 0xFFFFFFFF, tag.data) for tag in tags
+    ]:
+        raw += recorder.write(kind, time, data)
+        for at, patch in recorder.growth():
+            assert len(patch) == 8
+            raw = raw[:at] + patch + raw[at + 8 :]
+        told = metadata.read(next(file.tags(raw)).data)
+        assert told["duration"] == scan(file.Memory(raw)).duration / 1000
+        assert told["filesize"] == len(raw) and told["a"] == said["a"]
+
+
+def test_what_another_program_began_is_not_touched_while_it_grows():
+    """Own design: nobody knows there where length and size stand."""
+    begun = file.write([Tag(18, 0, metadata.build(extra={"x": 1.0})), Tag(9, 0, KEY)])
+    recorder = Recorder(load_index(file.Memory(begun)))
+    recorder.write(9, 40, KEY)
+    assert recorder.growth() == [] == Recorder().growth()
+
+
 def test_the_description_is_script_data_that_all_can_read():
     """Covers E-RTMP v2 §"Enhancing onMetaData" [in-script-data] [never-encrypted].
 

@@ -110,6 +110,14 @@ class PassingDialogs:
             raise RefusalError(503, "Service Unavailable", [("Retry-After", RETRY_AFTER)])
         return Beginning(self, server, holder)
 
+    def keeps(self, flow: Flow) -> bool:
+        """Whether a side of some dialog is reached by this connection.  Own design: a look at all.
+
+        RFC 5626 §5.3 in spirit.
+        """
+        dialogs = (dialog for known in self._known.values() for dialog in known)
+        return any(flow in (dialog.caller.flow, dialog.callee.flow) for dialog in dialogs)
+
     def find(self, request: Request, place: str) -> Passage | None:
         """The dialog that a request from `place` belongs to (§12.2.2).
 

@@ -92,6 +92,10 @@ class SipDriver:
         stack.on_error = self._report
         stack.notify(self._schedule)
 
+    def keep(self, keeps: Callable[[Flow], bool]) -> None:
+        """Ask `keeps` which connections somebody needs, however silent: RFC 5626 §5.3 in spirit."""
+        self._tcp.keeps = keeps
+
     @property
     def connections(self) -> int:
         """How many TCP connections are open.  Own design: for the status page."""

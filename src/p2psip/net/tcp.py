@@ -4,6 +4,10 @@ Implements RFC 3261 §18 for TCP, framing by §18.3, keep-alives by RFC 5626 §3
 
 Own design: connections are found by their far end, so a response or a request for a phone
 behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).
+
+Places are for phones.  A host has a share of them, and a small one of those that have said nothing
+yet, of which the oldest gives way.  Where there is no place for another one, some are taken from
+the host with most: of what no binding needs, that which has been silent for longest.
 """
 
 import errno
@@ -16,6 +20,7 @@ from gevent import get_hub
 
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
+from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
 from p2psip.net.udp import READ, plain_socket
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, host_of
@@ -24,11 +29,18 @@ WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
 SLICE: Final = 0.005  # s of reading in one turn of the loop, in which sound waits
 EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
-MAX_CONNECTIONS: Final = 2000  # of these half for one host, which may be a NAT for many phones
+MAX_CONNECTIONS: Final = 2000
+SHARE: Final = 8  # the part of them that is for one host, which may be a NAT for many phones ...
+SILENT_SHARE: Final = 4  # ... and of that the part that has sent no message yet
+SHED: Final = 40  # the part of all that is closed at once to make room ...
+SHED_SECONDS: Final = 0.25  # ... and how often that may be: it means to look at all
 MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
 CONNECT_SECONDS: Final = 8.0  # four SYNs; UDP, or another server, shall have its turn
-GREETING_SECONDS: Final = 32.0  # 64*T1: who has sent no message by then holds a place in vain
-IDLE_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
+GREETING_SECONDS: Final = 5.0  # who comes has something to say; two lost SYNs fit in
+ANSWER_SECONDS: Final = 32.0  # 64*T1: whom we have called may take that long
+IDLE_SECONDS: Final = 600.0  # of silence, where nothing is known to need the connection
+BOUND_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
+EXCUSED_SECONDS: Final = 60.0  # until it is asked again whether a silent one is needed
 PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
 SWEEP_SECONDS: Final = 2.0
 
@@ -51,10 +63,16 @@ class TcpListener:
     ) -> None:
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
-        self._max_connections = max_connections
+        self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
+        self._max_connections = most = within(max_connections)
+        self._max_of_host = max(1, most // SHARE)
+        self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
         self.of_host = Counter[str]()
+        self.silent: dict[Connection, None] = {}  # who came and has sent no message, in order
+        self.silent_of_host = Counter[str]()
+        self._shed_at, self._teller = 0.0, Teller("sip")
         self._ready: dict[Connection, None] = {}  # who is to be read, in order
         bound.listen(256)
         loop = get_hub().loop
@@ -107,19 +125,25 @@ class TcpListener:
         try:
             opened, source = self._socket.accept()
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            if not isinstance(error, BlockingIOError):
+                self._teller.tell(error.strerror or str(error))
+            if is_out(error):
                 self._watcher.stop()  # the loop would spin on what it can't take: see _sweep
             return
-        if self._is_full(source[0]):
+        if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
         Connection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
 
     def _open(self, remote: HostPort) -> "Connection | None":
-        if self._is_full(remote[0]):
+        if not self._has_place(remote[0]):
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
-        opened = plain_socket(family, socket.SOCK_STREAM)
+        try:
+            opened = plain_socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            self._teller.tell(error.strerror or str(error))
+            return None
         opened.setblocking(False)
         try:
             failed = opened.connect_ex(remote)
@@ -130,17 +154,41 @@ class TcpListener:
             return None
         return Connection(self, opened, Flow("TCP", remote), connected=failed == 0)
 
-    def _is_full(self, host: str) -> bool:
-        """Whether there is no room for one more, in all or for this host, whoever opens it."""
-        limit = self._max_connections
-        return len(self.connections) >= limit or self.of_host[host_of(host)] >= (limit + 1) // 2
+    def _has_place(self, address: str, fd: int = -1) -> bool:
+        """Whether there is room for one more, in all and for this host, whoever opens it."""
+        host = host_of(address)
+        if fd >= 0 and self.silent_of_host[host] >= self._max_silent:
+            next(each for each in self.silent if each.host == host).fail()
+        if self.of_host[host] >= self._max_of_host:
+            return False
+        if is_scarce(fd, STRANGERS):
+            self._teller.tell("descriptors are scarce")
+            return False
+        return len(self.connections) < self._max_connections or self._shed()
+
+    def _shed(self) -> bool:
+        """Close some that nothing needs, of the host with most; whether there were any."""
+        now = monotonic()
+        if now < self._shed_at:
+            return False
+        self._shed_at = now + SHED_SECONDS
+        free = [each for each in self.connections.values() if not self.keeps(each.flow)]
+        free.sort(key=lambda each: (-self.of_host[each.host], each.heard))
+        for each in free[: max(1, self._max_connections // SHED)]:
+            each.fail()
+        return bool(free)
 
     def _sweep(self) -> None:
         self._watcher.start(self._accept)
         now = monotonic()
         for connection in list(self.connections.values()):
-            if now - connection.heard > connection.patience:
+            silence = now - connection.heard
+            if silence <= connection.patience or now < connection.excused:
+                continue
+            if silence > BOUND_SECONDS or not self.keeps(connection.flow):
                 connection.fail()
+            else:
+                connection.excused = now + EXCUSED_SECONDS
 
 
 class Connection:
@@ -153,8 +201,8 @@ class Connection:
         self, owner: TcpListener, opened: socket.socket, flow: Flow, *, connected: bool
     ) -> None:
         self._owner, self._socket, self._connected = owner, opened, connected
-        self.flow = flow
-        self.heard, self._has_greeted = monotonic(), False
+        self.flow, self.host = flow, host_of(flow.remote[0])
+        self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
         self._framer = StreamFramer()
         self._queued = bytearray()
         self._closed = False
@@ -164,7 +212,10 @@ class Connection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
         before = owner.connections.get(flow.remote)
         owner.connections[flow.remote] = self
-        owner.of_host[host_of(flow.remote[0])] += 1
+        owner.of_host[self.host] += 1
+        if flow.local is not None:
+            owner.silent[self] = None
+            owner.silent_of_host[self.host] += 1
         loop = get_hub().loop
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
@@ -180,7 +231,9 @@ class Connection:
         """How many seconds may pass without a word.  Own design."""
         if not self._connected:
             return CONNECT_SECONDS
-        return IDLE_SECONDS if self._has_greeted else GREETING_SECONDS
+        if self._has_greeted:
+            return IDLE_SECONDS
+        return ANSWER_SECONDS if self.flow.local is None else GREETING_SECONDS
 
     def send(self, data: bytes) -> None:
         """Write, or queue what the socket does not take; `fail` if that is too much.
@@ -211,12 +264,21 @@ class Connection:
             watcher.stop()
             watcher.close()
         self._socket.close()
-        owner, host = self._owner, host_of(self.flow.remote[0])
+        self._is_no_longer_silent()
+        owner, host = self._owner, self.host
         if owner.connections.get(self.flow.remote) is self:
             del owner.connections[self.flow.remote]
         owner.of_host[host] -= 1
         if not owner.of_host[host]:
             del owner.of_host[host]
+
+    def _is_no_longer_silent(self) -> None:
+        owner = self._owner
+        if self in owner.silent:
+            del owner.silent[self]
+            owner.silent_of_host[self.host] -= 1
+            if not owner.silent_of_host[self.host]:
+                del owner.silent_of_host[self.host]
 
     def _flush(self) -> None:
         if not self._connected:
@@ -257,7 +319,9 @@ class Connection:
             elif isinstance(item, Malformed):
                 self._owner.on_malformed(item.data, self.flow, item.error)
             else:
-                self._has_greeted = True
+                if not self._has_greeted:
+                    self._has_greeted = True
+                    self._is_no_longer_silent()
                 self._owner.on_message(bytes(item), self.flow)
             if self._has_greeted:
                 self.heard = monotonic()

@@ -12,6 +12,7 @@ beyond the first, are told as E-RTMP v2 §"Enhancing onMetaData" has it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final
 
 from rtmplite.amf.values import Value
@@ -26,6 +27,11 @@ from rtmplite.flv.walk import PEEK
 
 _CODEC_IDS: Final = {TagType.AUDIO: "audiocodecid", TagType.VIDEO: "videocodecid"}
 _MAPS: Final = {TagType.AUDIO: metadata.AUDIO_TRACKS, TagType.VIDEO: metadata.VIDEO_TRACKS}
+
+# They come first, so that their places are known and they can be told as the file grows.
+_GROWING: Final[Mapping[str, Value]] = {"duration": 0.0, "filesize": 0.0}
+_PLACES: Final = (18, 37)  # of their names in the body, AMF0 §2.10; then the numbers
+_DOUBLE: Final = Struct(">d")  # AMF0 §2.2
 
 FILLER: Final = "filler"  # Field §"Keyframes in metadata"
 _NUMBER: Final = 9  # bytes: AMF0 §2.2
@@ -110,7 +116,8 @@ def describe(members: Mapping[str, Value], facts: Facts) -> bytes:
 def fit(members: Mapping[str, Value], facts: Facts | None, size: int) -> bytes:
     """Write onMetaData of exactly `size` bytes: every key frame, or every second, fourth, ...
 
-    Without `facts` it says nothing but `members`: who writes a file does not know its end.
+    Without `facts` it says nothing but `members`, and that length and size are 0: who writes a
+    file does not know its end.
 
     Own design: so that room kept at the start of a file is enough however long it gets.  What is
     left is filled by an array of numbers, since ffmpeg 5.1 gives metadata up at a string beyond
@@ -124,10 +131,26 @@ def fit(members: Mapping[str, Value], facts: Facts | None, size: int) -> bytes:
     return _build(members, facts, every, rest)
 
 
+def growing(body: bytes, duration: int, size: int) -> list[tuple[int, bytes]]:
+    """What to write over onMetaData that was made here: place and bytes, in ms and bytes: §E.5.
+
+    Own design: eight bytes each, so that a file tells its length while it grows, and nobody who
+    reads or is killed meanwhile finds half a description.  None if others made it.
+    """
+    out = []
+    for name, at, value in zip(_GROWING, _PLACES, (duration / 1000, float(size)), strict=True):
+        before = len(name).to_bytes(2, "big") + name.encode() + b"\0"
+        if not body.startswith(before, at):
+            return []
+        out.append((at + len(before), _DOUBLE.pack(value)))
+    return out
+
+
 def _build(
     members: Mapping[str, Value], facts: Facts | None, every: int, filler: int | None
 ) -> bytes:
-    known = {name: value for name, value in members.items() if not name.startswith(FILLER)}
+    said = {name: value for name, value in members.items() if not name.startswith(FILLER)}
+    known: dict[str, Value] = {**_GROWING, **said, **_GROWING}
     if facts is not None:
         known |= facts.members() | facts.tracks(known)
         times, positions = facts.times[::every], facts.positions[::every]

@@ -36,6 +36,7 @@ from rtmplite.credentials import (
 from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import CONNECTIONS, CONNECTIONS_OF_ONE, Crowd
+from rtmplite.net.descriptors import raise_limit, within
 from rtmplite.net.hooks import REQUESTS, TIMEOUT, HttpGuard
 from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
@@ -120,8 +121,10 @@ def limits(options: argparse.Namespace) -> Limits:
 
 
 def crowd(options: argparse.Namespace) -> Crowd:
-    """How many clients there may be."""
-    return Crowd(options.max_connections, options.max_per_address)
+    """How many clients there may be: as many as asked for, if the system gives descriptors."""
+    raise_limit()
+    most = within(options.max_connections)
+    return Crowd(most, within(options.max_per_address, 2))
 
 
 class Access:

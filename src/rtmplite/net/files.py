@@ -1,5 +1,6 @@
 """Recorded files for playing: found by name below one folder, opened and read in threads."""
 
+import errno
 import logging
 import os
 import stat
@@ -13,6 +14,7 @@ import gevent
 from rtmplite.errors import RemoteError
 from rtmplite.flv.index import Index, load_index
 from rtmplite.net.clock import now
+from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.workers import Workers
 from rtmplite.recorder import file_name
 from rtmplite.rtmp.playback import FilePlayback
@@ -79,6 +81,8 @@ class Files:
             except OSError:
                 continue
             try:
+                if is_scarce(fd, FILES):
+                    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
                 if stat.S_ISREG(os.fstat(fd).st_mode):
                     return fd, load_index(FileSource(fd))
             except (OSError, RemoteError) as error:

@@ -17,22 +17,22 @@ from typing import Any, Final
 
 import gevent
 from gevent import monkey
-from gevent.pool import Pool
-from gevent.pywsgi import WSGIServer
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.file import start
 from rtmplite.flv.tag import TagType
 from rtmplite.net.crowd import Crowd
+from rtmplite.net.descriptors import STRANGERS, is_scarce
 from rtmplite.net.flv_viewer import Seat, Viewer
 from rtmplite.net.turns import Turns
 from rtmplite.net.websocket import WebSocket, is_upgrade
-from rtmplite.net.wsgi import Handler
+from rtmplite.net.wsgi import Handler, Server
 from rtmplite.streams import LiveStream, Registry
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
-MAX_CLIENTS: Final = 500  # who are no viewers yet; more wait in the system's queue
+MAX_CLIENTS: Final = 500  # who are no viewers yet
+MAX_OF_HOST: Final = 64  # of those; a browser opens six
 MAX_VIEWERS: Final = 1000
 FETCHING: Final = 5.0  # s until a stream that is fetched from elsewhere must be there
 
@@ -83,8 +83,8 @@ class FlvHttp:
         """How many watch."""
         return len(self._viewers)
 
-    def serve(self, address: tuple[str, int], application: Application) -> Any:
-        """Start a server for `application` and, before it, the streams: a WSGIServer.
+    def serve(self, address: tuple[str, int], application: Application) -> Server:
+        """Start a server for `application` and, before it, the streams.
 
         Raises OSError as `bind` does.
         """
@@ -93,14 +93,7 @@ class FlvHttp:
         def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
             return self._answer(environ, begin, application)
 
-        server = WSGIServer(
-            address,
-            answer,
-            log=None,
-            error_log=None,
-            handler_class=handler,
-            spawn=Pool(MAX_CLIENTS),
-        )
+        server = Server(address, answer, handler, most=MAX_CLIENTS, most_of_one=MAX_OF_HOST)
         server.start()
         return server
 
@@ -133,19 +126,22 @@ class FlvHttp:
             if web is None:
                 return False
             head = web.head
-        host = environ.get("REMOTE_ADDR", "")
-        if not self._crowd.admits(host):
+        host, is_last = environ.get("REMOTE_ADDR", ""), is_scarce(handler.fileno(), STRANGERS)
+        if is_last or not self._crowd.admits(host):
             environ[_NO_ROOM] = True
             return False
-        seat = None
+        seat = connected = None
         try:
-            seat = self._seat(live, web)
+            if (seat := self._seat(live, web)) is not None:
+                connected = _detach(handler)
         finally:
-            if seat is None:
+            if connected is None:
                 self._crowd.leaves(host)
-        if seat is None:
+                if seat is not None:
+                    seat.leave()
+        if connected is None or seat is None:
             return False
-        viewer = Viewer(self, _detach(handler), web, host)
+        viewer = Viewer(self, connected, web, host)
         viewer.on_shut = environ[_VERDICT]
         self._viewers[viewer] = None
         opening = start(*_kinds(live))
@@ -235,6 +231,10 @@ class _Handler(Handler):
     def handle(self) -> None:
         """Serve the connection, but not for ever."""
         gevent.with_timeout(REQUEST_TIMEOUT, super().handle, timeout_value=None)
+
+    def fileno(self) -> int:
+        """The number of its descriptor."""
+        return self.socket.fileno()
 
     def run_application(self) -> None:
         """Hand a viewer's socket over, answer the others."""

@@ -6,36 +6,36 @@ else denies.  Nothing and nobody waits for a request but the client that it is a
 time is none.
 """
 
-import http.client
-import io
 import logging
+import re
 import ssl
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import gevent
 from gevent import socket
 from gevent import ssl as gevent_ssl
 
 from rtmplite.access import ALLOWED, Answer, Event, Question, Verdict
-from rtmplite.errors import LocalError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from rtmplite.url import split
 
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 4.0  # s, less than the five that GStreamer waits
 REQUESTS: Final = 100  # under way at once
 MAX_FIELDS: Final = 32  # of a client's own
-MAX_HEAD: Final = 65536  # bytes of an answer; its body is of no interest
+MAX_HEAD: Final = 16384  # bytes of an answer; its body is of no interest
+PIECE: Final = 4096  # bytes of it that are read at once
 MAX_REASON: Final = 200  # characters of what is wrong with one, in a log
 USER_AGENT: Final = "rtmplite"
 
 _SCHEMES: Final = {"http": 80, "https": 443}
+_STATUS: Final = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3})(?: |$)")  # RFC 9112 §4
+_SAFE: Final = "%/?:@!$&'()*+,;=~[]"  # what a path or a query may have: RFC 3986 §3.3, §3.4
 _ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
 
 
@@ -58,7 +58,7 @@ class HttpGuard:
         self._tls = tls
         self._under_way: set[gevent.Greenlet[..., None]] = set()
         for url in self._urls.values():
-            _split(url)
+            service(url)
 
     @property
     def under_way(self) -> int:
@@ -97,8 +97,9 @@ class HttpGuard:
         try:
             with gevent.Timeout(self._timeout):
                 verdict = self._post(url, form(question))
-        except (gevent.Timeout, OSError, http.client.HTTPException, ValueError) as error:
-            why = f"{error!s:.{MAX_REASON}}".strip() or type(error).__name__
+        except (gevent.Timeout, OSError, RemoteError, LocalError, ValueError) as error:
+            words = error.description if isinstance(error, RemoteError) else str(error)
+            why = f"{words:.{MAX_REASON}}".strip() or type(error).__name__
             why = why if why.isprintable() else ascii(why)
             log.warning("%s: %s: %s is denied", public(url), why, question.host)
             verdict = Verdict(False, "Nobody could be asked.")
@@ -108,71 +109,76 @@ class HttpGuard:
             log.exception("a connection fails")
 
     def _post(self, url: str, body: str) -> Verdict:
-        scheme, host, port, path = _split(url)
-        connection = _Connection(host, port)
-        if scheme == "https":
-            connection.tls = self._tls or gevent_ssl.create_default_context()
+        place, data = service(url), body.encode()
+        head = (
+            f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\nUser-Agent: {USER_AGENT}\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(data)}\r\n"
+            "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
+        )
+        connected = socket.create_connection((place.host, place.port))
         try:
-            headers = {
-                "Content-Type": "application/x-www-form-urlencoded",
-                "User-Agent": USER_AGENT,
-                "Connection": "close",
-            }
-            connection.request("POST", path, body.encode(), headers)
-            response = connection.getresponse()
-            return verdict_of(response.status, response.headers.get("Location", ""))
+            if place.is_secure:
+                tls = self._tls or gevent_ssl.create_default_context()
+                connected = tls.wrap_socket(connected, server_hostname=place.host)
+            connected.sendall(head.encode("latin-1") + data)
+            return verdict_of(*_answer(connected))
         finally:
-            connection.close()
+            connected.close()
 
 
-class _Head(io.RawIOBase):
-    """The beginning of an answer, and no more.
+class Service(NamedTuple):
+    """Where a question is posted."""
 
-    What is there already is read without letting others run, so that one interim response after
-    the other, of which the standard library takes any number, would stop everybody.
+    host: str
+    port: int
+    authority: str
+    path: str
+    is_secure: bool
+
+
+def service(url: str) -> Service:
+    """Read the address of a web service; LocalError for what is none."""
+    parts = split(url)
+    if parts.scheme not in _SCHEMES or not parts.host:
+        raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    authority = parts.authority.encode("idna").decode() if parts.host else ""
+    port = parts.port or _SCHEMES[parts.scheme]
+    return Service(parts.host, port, authority, quote(path, _SAFE), parts.scheme == "https")
+
+
+def _answer(connected: socket.socket) -> tuple[int, str]:
+    """Status and Location of an answer; RemoteError for what is none, or too long.
+
+    All that matters stands in one head, so nothing else is read, and nothing twice: `MAX_HEAD` is
+    for the interim answers before it as well (HTTP's 1xx), and each byte is looked at once.
     """
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        self._file, self._left = file, MAX_HEAD
-
-    def readable(self) -> bool:
-        """It is for reading."""
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Read what there is; HTTPException for too much."""
-        count = self._file.readinto1(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise http.client.HTTPException("an answer without end")
-        return count
-
-    def close(self) -> None:
-        """Close the file, too."""
-        self._file.close()
-        super().close()
+    said, begin, seen = b"", 0, 0
+    while len(said) < MAX_HEAD:
+        piece = connected.recv(min(PIECE, MAX_HEAD - len(said)))
+        if not piece:
+            raise RemoteError("no whole answer")
+        said += piece
+        if not said.startswith(b"HTTP/"[: len(said)]):
+            raise RemoteError(said.partition(b"\n")[0].decode("latin-1"))
+        while (end := said.find(b"\r\n\r\n", max(begin, seen - 3))) >= 0:
+            status, location = _head(said[begin:end])
+            if status >= 200:
+                return status, location
+            begin = seen = end + 4
+        seen = len(said)
+        gevent.sleep(0)  # a service that is quick, and has much to say, is not the only one
+    raise RemoteError("an answer without end")
 
 
-class _Response(http.client.HTTPResponse):
-    """The standard library's, if it begins within `MAX_HEAD`."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fp = io.BufferedReader(_Head(self.fp))
-
-
-class _Connection(http.client.HTTPConnection):
-    """The standard library's, over sockets that let others run."""
-
-    response_class = _Response
-    tls: ssl.SSLContext | None = None
-
-    def connect(self) -> None:
-        """Connect, with TLS if there is a context for it."""
-        connected = socket.create_connection((self.host, self.port))
-        self.sock = connected
-        if self.tls is not None:
-            self.sock = self.tls.wrap_socket(connected, server_hostname=self.host)
+def _head(head: bytes) -> tuple[int, str]:
+    lines = head.split(b"\r\n")
+    match = _STATUS.match(lines[0])
+    if match is None:
+        raise RemoteError(lines[0].decode("latin-1"))
+    fields = (line.partition(b":") for line in lines[1:])
+    found = [value for name, _, value in fields if name.lower() == b"location"]
+    return int(match[1]), found[0].strip().decode("latin-1") if found else ""
 
 
 def form(question: Question) -> str:
@@ -224,16 +230,3 @@ def _pairs(query: str) -> list[tuple[str, str]]:
         return parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return []
-
-
-def _split(url: str) -> tuple[str, str, int, str]:
-    """Scheme, host, port and the rest; LocalError for what is no web address."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise LocalError(f"{url}: {error}") from error
-    if parts.scheme not in _SCHEMES or not parts.hostname:
-        raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return parts.scheme, parts.hostname, port or _SCHEMES[parts.scheme], path

@@ -1,7 +1,8 @@
 """Recordings on a disk: every published stream becomes a file in a folder of its application.
 
 Bytes gather for a moment, then a thread appends them; a server that is killed loses that moment and
-leaves a file that plays.  A disk that fails or falls behind ends the recording, never the stream.
+leaves a file that plays, and that says how long it is, but for the last seconds.  A disk that fails
+or falls behind ends the recording, never the stream.
 """
 
 import errno
@@ -19,6 +20,8 @@ import gevent
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.index import Index, load_index
+from rtmplite.net.clock import now
+from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.files import FileSource
 from rtmplite.net.workers import Workers
 from rtmplite.recorder import Recorder, can_continue, file_name
@@ -27,6 +30,7 @@ from rtmplite.streams import LiveStream, Registry
 log = logging.getLogger(__name__)
 
 FLUSH: Final = 0.2  # s, the most that a killed server loses
+RENEW: Final = 5.0  # s, after which a file's length and size are written anew
 MAX_BEHIND: Final = 16 * 1024 * 1024  # bytes that may wait for a disk
 FAREWELL: Final = 5.0  # s for the last bytes when the server stops
 TRIES: Final = 1000  # names, before a folder is called full
@@ -112,6 +116,7 @@ class _File:
         self._recorder: Recorder | None = None
         self._fd = -1
         self._busy, self._ended, self._failed = True, False, False
+        self._renew_at, self._told = now() + RENEW, 0  # bytes in all, when that was last done
         self._closed = False  # its descriptor, which from then on may be another file's
         continued = live.kind == "append"
         self._workers.run(partial(_open, self.path, continued), self._opened)
@@ -136,15 +141,26 @@ class _File:
 
     def flush(self) -> None:
         """Let a thread append what has gathered, unless one still does."""
-        if self._closed or self._busy or not (self._output or self._ended or self._failed):
+        if self._closed or self._busy:
+            return
+        last = self._ended or self._failed
+        patches: list[tuple[int, bytes]] = []
+        if self._recorder is not None and not self._failed:
+            patches = self._recorder.patches() if last else self._growth(self._recorder)
+        if not (self._output or patches or last):
             return
         output, self._output = self._output, []
-        patches: list[tuple[int, bytes]] = []
-        if self._ended and self._recorder is not None and not self._failed:
-            patches = self._recorder.patches()
-        self._busy, last = True, self._ended or self._failed
+        self._busy = True
         job = partial(_write, self._fd, output, patches, last)
         self._workers.run(job, partial(self._written, last))
+
+    def _growth(self, recorder: Recorder) -> list[tuple[int, bytes]]:
+        """Its length and size now and then, if they are others than before."""
+        moment = now()
+        if moment < self._renew_at or recorder.size == self._told:
+            return []
+        self._renew_at, self._told = moment + RENEW, recorder.size
+        return recorder.growth()
 
     def end(self, now: float) -> None:
         """No more will come."""
@@ -199,6 +215,10 @@ def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSErr
                 fd = os.open(name, _NEW, 0o644)
             except FileExistsError:
                 continue
+            if is_scarce(fd, FILES):
+                os.close(fd)
+                os.unlink(name)
+                return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return fd, name, None
         return FileExistsError(f"{TRIES} recordings of that name and second")

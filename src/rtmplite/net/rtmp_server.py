@@ -3,7 +3,6 @@
 Applications are called in the hub: they must not block.
 """
 
-import errno
 import logging
 import socket
 import ssl
@@ -14,6 +13,7 @@ import gevent
 
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
+from rtmplite.net.descriptors import Door, is_out
 from rtmplite.net.peers import WATCH_READ, Peer, Peers, Socket
 from rtmplite.net.tls import Tls
 from rtmplite.rtmp.server import ServerConnection
@@ -24,8 +24,6 @@ BACKLOG: Final = 1024
 LOOK: Final = 0.05  # s between looks whether all have left who were asked to
 ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
 CLOSED: Final = "NetConnection.Connect.Closed"
-
-_OUT_OF_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class RtmpServer(Peers[ServerConnection]):
@@ -50,7 +48,7 @@ class RtmpServer(Peers[ServerConnection]):
         self._make_connection, self._tls = make_connection, tls
         self._crowd = Crowd() if crowd is None else crowd
         self._listener: socket.socket | None = None
-        self._accepting = True
+        self._accepting, self._door = True, Door("rtmp" if tls is None else "rtmps")
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
@@ -132,12 +130,12 @@ class RtmpServer(Peers[ServerConnection]):
             except BlockingIOError:
                 return
             except OSError as error:
-                log.warning("cannot accept: %s", error)
-                if error.errno in _OUT_OF_DESCRIPTORS:  # a ready listener would wake us for ever
+                self._door.tell(error.strerror or str(error))
+                if is_out(error):  # a ready listener would wake us for ever
                     self._accepting = False  # until the next tick
                     self._acceptor.stop()
                 return
-            if not self._crowd.admits(address[0]):
+            if self._door.is_shut(connected.fileno()) or not self._crowd.admits(address[0]):
                 connected.close()
                 continue
             connected.setblocking(False)

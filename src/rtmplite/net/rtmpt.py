@@ -13,13 +13,12 @@ import gevent
 from gevent import with_timeout
 from gevent.event import Event
 from gevent.lock import Semaphore
-from gevent.pool import Pool
-from gevent.pywsgi import WSGIServer
 
 from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 from rtmplite.net.crowd import Crowd
-from rtmplite.net.wsgi import Handler
+from rtmplite.net.descriptors import STRANGERS
+from rtmplite.net.wsgi import Handler, Server
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.tunnel import TURN_LIMIT, Answer, Tunnels
 
@@ -30,7 +29,8 @@ PIECE: Final = 1024  # bytes of it that a connection is given at once
 SLICE: Final = 0.002  # s of that in one turn of the loop ...
 YIELD: Final = 0.0005  # ... before the next
 PAUSE: Final = 0.02  # s between looks whether it goes on reading
-MAX_CLIENTS: Final = 1000  # HTTP connections at a time; more wait in the system's queue
+MAX_CLIENTS: Final = 1000  # HTTP connections at a time ...
+MAX_OF_HOST: Final = 250  # ... and from one host, two or more for each tunnel
 REQUEST_LIMIT: Final = 30.0  # s from one request to the end of the next
 TICK: Final = 1.0  # s
 CONTENT_TYPE: Final = "application/x-fcs"
@@ -70,16 +70,15 @@ class TunnelServer:
         self._tunnels = Tunnels(connection, os.urandom, cut_off=_cut_off, over=over)
         self._feeding = Semaphore()  # one at a time: sound on other sockets waits meanwhile
         self._answered = Event()  # one request has been, or a second has passed
-        make: Any = WSGIServer  # its stub knows no optional context
-        options = {} if tls is None else {"ssl_context": tls}
-        self._server = make(
+        self._server = Server(
             (host, port),
             self.answer,
-            log=None,
-            error_log=None,  # of requests that are none
-            handler_class=_Patient,
-            spawn=Pool(MAX_CLIENTS),
-            **options,
+            _Patient,
+            most=MAX_CLIENTS,
+            most_of_one=MAX_OF_HOST,
+            name="rtmpt",
+            part=STRANGERS,
+            tls=tls,
         )
         self._ticker = gevent.get_hub().loop.timer(TICK, TICK)
 

@@ -31,6 +31,7 @@ from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.streams import Registry
+from rtmplite.url import split
 
 Address: TypeAlias = tuple[str, int]
 
@@ -69,7 +70,9 @@ def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
 
 
 def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
-    """What is to be pushed and pulled; LocalError for a rule that is none."""
+    """What is to be pushed and pulled; LocalError for a rule that is none, or leads nowhere."""
+    if options.reconnect_to is not None:
+        split(options.reconnect_to)
     return [Rule.parse(each) for each in options.push], [Rule.parse(each) for each in options.pull]
 
 

@@ -7,7 +7,6 @@ every command that arrives on a stream is handed on, and the caller knows what i
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
@@ -20,6 +19,7 @@ from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message import Message
 from rtmplite.rtmp.shared_object import SharedObject
+from rtmplite.url import split
 
 DEFAULT_LIMITS: Final = Limits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
@@ -76,15 +76,11 @@ class Target:
         Departs from RTMP Errata §8.1.2 [no-guessing] [path-preserved]: URLs in use end with the
         stream, and servers in use look for it in publish and play.
         """
-        parts = urlsplit(url)
+        parts = split(url)
         if parts.scheme in ENCRYPTED:
             raise LocalError(f"{url}: RTMPE is not spoken here; use rtmp or rtmps")
-        if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+        if parts.scheme not in DEFAULT_PORTS or not parts.host:
             raise LocalError(f"{url} is not rtmp://host[:port]/app/stream")
-        try:
-            port = parts.port or DEFAULT_PORTS[parts.scheme]
-        except ValueError as error:
-            raise LocalError(f"{url} has no usable port") from error
         path, name = parts.path.strip("/"), parts.fragment
         query = f"?{parts.query}" if parts.query else ""
         if stream and not name and "/" in path:
@@ -92,18 +88,17 @@ class Target:
             name += query if name else ""
         elif stream and not name:  # app?key=word/stream, as ffmpeg and OBS have it
             query, _, name = query.rpartition("/") if "/" in query else (query, "", "")
-        host = parts.netloc.rpartition("@")[2]  # RTMP Errata §10 [stripped]
-        tc_url = f"{parts.scheme}://{host}/{path}{query}"
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        # RTMP Errata §10 [stripped]
+        tc_url = f"{parts.scheme}://{parts.authority}/{path}{query}"
         return cls(
-            parts.hostname,
-            port,
+            parts.host,
+            parts.port or DEFAULT_PORTS[parts.scheme],
             path + query,
             name,
             tc_url,
             parts.scheme == "rtmps",
-            user,
-            password,
+            parts.user,
+            parts.password,
         )
 
     def as_user_of(self, other: "Target") -> "Target":

@@ -10,10 +10,10 @@ Implements E-RTMP v2 §"Reconnect Request".
 """
 
 from typing import Final
-from urllib.parse import urljoin, urlsplit
 
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.command import Command, on_status
+from rtmplite.url import join
 
 CODE: Final = "NetConnection.Connect.ReconnectRequest"
 
@@ -49,14 +49,8 @@ def requested(command: Command, tc_url: str) -> str | None:
 
 
 def resolve(reference: str, tc_url: str) -> str:
-    """A tcUrl from an absolute or relative one: E-RTMP v2 §"NetConnection Commands".
-
-    Python joins no URLs of a scheme that it does not know, so the scheme steps aside meanwhile.
-    """
+    """A tcUrl from an absolute or relative one: E-RTMP v2 §"NetConnection Commands"."""
     try:
-        if urlsplit(reference).scheme:
-            return reference
-        scheme, _, rest = tc_url.partition(":")
-        return scheme + urljoin("http:" + rest, reference).removeprefix("http")
-    except ValueError as error:
-        raise RemoteError(f"{reference!r} is no place to reconnect to") from error
+        return join(tc_url, reference)
+    except LocalError as error:
+        raise RemoteError(f"{reference!r:.200} is no place to reconnect to") from error

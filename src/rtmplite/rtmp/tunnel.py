@@ -15,13 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rtmplite.host import host_of
 from rtmplite.rtmp.budget import Account
 from rtmplite.rtmp.server import ServerConnection
 
 IDLE_LIMIT: Final = 30.0  # s without a request; a client asks every half second at the latest
 TURN_LIMIT: Final = 5.0  # s that a request waits for the ones before it
 AHEAD: Final = 8  # requests; HTTP clients open no more connections than that
+FIRST_LIMIT: Final = 5.0  # s from the opening to the first bytes, which a client sends at once
 MAX_SESSIONS: Final = 1000
+MAX_OF_HOST: Final = MAX_SESSIONS // 8  # sessions of one host, which may be a wall around many
+MAX_SILENT: Final = 16  # of those, the ones that have brought nothing yet
 SMALL_BODY: Final = 1024  # bytes; a request that carries nothing has one byte
 
 # What the first byte of an answer may be, from "ask again soon" to every half second, and after
@@ -47,9 +51,9 @@ class Tunnels:
     """All tunnels of a server: Field §"HTTP tunnel".
 
     `make_connection` gives the machine for a caller from `(host, port)`, or None if there is no
-    room for one; `random` makes numbers that nobody can guess, for whoever knows the number of a
-    tunnel is in it. `cut_off` is told of connections that we end without a word, `over` of all that
-    have ended.
+    room for one, and one host has `max_of_host` at most; `random` makes numbers that nobody can
+    guess, for whoever knows the number of a tunnel is in it.  `cut_off` is told of connections that
+    we end without a word, `over` of all that have ended.
     """
 
     def __init__(
@@ -58,11 +62,13 @@ class Tunnels:
         random: Callable[[int], bytes],
         *,
         max_sessions: int = MAX_SESSIONS,
+        max_of_host: int = MAX_OF_HOST,
         cut_off: Callable[[ServerConnection], None] = lambda machine: None,
         over: Callable[[ServerConnection], None] = lambda machine: None,
     ) -> None:
         self._make_connection, self._random, self._over = make_connection, random, over
-        self._max_sessions, self._cut_off = max_sessions, cut_off
+        self._max_sessions, self._max_of_host = max_sessions, max_of_host
+        self._cut_off = cut_off
         self._tunnels: dict[str, _Tunnel] = {}
 
     @property
@@ -145,23 +151,35 @@ class Tunnels:
                 self._cut_off(tunnel.machine)
 
     def _open(self, address: Address, now: float) -> Answer:
-        if len(self._tunnels) >= self._max_sessions:
+        host = host_of(address[0])
+        own = [number for number, tunnel in self._tunnels.items() if tunnel.host == host]
+        silent = [number for number in own if self._tunnels[number].is_silent]
+        if len(silent) >= MAX_SILENT:
+            self._end_silent(silent[0], now)
+        elif len(own) >= self._max_of_host or len(self._tunnels) >= self._max_sessions:
             return Answer(503)
         machine = self._make_connection(address)
         if machine is None:
             return Answer(503)
         machine.peer_address = address
         number = self._random(16).hex()
-        self._tunnels[number] = _Tunnel(machine, now)
+        self._tunnels[number] = _Tunnel(machine, host, now)
         return Answer(200, number.encode() + b"\n")
+
+    def _end_silent(self, number: str, now: float) -> None:
+        """Who opens one tunnel after the other, and uses none, has the last ones only."""
+        tunnel = self._tunnels.pop(number)
+        tunnel.machine.connection_lost(now, "nothing came")
+        self._over(tunnel.machine)
 
 
 class _Tunnel:
     """One connection, and what its client was told last, lest that was lost on the way."""
 
-    def __init__(self, machine: ServerConnection, now: float) -> None:
-        self.machine = machine
-        self._heard = now
+    def __init__(self, machine: ServerConnection, host: str, now: float) -> None:
+        self.machine, self.host = machine, host
+        self.is_silent = True  # nothing has been sent through it yet
+        self._heard = self._opened = now
         self._next: int | None = None  # any number will do for the first
         self._last = _NO_SUCH
         self._empty = 0  # answers in a row
@@ -170,11 +188,17 @@ class _Tunnel:
 
     @property
     def deadline(self) -> float:
-        ends = self._heard + IDLE_LIMIT
+        ends = self._ends
         return ends if self.machine.deadline is None else min(ends, self.machine.deadline)
 
+    @property
+    def _ends(self) -> float:
+        return self._opened + FIRST_LIMIT if self.is_silent else self._heard + IDLE_LIMIT
+
     def tick(self, now: float) -> None:
-        if now >= self._heard + IDLE_LIMIT:
+        if now >= self._ends and self.is_silent:
+            self.machine.abort("nothing came in time", now)
+        elif now >= self._ends:
             self._left(now, "asks no more")
         elif self.machine.deadline is not None:
             self.machine.tick(now)
@@ -200,6 +224,7 @@ class _Tunnel:
         if number > expected or waits or self._busy:
             return None
         if command == "send":
+            self.is_silent = self.is_silent and not body
             self._busy = True
             try:
                 if feed is None:

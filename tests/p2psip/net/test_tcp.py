@@ -1,7 +1,5 @@
 """The TCP listener on real sockets."""
 
-import errno
-import os
 import socket as plain
 import struct
 
@@ -10,12 +8,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from mutations import mutations
-from sockets import LOOPBACK, Echo, TcpClient, options_request, until
+from sockets import LOOPBACK, Echo, TcpClient, until
+from tcp_world import closed, hurry, request, server, works
 
 from p2psip.core.stack import Flow
 from p2psip.net import tcp
-
-OTHER = "127.0.0.2"  # another host, as far as addresses tell
 
 
 @pytest.fixture
@@ -23,12 +20,6 @@ def echo():
     echo = Echo()
     yield echo
     echo.driver.close()
-
-
-def hurry(monkeypatch, **seconds):
-    """Let limits of the module come sooner; an element made afterwards keeps to them."""
-    for name, value in {"SWEEP_SECONDS": 0.01, **seconds}.items():
-        monkeypatch.setattr(tcp, name, value)
 
 
 @pytest.fixture
@@ -42,23 +33,6 @@ def make():
     yield run
     for echo in made:
         echo.driver.close()
-
-
-def request(branch=None):
-    return options_request(branch or os.urandom(4).hex(), "TCP")
-
-
-def works(echo):
-    """Whether somebody with good manners is served."""
-    return TcpClient(echo.address).ask(request()).startswith(b"SIP/2.0 200")
-
-
-def closed(client):
-    """Whether the other side closes within two seconds."""
-    try:
-        return client.read() == b""
-    except ConnectionError:
-        return True
 
 
 # Framing
@@ -177,100 +151,7 @@ def teardown_module():
         SHARED.pop("echo").driver.close()
 
 
-# Limits
-
-
-def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
-    """Own design: RTP is heard once a turn; connections are read one after another meanwhile."""
-    monkeypatch.setattr(tcp, "SLICE", -1.0)  # reading one takes longer
-    echo, turns, loop = make(), [], gevent.get_hub().loop
-    receive = tcp.Connection.receive
-    clients = [TcpClient(echo.address) for _ in range(10)]
-    assert until(lambda: echo.driver.connections == 10)
-    monkeypatch.setattr(
-        tcp.Connection, "receive", lambda self: (turns.append(loop.now()), receive(self))
-    )
-    for client in clients:
-        client.socket.sendall(request())
-    assert until(lambda: len(echo.heard) == 10)
-    assert len(set(turns)) == len(turns)
-
-
-def test_connections_are_limited_and_places_become_free(make):
-    echo = make(max_connections=3)
-    clients = [TcpClient(echo.address, source) for source in (OTHER, LOOPBACK, LOOPBACK)]
-    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
-    assert closed(TcpClient(echo.address))
-    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
-    assert not echo.driver._tcp.send(b"x", Flow("TCP", (LOOPBACK, 9)))
-    clients.pop().socket.close()
-    assert until(lambda: echo.driver.connections == 2) and works(echo)
-
-
-def test_half_the_places_are_for_others(make):
-    echo = make(max_connections=4)
-    greedy = [TcpClient(echo.address) for _ in range(2)]
-    assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in greedy)
-    assert closed(TcpClient(echo.address))
-    assert not echo.driver._tcp.send(b"x", Flow("TCP", server().getsockname()))
-    assert TcpClient(echo.address, OTHER).ask(request()).startswith(b"SIP/2.0 200")
-    greedy.pop().socket.close()
-    assert until(lambda: echo.driver._tcp.of_host[LOOPBACK] == 1) and works(echo)
-
-
-def test_who_says_nothing_loses_the_place(make, monkeypatch):
-    hurry(monkeypatch, GREETING_SECONDS=0.1)
-    echo = make()
-    silent, pinging, good = (TcpClient(echo.address) for _ in range(3))
-    assert good.ask(request()).startswith(b"SIP/2.0 200")
-    with pytest.raises((ConnectionError, AssertionError)):
-        for _ in range(20):
-            assert pinging.ask(b"\r\n\r\n") == b"\r\n"
-            gevent.sleep(0.05)
-    assert closed(silent) and closed(pinging)
-    assert good.ask(request()).startswith(b"SIP/2.0 200") and echo.driver.connections == 1
-
-
-def test_who_has_been_quiet_for_long_is_closed_and_a_ping_is_a_word(make, monkeypatch):
-    """Covers RFC 5626 §4.4.1: keep-alives keep a connection alive."""
-    hurry(monkeypatch, IDLE_SECONDS=0.15)
-    echo = make()
-    quiet, pinging = (TcpClient(echo.address) for _ in range(2))
-    for client in (quiet, pinging):
-        assert client.ask(request()).startswith(b"SIP/2.0 200")
-    for _ in range(6):
-        assert pinging.ask(b"\r\n\r\n") == b"\r\n"
-        gevent.sleep(0.05)
-    assert closed(quiet) and echo.driver.connections == 1
-
-
-def test_without_descriptors_the_loop_does_not_spin(make, monkeypatch):
-    hurry(monkeypatch, SWEEP_SECONDS=0.1)
-    echo = make()
-    listener, calls = echo.driver._tcp, []
-
-    class Exhausted:
-        def accept(self):
-            calls.append(1)
-            raise OSError(errno.EMFILE, "Too many open files")
-
-    true, listener._socket = listener._socket, Exhausted()
-    client = TcpClient(echo.address)
-    gevent.sleep(0.25)
-    assert 2 <= len(calls) <= 4
-    listener._socket = true
-    assert client.ask(request()).startswith(b"SIP/2.0 200")
-
-
 # Outward
-
-
-def server():
-    bound = plain.socket()
-    bound.bind((LOOPBACK, 0))
-    bound.listen()
-    bound.setblocking(False)
-    return bound
 
 
 def test_a_connection_is_opened_and_used_again(echo):

@@ -1,6 +1,7 @@
 """Questions by HTTP: what is posted, what the answers mean, and services that do not answer."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -8,10 +9,13 @@ import gevent
 import pytest
 from gevent import socket
 from gevent.pywsgi import WSGIServer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rtmplite.access import Event, Question
 from rtmplite.errors import LocalError
 from rtmplite.net.hooks import MAX_HEAD, HttpGuard, form, verdict_of
+from rtmplite.net.hooks import service as service_at
 
 QUESTION = Question(
     Event.PUBLISH, "192.0.2.1", 5, "cafe", "live", "rtmp://h/live", "FMLE/3.0", "", "", "a=1", (),
@@ -224,7 +228,7 @@ def test_an_answer_without_end_stops_nobody(answer, caplog):
             sender, _ = server.accept()
             with sender:
                 sender.recv(4096)
-                sent.append(sender.send(answer * 40_000))  # in one go, as a quick service would
+                sent.append(sender.send(answer * (1 + (1 << 20) // len(answer))))  # in one go
 
         sent = []
         serving = gevent.spawn(serve)
@@ -234,6 +238,47 @@ def test_an_answer_without_end_stops_nobody(answer, caplog):
     assert sent[0] > MAX_HEAD and caplog.messages == [
         f"{url}: an answer without end: 192.0.2.1 is denied"
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_allowed"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", True),
+        (b"HTTP/1.0 204\r\n\r\n", True),
+        (b"HTTP/1.1 102 a\r\nlocation: x\r\n\r\nHTTP/1.1 403 No\r\nlocation: y\r\n\r\n", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n", False),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", False),
+        (b"200 OK\r\n\r\n", False),
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 1000])
+def test_answers_in_pieces(answer, is_allowed, piece):
+    """Own design: the last head counts, however it arrives, and only if it is whole."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def serve():
+            sender, _ = server.accept()
+            with sender:
+                sender.recv(4096)
+                for at in range(0, len(answer), piece):
+                    sender.sendall(answer[at : at + piece])
+                    gevent.sleep(0)
+
+        serving = gevent.spawn(serve)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/hook"
+        assert ask(HttpGuard({Event.PUBLISH: url})).is_allowed == is_allowed
+        serving.kill()
+
+
+@given(st.text())
+def test_any_text_is_a_service_or_none(text):
+    """Own design: and one line, whatever is in it."""
+    with suppress(LocalError):
+        place = service_at("http://" + text)
+        assert f"{place.path}{place.authority}".isprintable()
+        assert place.path.isascii() and " " not in place.path
 
 
 def test_rubbish_is_told_in_one_short_line(caplog):

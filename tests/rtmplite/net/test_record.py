@@ -75,6 +75,24 @@ def test_it_is_there_while_it_lasts(studio, tmp_path):
     live.end(0.0)
 
 
+def test_its_length_is_told_while_it_grows(studio, tmp_path, monkeypatch):
+    """Own design: with eight bytes in one place each, so that it is whole at every moment."""
+    monkeypatch.setattr(record, "RENEW", 0.0)
+    take(studio, kind="append")
+    registry, _ = studio
+    live = registry.open("live", "demo")
+    live.begin(0.0, "append")
+    path = tmp_path / "live" / "demo.flv"
+    for at in range(1, 5):
+        live.write(9, at * 40, KEY, 0.0)
+        gevent.sleep(2.5 * record.FLUSH)
+        raw = path.read_bytes()
+        said = metadata.read(next(file.tags(raw)).data)
+        assert said["duration"] == max(times(path)) / 1000 == (41 + at * 40) / 1000
+        assert said["filesize"] == len(raw)
+    live.end(0.0)
+
+
 def test_nothing_is_overwritten(studio, tmp_path):
     """A time, then a number, after the name."""
     for _ in range(4):

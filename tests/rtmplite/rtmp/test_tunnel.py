@@ -208,7 +208,7 @@ def test_a_client_that_asks_nothing_of_rtmp_goes():
         world.tunnels.tick(world.now)
         world.ask(f"/idle/{name}/{at // 2}")
     assert not world.tunnels.connections
-    assert [machine.reason for machine in world.told] == ["nothing asked in time"]
+    assert [machine.reason for machine in world.told] == ["nothing came in time"]
 
 
 def test_encrypted_rtmp_in_a_tunnel():
