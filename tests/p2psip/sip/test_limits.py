@@ -42,7 +42,8 @@ def calls(work):
 def request(extra="", uri="sip:bob@home", frm="<sip:a@b>;tag=1", via="", to="<sip:bob@home>"):
     text = (
         f"INVITE {uri} SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1{via}\r\n"
-        f"From: {frm}\r\nTo: {to}\r\nCall-ID: c1\r\nCSeq: 1 INVITE\r\n{extra}Content-Length: 0\r\n\r\n"
+        f"From: {frm}\r\nTo: {to}\r\nCall-ID: c1\r\nCSeq: 1 INVITE\r\n"
+        f"{extra}Content-Length: 0\r\n\r\n"
     )
     return text.encode("utf-8", "surrogateescape")
 
@@ -141,7 +142,7 @@ def test_a_long_way_is_no_large_message():
     assert len(message.vias) == 71 and len(message.body) == 50_000
 
 
-TOP = "v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
+TOP = "\r\n".join(("v=0", "o=- 7 7 IN IP4 192.0.2.9", "s=-", "c=IN IP4 192.0.2.9", "t=0 0", ""))
 AUDIO = "m=audio 4000 RTP/AVP 0 97\r\n"
 BODIES = {
     "lines": lambda n: TOP + AUDIO + "a=x\r\n" * n,
