@@ -45,6 +45,7 @@ from siprtmp.state_folder import StateFolder
 from siprtmp.status import ProcessFigures, StatusServer
 from siprtmp.witness import Witness
 
+FEW = 100  # transactions: phones that register again
 USER_AGENT = f"siprtmp/{__version__}"
 
 
@@ -104,6 +105,11 @@ class Gateway:
         figures |= self.sip.status() if self.sip else {}
         figures |= self._process.figures()
         return figures
+
+    def is_quiet(self) -> bool:
+        """Whether nobody would notice a pause: nothing is said, shown or asked.  Own design."""
+        is_silent = self.sip is None or self.sip.is_silent
+        return is_silent and not self.rtmp.registry.streams
 
     def reload(self) -> None:
         """Read again who is served and who we are: the users and the certificate.
@@ -335,6 +341,11 @@ class SipSide:
             "sip_malformed": counters.malformed,
             "sip_repeated": counters.repeated,
         }
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no call, and hardly a request under way.  Own design."""
+        return not self._alarms and self.stack.transactions < FEW
 
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
