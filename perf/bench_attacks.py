@@ -31,10 +31,10 @@ HASHES = ("SHA-256", "MD5")
 FLOOD = Path(__file__).resolve().parent / "flood.py"
 PUBLISH = (
     "ffmpeg -v error -re -f lavfi -i testsrc=size=160x120:rate=25 -f lavfi -i sine"
-    " -c:v flv1 -g 25 -c:a adpcm_swf -ar 22050 -f flv"
+    " -c:v flv1 -g 25 -c:a aac -flush_packets 1 -max_interleave_delta 100000 -f flv"
 )
-PLAY = "ffmpeg -v error -fflags nobuffer -analyzeduration 300000 -i"
-LINES = "-map 0 -c copy -flush_packets 1 -f framecrc -"
+PLAY = "ffmpeg -v error -fflags nobuffer -probesize 5000 -analyzeduration 300000 -i"
+LINES = "-map 0 -c copy -flush_packets 1 -max_interleave_delta 1 -f framecrc -"
 _PACKET = re.compile(rb"(\d), +(-?\d+), +(-?\d+), +(\d+),")
 
 
@@ -134,7 +134,7 @@ def measure(kind: str, options: Options, calls: int = CALLS, pair: bool = True) 
             times[0 if begins else 1] = time.monotonic()
             memory.append(gateway.resident_mb())
 
-        tally = drive(legs, options.seconds, "spread", window)
+        tally = drive(legs, options.seconds, "bunched", window)
         sent = answered = 0
         if flood is not None:
             said, _ = flood.communicate(timeout=30)
