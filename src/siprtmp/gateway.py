@@ -42,7 +42,7 @@ from siprtmp.overview import Overview
 from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
-from siprtmp.status import ProcessFigures, StatusServer
+from siprtmp.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.witness import Witness
 
 FEW = 100  # transactions: phones that register again
@@ -81,7 +81,7 @@ class Gateway:
         self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
-                self._http = StatusServer(settings.http, self.status, self.rtmp.live)
+                self._http = StatusServer(settings.http, Seldom(self.status), self.rtmp.live)
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:

@@ -7,7 +7,7 @@ from gevent import socket
 from rtmplite.net import flv_http
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.streams import Registry
-from siprtmp.status import StatusServer
+from siprtmp.status import FRESH, Seldom, StatusServer
 
 
 @pytest.fixture
@@ -61,3 +61,20 @@ def test_who_never_reads_is_hung_up_on_too(server, capfd):
         for _ in range(100):
             client.sendall(b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n" * 10_000)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
+    """Own design: a flood of questions costs no more than `FRESH` of them a second."""
+    times, made = [0.0], []
+
+    def figures():
+        made.append(times[0])
+        return {"made": len(made)}
+
+    seldom = Seldom(figures, lambda: times[0])
+    for _ in range(1000):
+        times[0] += 0.001
+        assert seldom()["made"] == len(made)
+    assert FRESH <= len(made) <= 2 * FRESH
+    times[0] += 1.0
+    assert seldom()["made"] == len(made) and made[-1] == times[0]
