@@ -30,8 +30,8 @@ KINDS += ("tcp", "http")
 HASHES = ("SHA-256", "MD5")
 FLOOD = Path(__file__).resolve().parent / "flood.py"
 PUBLISH = (
-    "ffmpeg -v error -re -f lavfi -i testsrc=size=160x120:rate=25 -f lavfi -i sine"
-    " -c:v flv1 -g 25 -c:a aac -flush_packets 1 -max_interleave_delta 100000 -f flv"
+    "ffmpeg -v error -re -f lavfi -i testsrc=size=160x120:rate=50 -f lavfi -i sine"
+    " -c:v flv1 -g 50 -c:a aac -flush_packets 1 -max_interleave_delta 100000 -f flv"
 )
 PLAY = "ffmpeg -v error -fflags nobuffer -probesize 5000 -analyzeduration 300000 -i"
 LINES = "-map 0 -c copy -flush_packets 1 -max_interleave_delta 1 -f framecrc -"
