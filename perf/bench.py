@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--players", type=numbers, default=(0, 1, 2, 3, 50, 200), metavar="N,N,...")
     made.add_argument("--audience", type=numbers, default=(500,), metavar="N,N,...")
     made.add_argument("--arrivals", choices=["bunched", "spread"], help="one of the two; both")
+    made.add_argument("--only", default="", metavar="KIND,...", help="of attacks; all")
     made.add_argument("--profile", default="", metavar="FILE", help="run the gateway in cProfile")
     return made
 
@@ -58,6 +59,7 @@ def main() -> None:
         server_core=server_core,
         load_core=load_core,
         profile=given.profile,
+        only=tuple(filter(None, given.only.split(","))),
     )
     for name in given.names or NAMES:
         print(f"\n{name}")

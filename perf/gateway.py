@@ -24,7 +24,8 @@ class Gateway(Server):
         quiet = ["--log-level", "warning"]
         super().__init__([sys.executable, *program, *listen, *quiet, *arguments], core)
         words = dict(word.split("=") for word in self.line.split()[1:])
-        self.rtmp, self.rtmfp = words["rtmp"], words["rtmfp"]
+        self.rtmp, self.rtmfp, self.sip = words["rtmp"], words["rtmfp"], words["sip"]
+        self.http = words.get("http", "")
 
     def url(self, stream: str) -> str:
         """Where `stream` is published and played."""

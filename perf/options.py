@@ -18,3 +18,4 @@ class Options:
     audience: tuple[int, ...] = (500,)
     load_core: int = 0
     profile: str = ""  # a file for what cProfile saw of the gateway
+    only: tuple[str, ...] = ()  # kinds of attacks; all

@@ -187,7 +187,60 @@ class ThroughputRow(Line):
         )
 
 
-KINDS: dict[str, type[Line]] = {kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow)}
+ATTACK_LIMIT_MS = 50.0  # what honest peers may be late under a flood
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow(Line):
+    """What honest peers noticed of one kind of flood: one run.
+
+    `memory` is the server's in MB: before the flood, at both ends of the window, after it.
+    """
+
+    HEADER: ClassVar[str] = (
+        f"{'attack':10} {'sent':>7} {'answered':>8} {'calls':>5} {'frames':>7} {'lost':>7}"
+        f" {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7} {'pair':>6} {'lost':>5} {'p99 ms':>7}"
+        f" {'share':>6} {'waiting':>7} {'MB':>6} {'grows':>6}"
+    )
+
+    attack: str
+    rate: float  # asked for, a second
+    sent: int
+    answered: int
+    calls: int
+    frames: int  # of the calls, both directions
+    lost: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    pair_packets: int  # of sound and picture that the ffmpeg pair took
+    pair_lost: int
+    pair_p99_ms: float  # against the earliest
+    share: float  # of one core, 0 to 1
+    waiting: float
+    memory: tuple[float, ...]
+
+    @property
+    def void(self) -> bool:
+        """Whether honest peers had to suffer."""
+        late = max(self.p99_ms, self.pair_p99_ms) > ATTACK_LIMIT_MS
+        return self.lost != 0 or self.pair_lost != 0 or late
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        lost = f"{self.lost / max(self.frames, 1):.2%}"
+        return (
+            f"{self.attack:10} {self.sent:7} {self.answered:8} {self.calls:5} {self.frames:7}"
+            f" {lost:>7} {self.p50_ms:7.1f} {self.p99_ms:7.1f} {self.max_ms:7.1f}"
+            f" {self.pair_packets:6} {self.pair_lost:5} {self.pair_p99_ms:7.1f} {self.share:6.1%}"
+            f" {self.waiting:7.1%} {self.memory[-1]:6.1f} {self.memory[-1] - self.memory[0]:+6.1f}"
+            f"{'  MISSED' if self.void else ''}"
+        )
+
+
+KINDS: dict[str, type[Line]] = {
+    kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow, AttackRow)
+}
 
 
 def save(name: str, rows: Sequence[Line]) -> Path:

@@ -37,7 +37,7 @@ MACHINES_AMONG_CODECS = {
     *("rtmplite.rtmp.feeder", "rtmplite.rtmp.excerpt"),
 }
 SPLIT_OFF_THE_GATEWAY = {
-    "siprtmp.alarm",
+    *("siprtmp.alarm", "siprtmp.collector"),
     "siprtmp.films",
     "siprtmp.gathering",
     "siprtmp.location",

@@ -109,6 +109,29 @@ def test_rows_void_themselves_and_survive_json(tmp_path, monkeypatch):
     assert results.read(path) == [row(100, 9)]
 
 
+def test_a_flood_is_measured_beside_honest_calls(monkeypatch, tmp_path):
+    """Own design: whether it loses nothing is for an idle machine to say."""
+    import bench_attacks
+    import cpu
+    import load
+    import results
+    from options import Options
+
+    monkeypatch.setattr(load, "WARM_UP", 0.1)
+    monkeypatch.setattr(bench_attacks, "WARM_UP", 0.1)
+    monkeypatch.setattr(bench_attacks, "RATE", 400.0)
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    options = Options(0.5, 1, (), (), (), cpu.two_cores()[0])
+    rows = [
+        bench_attacks.measure(kind, options, calls=2, pair=False)
+        for kind in ("none", "invite", "passwords", "http")
+    ]
+    quiet, *floods = rows
+    assert quiet.sent == 0 and quiet.frames >= 2 * 2 * 20 and len(quiet.memory) == 4
+    assert all(row.sent > 100 and row.answered > 0 for row in floods)
+    assert results.read(results.save("attacks", rows)) == rows
+
+
 def test_nginx_runs_pinned():
     import cpu
     import nginx

@@ -4,7 +4,6 @@ Own design: the first word chooses a command, and `serve` is meant when it is mi
 mistake of the operator's is one line on standard error and exit code 2.
 """
 
-import gc
 import getpass
 import signal
 import sys
@@ -15,9 +14,12 @@ from typing import Final
 import gevent
 from gevent.event import Event
 
+from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
 from rtmplite.net.hangup import on_hangup
 from siprtmp import __version__, calls_command, config, logs
+from siprtmp.alarm import Alarm
+from siprtmp.collector import Collector, settle
 from siprtmp.gateway import Gateway
 from siprtmp.numbers import format_host_port
 from siprtmp.refusals import Refusals
@@ -70,8 +72,8 @@ def serve(arguments: Sequence[str]) -> int:
     on_hangup(done.set, gateway.reload)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
-    gc.collect()
-    gc.freeze()  # code and tables stay for good: no collection need walk through them again
+    settle()
+    Alarm(Collector(gateway.is_quiet, monotonic())).set()
     listening = " ".join(
         f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
     )

@@ -45,10 +45,11 @@ from siprtmp.overview import Overview
 from siprtmp.rtmp_side import RtmpSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.state_folder import StateFolder
-from siprtmp.status import ProcessFigures, StatusServer
+from siprtmp.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.status_door import StatusDoor
 from siprtmp.witness import Witness
 
+FEW = 100  # transactions: phones that register again
 USER_AGENT = f"siprtmp/{__version__}"
 
 
@@ -87,8 +88,9 @@ class Gateway:
         self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):
+                figures = Seldom(self.status)
                 self._http = StatusServer(
-                    settings.http, self.status, self.rtmp.live, self._status_door, self.log
+                    settings.http, figures, self.rtmp.live, self._status_door, self.log
                 )
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
@@ -113,6 +115,11 @@ class Gateway:
         figures |= self.sip.status() if self.sip else {}
         figures |= self._process.figures()
         return figures
+
+    def is_quiet(self) -> bool:
+        """Whether nobody would notice a pause: nothing is said, shown or asked.  Own design."""
+        is_silent = self.sip is None or self.sip.is_silent
+        return is_silent and not self.rtmp.registry.streams
 
     def reload(self) -> None:
         """Read again who is served and who we are: the users and the certificate.
@@ -367,6 +374,11 @@ class SipSide:
             "sip_malformed": counters.malformed,
             "sip_repeated": counters.repeated,
         }
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no call, and hardly a request under way.  Own design."""
+        return not self._alarms and self.stack.transactions < FEW
 
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""

@@ -8,8 +8,9 @@ machine costs a comparison per packet.
 Three kinds of publisher are told apart by how far they run ahead of the clock:
 
 - punctual ones, whose late packets move the schedule back by as much as they were late, from
-  where it returns little by little while packets wait: one late packet makes no late call, be
-  it the first one, nor does a publisher's clock that is a little fast;
+  where it returns by a twentieth of the time that passes while packets wait: one late packet
+  makes no late call, be it the first one, nor do many, nor a publisher's clock that is a little
+  fast;
 - those recovering from a stall, whose backlog is history: it is dropped, or a call would
   stay late for good;
 - those that send faster than time (a file): nothing of theirs is ever dropped, they are
@@ -31,7 +32,13 @@ LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is no
 LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall
 LIVE_JUDGE: Final = 1.0  # how long a larger backlog may wait to prove that it is a file's
 LIVE_LIMIT: Final = 5.0  # and how large it may get before that is settled
-RECOVERY: Final = 0.0004  # s by which a packet that waits brings the schedule forward
+# How much faster than time a live publisher's packets leave while they wait, so that stalls, ours
+# or the network's, do not add up: a tenth of a second takes two; more, where a drop is near.
+RECOVERY: Final = 0.05
+HURRY: Final = 0.25
+HURRY_BACKLOG: Final = 0.12  # s
+STEP: Final = 0.04  # s of the time passed that one packet may count: no two leave at once
+DRIFT: Final = 0.0004  # s by which a packet that comes early moves what counts as punctual
 MAX_GAP: Final = (
     10.0  # a step of media time, ahead of the clock, that is no silence but a new clock
 )
@@ -51,6 +58,7 @@ class Pacer(Generic[T]):
         self._first = 0.0  # when media time 0 would have come from one who is punctual now
         self._lead = 0.0  # of the last packet that came too early, by that reckoning
         self._sent = 0.0  # when the last packet left
+        self._taken = 0.0  # when the last packet came that had to wait
         self._last = 0.0  # media time of the newest packet
         self._cut = 0.0  # media time that steps of the publisher's clock have added
         self._is_live = True
@@ -113,9 +121,11 @@ class Pacer(Generic[T]):
             self._is_live = False
         elif self._is_live:
             if lead < self._lead + self.early:  # no burst: it comes early, packet after packet
-                self._first -= max(0.0, min(RECOVERY, lead))
+                self._first -= max(0.0, min(DRIFT, lead))
             self._lead = lead
-            self._anchor -= max(0.0, min(RECOVERY, self._anchor - self._first))
+            passed, self._taken = min(now - self._taken, STEP), now
+            passed *= HURRY if self.backlog > HURRY_BACKLOG else RECOVERY
+            self._anchor -= max(0.0, min(passed, self._anchor - self._first))
         self._queue.append((at, item))
         return self.tick(now)
 

@@ -4,18 +4,33 @@ Own design: refusals are free for whoever is refused, so the log has as many as 
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
-from rtmplite.net.sparing import Sparing
+from rtmplite.net.clock import now
+from rtmplite.net.sparing import ALL_BURST, ALL_RATE, Bucket, Sparing
 
 EVENTS: Final = frozenset(("call-refused", "registration-refused", "login-refused", "refused"))
+
+
+# Of calls many more are told, but not the thousands a second to a client that is busy.
+CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
 
 
 class Refusals(Sparing):
     """Spares these events and warnings; all other lines pass, and so do errors.  Own design."""
 
+    def __init__(self, clock: Callable[[], float] = now) -> None:
+        super().__init__(clock)
+        self._calls = Bucket(clock(), ALL_BURST, ALL_RATE)
+
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is to be written.  Own design."""
+        if record.msg in CALLS:
+            left_out = self._calls.take(self._clock())
+            if left_out:
+                self.tell(record, left_out)
+            return left_out is not None
         is_one = record.levelno == logging.WARNING or record.msg in EVENTS
         return not is_one or super().filter(record)
 

@@ -6,19 +6,24 @@ address or secret of anybody.
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 from weakref import WeakSet
 
 from gevent import Greenlet, getcurrent, sleep
 
+from p2psip.net.clock import monotonic
 from rtmplite.net.flv_http import FlvHttp
+from rtmplite.net.sparing import Bucket
 from siprtmp.logs import Log
 from siprtmp.status_door import StatusDoor, said_proof
 
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
+ACCEPTS: Final = 4  # connections taken in one turn of the loop: media waits meanwhile
+FRESH: Final = 20  # answers a second that are gathered anew
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
 WRONG_SECONDS: Final = 1.0  # that a wrong password takes; nobody else waits
@@ -59,6 +64,7 @@ class StatusServer:
     ) -> None:
         self._figures, self._door, self._log = figures, door, log
         self._server = live.serve(address, self._answer)
+        self._server.max_accept = ACCEPTS
 
     @property
     def address(self) -> tuple[str, int]:
@@ -99,6 +105,26 @@ class StatusServer:
         return [b"User and password, please.\n"]
 
 
+class Seldom:
+    """Figures that are asked for often are the same for a moment.
+
+    Own design: gathering them takes longer than asking, and asking is free.
+    """
+
+    def __init__(
+        self, figures: Callable[[], dict[str, object]], clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._figures, self._clock = figures, clock
+        self._room = Bucket(clock(), FRESH, FRESH)
+        self._last: dict[str, object] = {}
+
+    def __call__(self) -> dict[str, object]:
+        """Those of now, or the last ones if there were many questions.  Own design."""
+        if self._room.take(self._clock()) is not None:
+            self._last = self._figures()
+        return self._last
+
+
 def _open_sockets() -> int:
     folder, count = "/proc/self/fd", 0
     try:
@@ -107,7 +133,7 @@ def _open_sockets() -> int:
         return count
     for name in names:
         try:
-            count += os.readlink(f"{folder}/{name}").startswith("socket:")
+            count += stat.S_ISSOCK(os.fstat(int(name)).st_mode)
         except OSError:
             continue  # closed while we looked
     return count

@@ -11,6 +11,7 @@ import random
 
 import gevent
 import pytest
+from gevent import socket
 from interop.accounts import PASSWORD, users_file
 from interop.hostile import RtmpAttacker, chunk, dial, honest_users, rest_of
 from interop.hostile_sip import SipAttacker, sdp
@@ -229,3 +230,50 @@ def test_floods_of_registrations_calls_and_datagrams(world):
         peer.send(peer.request("INVITE", "sip:alice@127.0.0.1", body=sdp()))
         if number % 10 == 0:
             gevent.sleep(0.001)
+
+
+def test_messages_that_take_long_to_read(world):
+    """Covers RFC 3261 §21.5.7: what is large for a head is refused unread, what is not is read."""
+    server = world.server
+    peer, ours = SipAttacker(server), "sip:127.0.0.1"
+    heads = {
+        "X-From": '"' + "\\a" * 25_000 + '" <sip:m@evil.invalid>',
+        "Contact": "<sip:a@b>," * 5000 + "<sip:a@b>",
+        "Subject": "%61" * 18_000,
+        "Supported": "a," * 25_000 + "a",
+        "Route": "<sip:192.0.2.1;lr>," * 3000 + "<sip:192.0.2.1;lr>",
+    }
+    for number, (name, value) in enumerate(heads.items()):
+        data = peer.request("OPTIONS", ours, Call_ID=f"slow{number}")
+        slow = data.replace(b"Content-Length", f"{name}: {value}\r\nContent-Length".encode())
+        for _ in range(10):
+            peer.send(slow)
+        assert peer.ask_raw(slow) in (400, 513)
+    lines = sdp() + b"a=rtpmap:97 x/1\r\n" * 3000
+    assert peer.ask("INVITE", "sip:alice@127.0.0.1", body=lines) in (400, 480, 488, 513)
+    assert peer.ask("OPTIONS", ours, Call_ID="alive") == 200
+
+
+def test_floods_from_many_hosts(guarded):
+    """Own design: two thousand requests a second, some hundred of each kind."""
+    peer, hosts = SipAttacker(guarded.server), []
+    for number in range(20):
+        hosts.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        hosts[-1].bind((f"127.1.0.{number + 1}", 0))
+    alice = "sip:alice@127.0.0.1"
+    for method, uri in (
+        ("OPTIONS", "sip:127.0.0.1"),
+        ("INVITE", alice),
+        ("REGISTER", "sip:127.0.0.1"),
+        ("BYE", alice),
+    ):
+        for number in range(300):
+            data = peer.request(method, uri, To=f"<{alice}>", Call_ID=f"{method}{number}")
+            hosts[number % 20].sendto(data, peer.gateway)
+            if number % 10 == 0:
+                gevent.sleep(0.005)
+    for each in hosts:
+        each.close()
+    # What the system had no room for is lost, as UDP may, and asked again.
+    again = (peer.ask("OPTIONS", "sip:127.0.0.1", Call_ID=f"alive{i}") for i in range(10))
+    assert 200 in again

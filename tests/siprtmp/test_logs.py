@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmplite.net.sparing import BURST
+from rtmplite.net.sparing import ALL_BURST, ALL_RATE, BURST
 from siprtmp import logs
 from siprtmp.logs import JsonFormatter, Log, TextFormatter
 from siprtmp.refusals import Refusals
@@ -72,6 +72,19 @@ def test_refusals_do_not_fill_the_log(lines):
     clock[0] += 3600
     Log("siprtmp").warning("no-media-port")
     assert read()[-1].endswith(f"no-media-port left_out={1000 - BURST}")
+
+
+def test_calls_that_come_by_the_thousand_do_not_fill_the_log_either(lines):
+    """Own design: a busy client refuses as many a second as anybody cares to send."""
+    clock = [0.0]
+    read = lines("text", "info", Refusals(lambda: clock[0]))
+    for number in range(20_000):
+        Log("siprtmp").event("call-start", call=f"a{number}")
+        Log("siprtmp").event("call-end", call=f"a{number}")
+        clock[0] += 0.0005  # 2,000 a second
+    written = read()
+    assert ALL_BURST <= len(written) <= ALL_BURST + 10 * ALL_RATE + 1
+    assert "left_out=" in written[-1]
 
 
 def test_a_trace_follows_its_line(lines):

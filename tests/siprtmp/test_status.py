@@ -14,7 +14,7 @@ from rtmplite.net.flv_http import FlvHttp
 from rtmplite.streams import Registry
 from siprtmp import status
 from siprtmp.logs import Log
-from siprtmp.status import StatusServer
+from siprtmp.status import FRESH, Seldom, StatusServer
 from siprtmp.status_door import StatusDoor
 
 USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))
@@ -161,3 +161,20 @@ def test_whatever_is_said_is_judged(host, proof):
     door = StatusDoor([], is_open=False, credentials=USERS)
     said = {"HTTP_HOST": host, "HTTP_AUTHORIZATION": f"Basic {proof}", "QUERY_STRING": proof}
     assert door.is_ours(said) in (True, False) and not door.admits(said)
+
+
+def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
+    """Own design: a flood of questions costs no more than `FRESH` of them a second."""
+    times, made = [0.0], []
+
+    def figures():
+        made.append(times[0])
+        return {"made": len(made)}
+
+    seldom = Seldom(figures, lambda: times[0])
+    for _ in range(1000):
+        times[0] += 0.001
+        assert seldom()["made"] == len(made)
+    assert FRESH <= len(made) <= 2 * FRESH
+    times[0] += 1.0
+    assert seldom()["made"] == len(made) and made[-1] == times[0]

@@ -46,7 +46,8 @@ class ClientUser(Protocol):
 class ClientHandle:
     """One request of ours, wherever it is tried (RFC 3263 §4.3).
 
-    `request` is as last sent, with its Via; `done` once the user has heard the final word.
+    `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
+    server is being located (RFC 3263 §4); `done` once the user has heard the final word.
     """
 
     def __init__(
@@ -56,17 +57,13 @@ class ClientHandle:
         self.user = user
         self.done = False
         self.cancelled = False
+        self.flow: Flow | None = None
         self._clients = clients
         self._bare = request  # as the user gave it, and so without a Via of ours
         self._flows: list[Flow] = []
         self._attempt: _Attempt | None = None
         self._once = once
         self._outgrown = once  # already moved from UDP to TCP for its size
-
-    @property
-    def flow(self) -> Flow | None:
-        """Where it was last sent; None while its server is being located (RFC 3263 §4)."""
-        return self._attempt.flow if self._attempt else None
 
     def cancel(self, now: float) -> None:
         """Give up an INVITE; its CANCEL waits for a provisional response (§9.1).
@@ -102,6 +99,19 @@ class _Nobody:
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Own design: the INVITE has its own time limit."""
+
+
+_NOBODY: Final = _Nobody()
+
+
+def _release(attempt: _Attempt) -> None:
+    """Let go of what knows each other, so that it goes without the garbage collector.
+
+    Own design: under a flood it would have to look at everything that is still under way.
+    """
+    handle = attempt.handle
+    if handle.done and handle._attempt is attempt:
+        handle._attempt, handle.user = None, _NOBODY
 
 
 class Clients:
@@ -245,7 +255,7 @@ class Clients:
         is_told_once = flow.reliable or handle._once  # §17.1.2.2: then timer E does not run
         machine, todo = start(now, reliable=is_told_once, t1=self._t1)
         attempt = _Attempt(handle, request, flow, machine, wire)
-        handle.request, handle._attempt = request, attempt
+        handle.request, handle.flow, handle._attempt = request, flow, attempt
         self._table.add(attempt, client_key(request), flow)
         self._perform(attempt, todo, now)
 
@@ -284,6 +294,7 @@ class Clients:
         machine = attempt.machine
         if machine.finished:
             self._table.remove(attempt)
+            _release(attempt)
         elif machine.deadline is not None and machine.deadline <= now:
             self._perform(attempt, machine.tick(now), now)
         else:
@@ -319,5 +330,5 @@ class Clients:
         if self._table.get((attempt.request.via.branch, "CANCEL")) is None:
             cancel = cancel_for(attempt.request)
             self._overdue.set(attempt.handle, now + 64 * self._t1)
-            handle = ClientHandle(cancel, _Nobody(), self)
+            handle = ClientHandle(cancel, _NOBODY, self)
             self._start(handle, cancel, bytes(cancel), attempt.flow, now)

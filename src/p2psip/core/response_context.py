@@ -145,6 +145,7 @@ class ResponseContext:
         if self._watcher is not None:
             self._watcher.end()
         self._on_end()
+        handle.user = None  # or both would wait for the garbage collector
 
     def tick(self, now: float) -> None:
         """Timer C: §16.8."""

@@ -22,6 +22,8 @@ from p2psip.sdp.line import find_all, is_unspecified, number, words
 from p2psip.sdp.session import Connection, Media, Session
 
 DTMF_EVENTS: Final = frozenset(range(16))  # 0-9 * # A-D. Source: RFC 4733 §3.2
+MAX_PARAMETERS: Final = 64  # Own design: of one format; the richest in the field has some ten
+MAX_EVENTS: Final = 256  # an event is an octet. Source: RFC 4733 §2.3.1
 DEFAULT_PTIME: Final = 20  # ms. Source: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, the longest packet a receiver must expect. Source: RFC 3551 §4.2
 _MAX_CLOCK_RATE = 2**32  # Own design: a faster clock than RTP's own timestamp is nonsense
@@ -145,7 +147,7 @@ def fmtps(media: Media) -> dict[int, str]:
 def parameters(fmtp: str) -> dict[str, str]:
     """Read parameters written as `name=value; name=value`: §6.15.  Names in lower case."""
     found: dict[str, str] = {}
-    for part in fmtp.split(";"):
+    for part in fmtp.split(";", MAX_PARAMETERS)[:MAX_PARAMETERS]:
         name, _, value = part.partition("=")
         if name.strip():
             found.setdefault(name.strip().lower(), value.strip().strip('"'))
@@ -158,14 +160,16 @@ def events(fmtp: str) -> frozenset[int]:
     Nothing, or nothing readable, means the DTMF events: RFC 4733 §2.5.1.1.
     """
     found: set[int] = set()
-    for part in fmtp.replace(" ", "").split(","):
+    for part in fmtp.replace(" ", "").split(",", MAX_EVENTS)[:MAX_EVENTS]:
         first, dash, last = part.partition("-")
         try:
             low = number(first)
             high = number(last) if dash else low
         except RemoteError:
             continue
-        found.update(range(low, min(high, 255) + 1))  # an event is an octet: RFC 4733 §2.3.1
+        found.update(range(low, min(high, MAX_EVENTS - 1) + 1))
+        if len(found) == MAX_EVENTS:
+            break
     return frozenset(found) or DTMF_EVENTS
 
 

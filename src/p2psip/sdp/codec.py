@@ -40,12 +40,15 @@ class Codec:
         Names match in any case.  The packetization mode of H.264 is part of its name, as it
         were: RFC 6184 §8.2.2.
         """
-        return self._identity() == other._identity()
+        return self.identity() == other.identity()
 
-    def _identity(self) -> tuple[str, int, int, str]:
+    def identity(self) -> tuple[str, int, int, str]:
+        """What tells encodings apart, as `same` says: RFC 8866 §5.14."""
         name, mode = self.name.lower(), ""
         if name == "h264":
-            mode = parameters(self.fmtp).get("packetization-mode", "0")
+            mode = "0"
+            if "packetization-mode" in self.fmtp.lower():
+                mode = parameters(self.fmtp).get("packetization-mode", "0")
         return name, self.clock_rate, self.channels, mode
 
     @property
@@ -80,7 +83,8 @@ def codecs_of(media: Media, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
 
 def find(codec: Codec, among: Iterable[Codec]) -> Codec | None:
     """Give the first one that is the same encoding, or None: §6.1."""
-    return next((each for each in among if each.same(codec)), None)
+    wanted = codec.identity()
+    return next((each for each in among if each.identity() == wanted), None)
 
 
 def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec, ...]:

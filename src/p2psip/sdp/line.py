@@ -11,12 +11,14 @@ Implements RFC 8866 §5, with the grammar of §9.
 """
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
 from p2psip.errors import RemoteError
 
+_WORD: Final = re.compile(r"[^ ]++")
 MAX_DIGITS: Final = 40  # Own design: §9 leaves numbers unbounded, real ones have 20 digits at most
 
 
@@ -203,7 +205,7 @@ def is_multicast(host: str) -> bool:
 
 def words(value: str) -> list[str]:
     """Split at spaces, forgiving a run of them or one at the end: §9."""
-    return [word for word in value.split(" ") if word]
+    return _WORD.findall(value)
 
 
 def reaches(host: str, remote: str) -> bool:

@@ -180,8 +180,10 @@ def make_answer(
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)
         for ours in spare if _is_usable(theirs, offer) else ():
+            if ours.kind != theirs.kind:
+                continue
             pairs = _pairs(codecs_of(theirs), ours.codecs, prefer)
-            if ours.kind == theirs.kind and _is_enough(pairs, ours.codecs):
+            if _is_enough(pairs, ours.codecs):
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)
                 break

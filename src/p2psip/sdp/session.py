@@ -27,7 +27,11 @@ from p2psip.sdp.line import Connection as Connection
 from p2psip.sdp.line import Origin as Origin
 from p2psip.sdp.line import Timing as Timing
 
-MAX_MEDIA: Final = 64  # Own design: bounds the memory one description can take
+# Own design: these bound the time and the memory that one description can take.  A browser's
+# offer of sound and picture has some 150 lines, and a payload type number has seven bits.
+MAX_MEDIA: Final = 64
+MAX_LINES: Final = 600
+MAX_FORMATS: Final = 512  # of all media lines
 
 _LINE = re.compile(r"[^\r\n]+")  # any line end will do: §5
 _SESSION_LETTERS = "vosiuepcbtrzka"
@@ -89,12 +93,15 @@ class Session:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read a description, or raise RemoteError.
+        """Read a description, or raise RemoteError, also for more lines than anybody needs.
 
         An absent or empty name becomes "-" (§5.3), an absent time "0 0".  Keys (`k=`) are
         dropped, as §5.12 demands.  An unknown type letter condemns the whole, as §5 allows.
         """
         top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
+        media = tuple(map(_media, rest))
+        if sum(len(each.formats) for each in media) > MAX_FORMATS:
+            raise RemoteError("Too many formats in SDP")
         if number(_only(top, "v") or "") != 0:  # §5.1
             raise RemoteError("Unknown SDP version")
         return cls(
@@ -108,7 +115,7 @@ class Session:
             bandwidths=tuple(map(Bandwidth.parse, top.get("b", ()))),
             times=tuple(_timings(top.get("t", ()))) or (Timing(),),
             attributes=tuple(map(Attribute.parse, top.get("a", ()))),
-            media=tuple(map(_media, rest)),
+            media=media,
         )
 
     def attribute(self, name: str) -> str | None:
@@ -153,8 +160,10 @@ def _sections(text: str) -> list[_Section]:
     sections: list[_Section] = [{}]
     if "\0" in text:
         raise RemoteError("Nul in SDP")
-    for match in _LINE.finditer(text):
+    for count, match in enumerate(_LINE.finditer(text)):
         line = match.group()
+        if count >= MAX_LINES:
+            raise RemoteError("Too many lines in SDP")
         if line.startswith("m="):
             sections.append({})
         letter, letters = line[0], _SESSION_LETTERS if len(sections) == 1 else _MEDIA_LETTERS
@@ -192,14 +201,17 @@ def _timings(lines: Iterable[str]) -> Iterator[Timing]:
             zone = line[2:]
         else:
             if timing:
-                yield replace(timing, repeats=tuple(repeats), zone=zone)
+                yield Timing(timing.start, timing.stop, tuple(repeats), zone)
             timing, repeats, zone = Timing.parse(line), [], ""
     if timing:
-        yield replace(timing, repeats=tuple(repeats), zone=zone)
+        yield Timing(timing.start, timing.stop, tuple(repeats), zone)
 
 
 def _media(section: _Section) -> Media:
-    match words(section["m"][0]):
+    line = section["m"][0]
+    if line.count(" ") > MAX_FORMATS:
+        raise RemoteError("Too many formats in SDP")
+    match words(line):
         case [kind, where, protocol, first, *others]:
             port, slash, count = where.partition("/")
         case _:

@@ -18,6 +18,7 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import LWS
 from p2psip.sip.headers import Headers
+from p2psip.sip.limits import MAX_HEAD, check_head
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 
 LIMIT: Final = 65536  # octets of head and body; what a datagram can hold, and as much as we want
@@ -109,12 +110,14 @@ class StreamFramer:
         end = self._buffer.find(b"\r\n\r\n", max(0, self._searched - 3))
         self._searched = len(self._buffer)
         if end < 0:
-            if self._searched > self._limit:
+            if self._searched > min(self._limit, MAX_HEAD):
                 raise RemoteError("Message Too Large", 513)
             return None
         if end + 4 > self._limit:
             raise RemoteError("Message Too Large", 513)
-        lines = unfold(bytes(self._buffer[:end]))[1:]
+        head = bytes(self._buffer[:end])
+        check_head(head)
+        lines = unfold(head)[1:]
         length = content_length(Headers(_sizes(lines)))
         if length is None:
             raise RemoteError("Missing Content-Length")

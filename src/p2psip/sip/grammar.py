@@ -15,6 +15,8 @@ from p2psip.errors import RemoteError
 
 MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: §8.1.1.6
 
+MAX_IPV6: Final = 64  # letters; the longest form has 45, and a zone is refused anyway
+
 LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
 
 _WHITE: Final = re.compile(r"[ \t]++")
@@ -23,7 +25,13 @@ _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar,
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _PAIR: Final = re.compile(r"\\(.)", re.DOTALL)
 # What a separator may hide in, or the separator itself; an open quote or bracket runs to the end.
-_SKIP: Final = re.compile(r'"(?:[^"\\]++|\\.)*+("?)|<[^>]*+(>?)|[,;]', re.DOTALL)
+# The look-ahead lets the search run to the next of them at one go.
+_SKIP: Final = {
+    separator: re.compile(
+        rf'(?=["<{separator}])(?:"(?:[^"\\]++|\\.)*+("?)|<[^>]*+(>?)|{separator})', re.DOTALL
+    )
+    for separator in ",;"
+}
 
 
 def text_of(data: bytes | memoryview | str) -> str:
@@ -77,7 +85,7 @@ def split(text: str, separator: str) -> list[str]:
         return [piece.strip(LWS) for piece in text.split(separator)]
     pieces: list[str] = []
     start = 0
-    for found in _SKIP.finditer(text):
+    for found in _SKIP[separator].finditer(text):
         if found[0] == separator:
             pieces.append(text[start : found.start()].strip(LWS))
             start = found.end()
@@ -145,6 +153,8 @@ def bracketed(host: str) -> str:
 
 
 def _ipv6(text: str) -> str:
+    if len(text) > MAX_IPV6:
+        raise RemoteError("Bad IPv6 Address")
     text = text.lower().replace(":::", "::")
     try:
         IPv6Address(text)

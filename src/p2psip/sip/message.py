@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sip.grammar import bytes_of, is_token, number, text_of
+from p2psip.sip.grammar import LWS, bytes_of, is_token, number, text_of
 from p2psip.sip.headers import NO_HEADERS, Headers
+from p2psip.sip.limits import check_head
 from p2psip.sip.uri import Uri
 from p2psip.sip.views import CSeq, Views
 
@@ -46,6 +47,13 @@ METHODS: Final = frozenset(
     | {"PUBLISH", "INFO", "REFER", "MESSAGE", "UPDATE"}
 )
 SCHEMES: Final = frozenset({"sip", "sips", "tel"})
+
+# What a response copies from its request (§8.2.6), in all spellings, lower case; and how far into
+# an overlong head to look for it.
+_COPIED: Final = frozenset(
+    {"via", "v", "from", "f", "to", "t", "call-id", "i", "cseq", "timestamp"}
+)
+_GLANCE: Final = 1024  # octets: they hold neither too many lines nor too many marks
 
 _FOLD: Final = re.compile(r"\r\n[ \t]++")
 _VERSION: Final = re.compile(r"(?i:SIP)/[0-9]++\.[0-9]++")
@@ -99,11 +107,12 @@ def parse_message(data: bytes | memoryview) -> Message:
     """Read the one message of a datagram (§18.3).
 
     Octets after the announced body are dropped; without Content-Length the body is all
-    the rest.  Raises RemoteError: 400, or 505 for another version of SIP, or 513.
+    the rest.  Raises RemoteError: 400, or 505 for another version of SIP, or 513 (§21.5.7).
     """
     head, end, body = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")
     if not end:
         raise RemoteError("Missing Empty Line")
+    check_head(head)
     start, *lines = unfold(head)
     if start[:4].upper() == "SIP/":
         return Response(*_status_line(start), *_content(lines, body))
@@ -169,10 +178,15 @@ def salvage(data: bytes | memoryview) -> Request | None:
 
     Own design: §8.2.6 copies five headers into a response, and RFC 4475 wants broken
     requests answered.  Header lines that make no sense are left out; the body is empty,
-    the URI a stand-in if it was the broken part.  None for a response, for an ACK, which
-    is never answered, and where no Via says whom to answer.
+    the URI a stand-in if it was the broken part.  Of a head that is too large only the first
+    lines are looked at.  None for a response, for an ACK, which is never answered, and where
+    no Via says whom to answer.
     """
     head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
+    try:
+        check_head(head)
+    except RemoteError:
+        head = head[:_GLANCE].rpartition(b"\r\n")[0]
     try:
         start, *lines = unfold(head)
         method, _, rest = start.partition(" ")
@@ -188,16 +202,12 @@ def salvage(data: bytes | memoryview) -> Request | None:
 
 def _touch(message: Message) -> None:
     """Parse the views that any element relies on."""
-    _ = message.via, message.from_, message.to, message.call_id, message.cseq
+    _ = message.vias, message.via, message.from_, message.to, message.call_id, message.cseq
     _ = message.contacts, message.record_routes
 
 
 def _is_for_a_reply(line: str) -> bool:
-    try:
-        (name, _), *_rest = Headers.parse_lines([line])
-    except RemoteError:
-        return False
-    return name in ("Via", "From", "To", "Call-ID", "CSeq", "Timestamp")
+    return line.partition(":")[0].rstrip(LWS).lower() in _COPIED
 
 
 def _uri_or_stand_in(rest: str) -> Uri:

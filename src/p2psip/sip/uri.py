@@ -193,7 +193,7 @@ def _parse_params(pieces: list[str]) -> Params:
 
 
 def _parse_headers(text: str) -> tuple[tuple[str, str], ...]:
-    pieces = text.split("&")
+    pieces = text.split("&", MAX_VALUES)
     if len(pieces) > MAX_VALUES:
         raise RemoteError("Too Many URI Headers")
     headers = []

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.grammar import LWS, MAX_VALUES, first_word, is_token, number, text_of
+from p2psip.sip.grammar import LWS, MAX_VALUES, first_word, is_token, number, split_list, text_of
 from p2psip.sip.headers import Headers
 from p2psip.sip.via import Via
 
@@ -52,12 +52,19 @@ class Views:
         """All hops, the latest first (§20.42).  Raises RemoteError."""
         return tuple(self._parse_all("Via", Via.parse_list))
 
-    @property
+    @cached_property
     def via(self) -> Via:
-        """The latest hop (§18.1.2, §18.2.1).  Raises RemoteError, also when there is none."""
-        if not self.vias:
+        """The latest hop (§18.1.2, §18.2.1).  Raises RemoteError, also when there is none.
+
+        The others are not read for it: a response must find its way whatever they hold.
+        """
+        known: tuple[Via, ...] | None = self.__dict__.get("vias")
+        if known:
+            return known[0]
+        lines = self.headers.values("Via")
+        if not lines:
             raise RemoteError("Missing Via")
-        return self.vias[0]
+        return Via.parse(split_list(lines[0])[0])
 
     @cached_property
     def from_(self) -> Address:
@@ -129,7 +136,10 @@ class Views:
 
     def _parse_all(self, name: str, parse: Callable[[str], tuple[_T, ...]]) -> list[_T]:
         values: list[_T] = []
-        for line in self.headers.values(name):
+        lines = self.headers.values(name)
+        if len(lines) > MAX_VALUES:
+            raise RemoteError("Message Too Large", 513)
+        for line in lines:
             values += parse(line)
             if len(values) > MAX_VALUES:
                 raise RemoteError("Message Too Large", 513)

@@ -7,6 +7,7 @@ from mutations import mutations, peak
 
 from p2psip.errors import RemoteError
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
+from p2psip.sip.limits import MAX_HEAD
 from p2psip.sip.message import parse_message
 from p2psip.strategies.sip import messages
 
@@ -103,7 +104,7 @@ def test_no_stream_swells():
 def test_waiting_for_the_end_of_a_head_is_linear():
     """Own design: octets that trickle in are searched once."""
     framer = StreamFramer()
-    for _ in range(65536):
+    for _ in range(MAX_HEAD):
         framer.feed(b"x")
     assert not framer.broken
     assert framer.feed(b"x")[0].error.status == 513
