@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 FAMILIES = ("p2psip", "rtmplite", "siprtmp")
 ERRORS, CODEC, MACHINE, NET, PROGRAM = range(5)
-PROGRAMS = {"agent", "gateway", "demo", "conform", "oracle", "__main__"}
+PROGRAMS = {"agent", "gateway", "sip_side", "demo", "conform", "oracle", "__main__"}
 CODEC_FOLDERS = {
     *("p2psip.sip", "p2psip.sdp", "p2psip.rtp"),
     *("rtmplite.amf", "rtmplite.flv", "rtmplite.rtmp"),
@@ -45,6 +45,7 @@ SPLIT_OFF_THE_GATEWAY = {
     "siprtmp.state_folder",
     *("siprtmp.control", "siprtmp.calls_command", "siprtmp.call_limits"),
     "siprtmp.status",
+    "siprtmp.media_side",
     "siprtmp.status_door",
     *("siprtmp.admission", "siprtmp.config", "siprtmp.rtmp_options", "siprtmp.rtmp_side"),
 }  # its edge, in smaller files

@@ -10,15 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from p2psip.core.call_state import CallState as CallState
-from p2psip.core.call_state import Timer as Timer
+from p2psip.core.call_state import CallState, Timer
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, copy_credentials
 from p2psip.core.origin import Whereabouts
 from p2psip.core.owner import CallOwner
 from p2psip.core.reoffer import GONE, Reoffer
 from p2psip.core.screening import ALLOW, SDP, RefusalError, offer_of, refuse_extensions, session
-from p2psip.core.stack import Flow, ServerHandle
+from p2psip.core.stack import ServerHandle
 from p2psip.dialog import invite
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.invite import Acceptance
@@ -101,8 +100,7 @@ class Call(ABC):
     def info(self, content_type: str, body: bytes, now: float) -> None:
         """Send an INFO (RFC 6086 §4.2.1)."""
         if self.state is CallState.UP and self.dialog is not None:
-            request = self.new_request("INFO", body, content_type)
-            self.exchange(request, now)
+            self.exchange(self.new_request("INFO", body, content_type), now)
 
     def ask(self, now: float) -> None:
         """Ask whether the peer is still there, by OPTIONS within the dialog (§11.1).
@@ -208,11 +206,6 @@ class Call(ABC):
         exchange.send(request, now)
         return exchange
 
-    def _by(self, dialog: Dialog, now: float) -> Sequence[Flow]:
-        """The connections that the peer has opened: RFC 5626 §5.3 in spirit."""
-        bound = self.agent.bound(dialog.remote.uri, dialog.target, now)
-        return [*bound, *self.whereabouts.by]
-
     def _reply(
         self,
         server: ServerHandle,
@@ -256,10 +249,14 @@ class Call(ABC):
         """Take the peer's BYE (§15.1.2)."""
         self._reply(server, 200, now)
         self._reoffer.abandon(now)
-        before = self.state
+        self._end("BYE", now)
+
+    def _end(self, reason: str, now: float) -> None:
+        """Go without another word, and tell the owner if it does not know."""
+        is_news = self.state in (CallState.UP, CallState.ANSWERED)
         self._set_state(CallState.ENDED)
-        if before in (CallState.UP, CallState.ANSWERED):
-            self.owner.on_ended(self, "BYE", now)
+        if is_news:
+            self.owner.on_ended(self, reason, now)
 
     # Inside: 2xx and ACK
 
@@ -309,10 +306,7 @@ class Call(ABC):
         it may have asked for nothing.
         """
         if self._accepted is not None and not self._accepted[0].is_heard:
-            before = self.state
-            self._set_state(CallState.ENDED)
-            if before is not CallState.ENDING:
-                self.owner.on_ended(self, "no ACK", now)
+            self._end("no ACK", now)
         elif self.state is CallState.ENDING:
             self._hang_up(now)
         else:
@@ -383,7 +377,9 @@ class Call(ABC):
     def send_ack(self, ack: Request, now: float) -> None:
         """Send the ACK of a 2xx within the dialog, again for each repetition (§13.2.2.4)."""
         assert self.dialog is not None
-        self._stack.send_ack(ack, now, self._stack.ways(ack, self._by(self.dialog, now)))
+        peer, target = self.dialog.remote.uri, self.dialog.target
+        opened = [*self.agent.bound(peer, target, now), *self.whereabouts.by]  # by the peer
+        self._stack.send_ack(ack, now, self._stack.ways(ack, opened))
 
     # Inside: time
 

@@ -9,10 +9,10 @@ and stray ends here.
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from p2psip.core.clients import ClientHandle, Clients, ClientUser
+from p2psip.core.counters import Counters
 from p2psip.core.hops import Hops, Listener, may_carry, next_hop, received_over, way_back
 from p2psip.core.outbox import Locate, Order, Outbox, Send
 from p2psip.core.reach import Allowance, Reach
@@ -63,18 +63,6 @@ class Core(Protocol):
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4)."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What the stack has seen since it began.  Own design: figures for `/status`."""
-
-    requests: int = 0
-    responses: int = 0
-    repeated: int = 0  # requests that a transaction absorbed
-    malformed: int = 0
-    stray: int = 0
-    refused: int = 0  # for want of room
 
 
 class Stack:

@@ -8,7 +8,8 @@ identity served brings its own contact, owner and credentials.
 
 from collections.abc import Callable, Sequence
 
-from p2psip.core.call import Call, CallState
+from p2psip.core.call import Call
+from p2psip.core.call_state import CallState
 from p2psip.core.keyring import Keyring, Login
 from p2psip.core.origin import Peer
 from p2psip.core.owner import CallOwner

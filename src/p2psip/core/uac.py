@@ -9,7 +9,8 @@ Implements RFC 3261 §13.2 and §9.1.
 
 from typing import TYPE_CHECKING, Final
 
-from p2psip.core.call import Call, CallState, Timer
+from p2psip.core.call import Call
+from p2psip.core.call_state import CallState, Timer
 from p2psip.core.exchange import Exchange
 from p2psip.core.keyring import Keyring, copy_credentials
 from p2psip.core.owner import CallOwner

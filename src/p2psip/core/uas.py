@@ -9,7 +9,8 @@ Implements RFC 3261 §13.3 and §9.2.
 
 from typing import TYPE_CHECKING, Final
 
-from p2psip.core.call import Call, CallState, Timer
+from p2psip.core.call import Call
+from p2psip.core.call_state import CallState, Timer
 from p2psip.core.keyring import Keyring
 from p2psip.core.owner import CallOwner
 from p2psip.core.screening import offer_of
