@@ -1,5 +1,6 @@
 """Profiles, and where the specs and the corpus are found."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -43,3 +44,16 @@ def specs() -> Path:
 def corpus() -> Path:
     """The folder of captures and media: TEST_CORPUS, or the default beside the repository."""
     return _folder("TEST_CORPUS", "../shared/corpus")
+
+
+@pytest.fixture(autouse=True)
+def _same_log_as_before():
+    """A program that a test has run in this process leaves no handler and no filter behind."""
+    root = logging.getLogger()
+    before = {handler: list(handler.filters) for handler in root.handlers}
+    yield
+    for handler in list(root.handlers):
+        if handler in before:
+            handler.filters[:] = before[handler]
+        elif not type(handler).__module__.startswith("_pytest"):
+            root.removeHandler(handler)

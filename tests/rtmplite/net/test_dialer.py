@@ -194,7 +194,7 @@ def test_nothing_is_left_of_who_goes_by_rtmfp(serve, monkeypatch):
 def test_a_url_too_long_for_a_hello(serve):
     """Is a failure at once, and leaves no port open."""
     near = serve()
-    serve.relay(near, push=f"live/*=rtmfp://127.0.0.1:9/live?{'x' * 70000}/{{name}}")
+    serve.relay(near, push=f"live/*=rtmfp://127.0.0.1:9/live?{'x' * 8000}/{{name}}")
     before = len(os.listdir("/proc/self/fd"))
     source = RtmpClient.connect(near.url).create_stream()
     source.publish("demo")
