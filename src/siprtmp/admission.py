@@ -19,7 +19,7 @@ from siprtmp.config import is_loopback
 
 
 class Admitted(Enum):
-    """What becomes of who may be one of the users.  Own design."""
+    """What becomes of a client that says it is a user.  Own design."""
 
     YES = "yes"
     NO = "no"

@@ -17,7 +17,7 @@ from siprtmp.logs import Log
 
 
 def _nobody(server: ServerHandle, request: Request, response: Response, now: float) -> None:
-    """Whoever wants to know of final responses."""
+    """Drop the news of a final response: nobody wants it."""
 
 
 class Witness:

@@ -57,7 +57,7 @@ class Side:
 
     @property
     def peer(self) -> Peer:
-        """Who may send requests for this side: §12.2.1.1."""
+        """The peer that may send requests for this side: §12.2.1.1."""
         nearest = self.routes[0].uri if self.routes else self.target
         return Peer(self.uri, place_named(nearest) | {self.seen_at})
 

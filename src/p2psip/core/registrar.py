@@ -244,7 +244,7 @@ class Registrar:
     def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
         """Nobody is bound to our own listeners or domains but who lives here: §10.3 step 4.
 
-        A contact of another user is no such claim: it is only ever tried for who bound it.
+        A contact of another user is no such claim: it is only ever tried for the user who bound it.
         """
         is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
         if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):

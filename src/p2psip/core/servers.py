@@ -49,7 +49,7 @@ class ServerUser(Protocol):
 
 
 def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:
-    """What becomes of the news of a final response where nobody wants it."""
+    """Drop the news of a final response: nobody wants it."""
 
 
 class ServerHandle:
