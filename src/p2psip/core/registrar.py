@@ -132,9 +132,10 @@ class Registrar:
         kept = [each for each in self._alive(aor, now) if each is not binding]
         self._store(aor, kept, now)
 
-    def keeps(self, flow: Flow) -> bool:
+    def keeps(self, flow: Flow, now: float) -> bool:
         """Whether a phone is reached by this connection: RFC 5626 §5.3 in spirit."""
-        return flow in self._of_flow
+        users = tuple(self._of_flow.get(flow, ()))
+        return any(each.flow == flow for aor in users for each in self._alive(aor, now))
 
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
