@@ -17,6 +17,7 @@ from gevent.event import Event
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
 from rtmplite.net.hangup import on_hangup
+from rtmplite.net.redaction import public
 from siprtmp import __version__, calls_command, config, logs
 from siprtmp.alarm import Alarm
 from siprtmp.collector import Collector, settle
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return command(rest)
     except config.ConfigError as error:
-        print(f"siprtmp: {error}", file=sys.stderr)
+        print(f"siprtmp: {public(str(error))}", file=sys.stderr)
         return 2
 
 

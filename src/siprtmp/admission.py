@@ -5,7 +5,9 @@ either run on the same machine, or carry `?user=...&password=...` in the URL.  A
 without users serves loopback only, unless its operator said otherwise.
 """
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from urllib.parse import unquote
 
 from p2psip.core.domains import Aor
@@ -17,7 +19,7 @@ from siprtmp.config import is_loopback
 
 
 class Admitted(Enum):
-    """What becomes of who may be one of the users.  Own design."""
+    """What becomes of a client that says it is a user.  Own design."""
 
     YES = "yes"
     NO = "no"
@@ -50,15 +52,28 @@ class Admission:
         Own design: see `guesses`.
         """
         users = self._credentials
-        if users is None:
+        for query in queries if users is not None else ():
+            user = fields(query).get("user", "")
+            if user and users is not None:
+                verdict = self._guarded(host, user, partial(users.proves, query), now)
+                if verdict is not Admitted.NO:
+                    return verdict
+        return Admitted.NO
+
+    def knows(self, host: str, user: str, password: str, now: float) -> Admitted:
+        """The same of a name and a password.  Own design."""
+        users = self._credentials
+        if users is None or not (user and password):
             return Admitted.NO
-        user = next((name for each in queries if (name := fields(each).get("user"))), "")
-        if user and self._guesses.wait(host_of(host), user, now):
+        return self._guarded(host, user, partial(users.knows, user, password), now)
+
+    def _guarded(self, host: str, user: str, proves: Callable[[], bool], now: float) -> Admitted:
+        """Look at a proof, unless there were too many wrong ones: each counts for its own user."""
+        host, user = host_of(host), unquote(user)
+        if self._guesses.wait(host, user, now):
             return Admitted.LATER
-        is_right = any([users.proves(each) for each in queries])
-        if user:
-            took = self._guesses.succeeded if is_right else self._guesses.failed
-            took(host_of(host), user, now)
+        is_right = proves()
+        (self._guesses.succeeded if is_right else self._guesses.failed)(host, user, now)
         return Admitted.YES if is_right else Admitted.NO
 
     def payer(self, host: str, aor: Aor | None, tc_url: str, query: str) -> str:
@@ -73,6 +88,11 @@ class Admission:
             if self._credentials is not None and self._credentials.proves(each):
                 return f"{unquote(fields(each)['user'])}@"
         return host_of(host)
+
+    @property
+    def has_users(self) -> bool:
+        """Whether anybody has a password.  Own design."""
+        return self._credentials is not None
 
     def has_user(self, user: str, domain: str) -> bool:
         """Whether the name belongs to somebody with a password.  Own design."""

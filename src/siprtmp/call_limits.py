@@ -19,7 +19,7 @@ AN_HOUR: Final = 60
 
 
 def tolls(settings: Settings, domains: Domains) -> Tolls:
-    """Who judges by them.  Own design."""
+    """The judge that applies them.  Own design."""
     has_passwords = settings.users is not None
     return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.nat)
 

@@ -1,4 +1,4 @@
-"""What a call hears of its media, and says of where it may go.
+"""What a call hears of its media, and where it lets media go.
 
 Own design: the half of `AudioCall` that SIP knows nothing of.
 """

@@ -76,11 +76,11 @@ class Films:
         """Tell of it; to guess passwords takes a connection each time."""
         self._log.event(
             "refused",
+            source=asked.host,
             rtmp=asked.client,
             wants=str(asked.event),
             app=asked.app,
             name=name,
-            source=asked.host,
             reason=REASON,
         )
         if query:

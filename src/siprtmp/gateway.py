@@ -40,7 +40,7 @@ class Gateway:
         self._http: StatusServer | None = None
         self._control: Control | None = None
         self._status_door = StatusDoor.of(
-            settings.http, settings.domain, settings.allow_anonymous, credentials
+            settings.http, settings.domain, settings.allow_anonymous, self.admission
         )
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
@@ -114,7 +114,6 @@ class Gateway:
         users, credentials = load_users(self.settings), load_credentials(self.settings)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
-        self._status_door.credentials = credentials
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 

@@ -25,7 +25,7 @@ class Wire(Protocol):
 
 
 class Listener(Protocol):
-    """Who hears from a leg.  Own design: the call it belongs to."""
+    """Hears from a leg.  Own design: the call it belongs to."""
 
     def on_hold_back(self, hold: bool) -> None:
         """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""

@@ -111,9 +111,7 @@ class Overview:
 
     def _published(self) -> Iterator[tuple[NetConnection, ServerStream]]:
         for connection in self._connections():
-            for stream in list(
-                connection.streams.values()
-            ):  # see `rows`: they may change meanwhile
+            for stream in list(connection.streams.values()):  # they may change: see `rows`
                 if stream.state is State.PUBLISHING:
                     yield connection, stream
 
@@ -121,7 +119,7 @@ class Overview:
         assert self.registrar is not None
         self.registrar.remove(aor, binding, now)
         user, contact = f"sip:{aor[0]}@{aor[1]}", str(binding.contact.uri)
-        self._log.event("unregistered", user=user, source=OPERATOR, contact=contact)
+        self._log.event("unregistered", source=OPERATOR, user=user, contact=contact)
 
 
 def _nothing(*what: object) -> None:

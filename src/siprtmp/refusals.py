@@ -10,11 +10,13 @@ from typing import Final
 from rtmplite.net.clock import now
 from rtmplite.net.sparing import ALL_BURST, ALL_RATE, Bucket, Sparing
 
-EVENTS: Final = frozenset(("call-refused", "registration-refused", "login-refused", "refused"))
+EVENTS: Final = frozenset(("call-refused", "registration-refused", "refused"))
 
-
-# Of calls many more are told, but not the thousands a second to a client that is busy.
+# Of each of these many more are told, but not the thousands a second to a client that is busy, or
+# of phones that nobody has.  No other refusals crowd out the logins, which fail2ban reads.
+LOGINS: Final = frozenset(("login-refused",))
 CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
+PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
 class Refusals(Sparing):
@@ -22,15 +24,18 @@ class Refusals(Sparing):
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
         super().__init__(clock)
-        self._calls = Bucket(clock(), ALL_BURST, ALL_RATE)
+        self._many = [
+            (events, Bucket(clock(), ALL_BURST, ALL_RATE)) for events in (LOGINS, CALLS, PHONES)
+        ]
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is to be written.  Own design."""
-        if record.msg in CALLS:
-            left_out = self._calls.take(self._clock())
-            if left_out:
-                self.tell(record, left_out)
-            return left_out is not None
+        for events, bucket in self._many:
+            if record.msg in events:
+                left_out = bucket.take(self._clock())
+                if left_out:
+                    self.tell(record, left_out)
+                return left_out is not None
         is_one = record.levelno == logging.WARNING or record.msg in EVENTS
         return not is_one or super().filter(record)
 

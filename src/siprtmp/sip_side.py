@@ -22,6 +22,7 @@ from p2psip.net.locator import Locations
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission, Admitted
@@ -100,8 +101,7 @@ class SipSide:
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
-        dialogs = self.proxy.dialogs
-        self.driver.keep(lambda flow: self.registrar.keeps(flow) or dialogs.keeps(flow))
+        self.driver.keep(self._keeps)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -209,6 +209,10 @@ class SipSide:
         self.driver.close()
         if self._location is not None:
             self._location.close()
+
+    def _keeps(self, flow: Flow) -> bool:
+        """Whether a connection leads to a phone of ours, or to a side of a call that passes by."""
+        return self.registrar.keeps(flow, monotonic()) or self.proxy.dialogs.keeps(flow)
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from."""

@@ -16,6 +16,7 @@ from gevent import Greenlet, getcurrent, sleep
 from p2psip.net.clock import monotonic
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.net.sparing import Bucket
+from siprtmp.admission import Admitted
 from siprtmp.logs import Log
 from siprtmp.status_door import StatusDoor, said_proof
 
@@ -86,7 +87,11 @@ class StatusServer:
         if not self._door.is_ours(environ):
             start("421 Misdirected Request", TEXT)
             return [b"That is no name of this gateway: ask for an address, or a --domain.\n"]
-        if not self._door.admits(environ):
+        verdict = self._door.judge(environ, monotonic())
+        if verdict is Admitted.LATER:
+            start("503 Service Unavailable", TEXT)
+            return [b"Too many wrong passwords: try again later.\n"]
+        if verdict is Admitted.NO:
             return self._refuse(environ, start)
         start("200 OK", JSON)
         if environ["REQUEST_METHOD"] == "HEAD":
@@ -94,12 +99,12 @@ class StatusServer:
         return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
     def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if self._door.credentials is None:
+        if not self._door.admission.has_users:
             start("403 Forbidden", TEXT)
             return [b"From here users only may read this, and the gateway has none.\n"]
         if said_proof(environ):
             source = environ.get("REMOTE_ADDR", "")
-            self._log.event("login-refused", app="status", source=source)
+            self._log.event("login-refused", source=source, app="status")
             sleep(WRONG_SECONDS)
         start("401 Unauthorized", [*TEXT, ASK])
         return [b"User and password, please.\n"]

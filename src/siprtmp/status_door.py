@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from socket import gethostname
 from typing import Any, Final
 
-from rtmplite.credentials import Users
+from siprtmp.admission import Admission, Admitted
 from siprtmp.config import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password
@@ -21,12 +21,12 @@ MAX_PROOF: Final = 1024  # letters of a header with user and password
 class StatusDoor:
     """Judges requests.  Own design: `names` are ours besides localhost and any numeric address.
 
-    Everybody may read if `is_open`, else who proves to be one of `credentials`.
+    Everybody may read if `is_open`, else who proves to `admission` to be a user.
     """
 
-    def __init__(self, names: Iterable[str], *, is_open: bool, credentials: Users | None) -> None:
+    def __init__(self, names: Iterable[str], *, is_open: bool, admission: Admission) -> None:
         self._names = {"localhost", *(name.lower().rstrip(".") for name in names)}
-        self.is_open, self.credentials = is_open, credentials
+        self.is_open, self.admission = is_open, admission
 
     @classmethod
     def of(
@@ -34,12 +34,12 @@ class StatusDoor:
         http: tuple[str, int] | None,
         domains: Iterable[str],
         serves_all: bool,
-        credentials: Users | None,
+        admission: Admission,
     ) -> "StatusDoor":
         """Open on loopback, or where everybody is served; else for users.  Own design."""
         host = http[0] if http is not None else ""
         names = filter(None, (*domains, host, gethostname()))
-        return cls(names, is_open=serves_all or is_loopback(host), credentials=credentials)
+        return cls(names, is_open=serves_all or is_loopback(host), admission=admission)
 
     def is_ours(self, environ: Mapping[str, Any]) -> bool:
         """Whether it was asked for by a name of ours: RFC 9112 §3.2.
@@ -55,15 +55,15 @@ class StatusDoor:
             name = name[1:-1]
         return name.lower().rstrip(".") in self._names or _is_address(name)
 
-    def admits(self, environ: Mapping[str, Any]) -> bool:
+    def judge(self, environ: Mapping[str, Any], now: float) -> Admitted:
         """Whether who asks may read: HTTP Basic, or `?user=NAME&pass=PASSWORD`.  Own design."""
-        users = self.credentials
-        if self.is_open or users is None:
-            return self.is_open
+        if self.is_open:
+            return Admitted.YES
+        host = str(environ.get("REMOTE_ADDR", ""))
         name, password = _proof(str(environ.get("HTTP_AUTHORIZATION", "")))
         if name and password:
-            return users.knows(name, password)
-        return users.proves(str(environ.get("QUERY_STRING", "")))
+            return self.admission.knows(host, name, password, now)
+        return self.admission.prove(host, now, str(environ.get("QUERY_STRING", "")))
 
 
 def said_proof(environ: Mapping[str, Any]) -> bool:

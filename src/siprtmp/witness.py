@@ -1,13 +1,11 @@
 """What the log says of SIP beyond the gateway's own calls: who registers, calls, and may not.
 
 Own design: it stands before the registrar and the proxy and passes everything on; RFC 3261 §16.3 is
-where they decide.  Names and addresses are told, never a password or a proof of one.  What waits
-for an answer knows its transaction weakly, so that both go without the garbage collector.
+where they decide.  Names and addresses are told, never a password or a proof of one.
 """
 
 from collections.abc import Callable
 from functools import partial
-from weakref import ReferenceType, ref
 
 from p2psip.core.endpoint import Endpoint
 from p2psip.core.response_context import ResponseContext
@@ -19,7 +17,7 @@ from siprtmp.logs import Log
 
 
 def _nobody(server: ServerHandle, request: Request, response: Response, now: float) -> None:
-    """Whoever wants to know of final responses."""
+    """Drop the news of a final response: nobody wants it."""
 
 
 class Witness:
@@ -40,9 +38,9 @@ class Witness:
         """Pass it on, and see what becomes of it: RFC 3261 §16.3."""
         if request.method == "REGISTER":
             before = self._contacts(request.to.uri, now)
-            server.on_final = partial(self._registered, _place(server.flow), request, before)
+            server.on_final = partial(self._registered, request, before)
         else:
-            server.on_final = partial(self._answered, ref(server), request)
+            server.on_final = partial(self._answered, request)
         self._endpoint.on_request(server, request, now)
         is_forwarded = isinstance(server.user, ResponseContext)
         if not is_forwarded or server.flow.transport == LOCAL:  # what is born here has its lines
@@ -58,14 +56,14 @@ class Witness:
 
     def _registered(
         self,
-        source: str,
         request: Request,
         before: frozenset[str],
+        server: ServerHandle,
         response: Response,
         now: float,
     ) -> None:
         """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
-        values = {"source": source, "user": _who(request.to.uri)}
+        values = {"source": _place(server.flow), "user": _who(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
             return
@@ -76,12 +74,9 @@ class Witness:
             self._log.event("unregistered", **values, contact=contact)
 
     def _answered(
-        self, known: ReferenceType[ServerHandle], request: Request, response: Response, now: float
+        self, request: Request, server: ServerHandle, response: Response, now: float
     ) -> None:
         """Tell what came of a call that is none of ours, or a login that failed."""
-        server = known()
-        if server is None:
-            return
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, source=_place(server.flow),

@@ -82,7 +82,7 @@ def test_the_operator_sees_a_call_a_stream_and_a_phone_and_ends_each(
     left = listed(state)
     assert not left["calls"] + left["registrations"]
     assert "live/demo" not in [each["name"] for each in left["streams"]]
-    for line in ("call-end call=", "unregistered user=", "disconnected rtmp="):
+    for line in ("call-end call=", "unregistered source=", "disconnected rtmp="):
         assert any(line in each and "operator" in each for each in server.output.splitlines())
     alice.close()
 

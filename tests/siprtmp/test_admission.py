@@ -7,7 +7,7 @@ from homes import PASSWORD, store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psip.core.guesses import BURST
+from p2psip.core.guesses import BURST, BURST_OF_ALL
 from p2psip.sip.auth import ha1
 from rtmplite.credentials import Users
 from siprtmp.admission import Admission, Admitted
@@ -104,3 +104,15 @@ def test_who_guesses_has_to_wait():
     assert judge.judge(FAR, URL, GOOD, 9.0) is Admitted.LATER
     assert judge.judge(other, URL, GOOD, 9.0) is Admitted.YES
     assert judge.judge(FAR, URL, GOOD, 10.0) is Admitted.YES
+
+
+def test_each_guess_counts_for_the_user_it_was_for():
+    """Own design: two names in one URL and its stream are two guesses, and an escape is no name."""
+    judge = admission("bob", "ann")
+    for n in range(BURST_OF_ALL):
+        host = f"192.0.2.{n + 20}"
+        wrong = f"user=b%6Fb&password={n}"
+        url = URL + "?user=nobody&password=x"
+        assert judge.judge(host, url, wrong, 0.0) is Admitted.NO
+    assert judge.judge(FAR, URL, GOOD, 0.0) is Admitted.LATER
+    assert judge.judge(FAR, URL, f"user=ann&pass={PASSWORD}", 0.0) is Admitted.YES

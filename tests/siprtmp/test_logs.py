@@ -74,17 +74,28 @@ def test_refusals_do_not_fill_the_log(lines):
     assert read()[-1].endswith(f"no-media-port left_out={1000 - BURST}")
 
 
-def test_calls_that_come_by_the_thousand_do_not_fill_the_log_either(lines):
+@pytest.mark.parametrize("began, ended", [("call-start", "call-end"), ("registered",) * 2])
+def test_what_comes_by_the_thousand_does_not_fill_the_log_either(lines, began, ended):
     """Own design: a busy client refuses as many a second as anybody cares to send."""
     clock = [0.0]
     read = lines("text", "info", Refusals(lambda: clock[0]))
     for number in range(20_000):
-        Log("siprtmp").event("call-start", call=f"a{number}")
-        Log("siprtmp").event("call-end", call=f"a{number}")
+        Log("siprtmp").event(began, call=f"a{number}")
+        Log("siprtmp").event(ended, call=f"a{number}")
         clock[0] += 0.0005  # 2,000 a second
     written = read()
     assert ALL_BURST <= len(written) <= ALL_BURST + 10 * ALL_RATE + 1
     assert "left_out=" in written[-1]
+
+
+def test_other_refusals_hide_no_wrong_password(lines):
+    """Own design: fail2ban counts those, and whoever guesses can be refused for other reasons."""
+    read = lines("text", "info", Refusals(lambda: 0.0))
+    for number in range(100):
+        for _ in range(20):
+            Log("siprtmp").event("call-refused", source="UDP:192.0.2.1")
+        Log("siprtmp").event("login-refused", source=f"UDP:192.0.2.{number}")
+    assert len([line for line in read() if "login-refused" in line]) == 100
 
 
 def test_a_trace_follows_its_line(lines):

@@ -62,6 +62,13 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, capsys):
     assert not out and is_one_line(err) and "Errno" not in err
 
 
+def test_a_mistake_in_a_url_tells_no_secret(capsys):
+    rule = "live/*=rtmp://ann:zanzibar@[::1/live?key=zanzibar"
+    assert __main__.main(["--push", rule]) == 2
+    said = capsys.readouterr().err
+    assert is_one_line(said) and "[::1" in said and "zanzibar" not in said
+
+
 def test_from_outside_it_is_the_same():
     done = run("--sip-t1", "never")
     assert done.returncode == 2 and not done.stdout and is_one_line(done.stderr)

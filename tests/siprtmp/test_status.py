@@ -8,11 +8,13 @@ from gevent import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2psip.core.guesses import BURST
 from rtmplite.credentials import Users, user_lines
 from rtmplite.net import flv_http
 from rtmplite.net.flv_http import FlvHttp
 from rtmplite.streams import Registry
 from siprtmp import status
+from siprtmp.admission import Admission, Admitted
 from siprtmp.logs import Log
 from siprtmp.status import FRESH, Seldom, StatusServer
 from siprtmp.status_door import StatusDoor
@@ -24,7 +26,8 @@ USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))
 def server(monkeypatch):
     monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 0.3)
     monkeypatch.setattr(flv_http, "MAX_CLIENTS", 8)
-    door = StatusDoor(["gw.example", "Status.Example."], is_open=True, credentials=None)
+    names, admission = ["gw.example", "Status.Example."], Admission(False, None, None)
+    door = StatusDoor(names, is_open=True, admission=admission)
     live = FlvHttp(Registry())
     server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0}, live, door, Log("siprtmp"))
     yield server
@@ -36,7 +39,7 @@ def door(server, monkeypatch):
     """The door of a listener that others can reach, with one user."""
     monkeypatch.setattr(status, "WRONG_SECONDS", 0.01)
     door = server._door
-    door.is_open, door.credentials = False, USERS
+    door.is_open, door.admission = False, Admission(False, None, USERS)
     return door
 
 
@@ -149,8 +152,23 @@ def test_off_loopback_it_is_for_users(server, door, query, header, status_line, 
     assert "se:cret" not in caplog.text
 
 
+def test_who_guesses_has_to_wait(server, door, caplog):
+    """Own design: then even the right password is not looked at, and no line is written."""
+    caplog.set_level("INFO")
+
+    def ask(password):
+        lines = f"GET /status HTTP/1.1\r\nHost: localhost\r\n{basic(f'ann:{password}')}\r\n"
+        return talk(server, lines.encode()).decode().split("\r\n")[0][9:12]
+
+    assert [ask(number) for number in range(BURST)] == ["401"] * BURST
+    assert ask("se:cret") == ask("guess") == "503"
+    refused = [record for record in caplog.records if record.message == "login-refused"]
+    assert len(refused) == BURST
+    assert all(next(iter(record.values)) == "source" for record in refused)  # for fail2ban
+
+
 def test_without_users_it_is_for_nobody_off_loopback(server, door):
-    door.credentials = None
+    door.admission.renew(None, None)
     answer = talk(server, b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 403") and b"users only" in answer
 
@@ -158,9 +176,10 @@ def test_without_users_it_is_for_nobody_off_loopback(server, door):
 @given(st.text(), st.text())
 def test_whatever_is_said_is_judged(host, proof):
     """Own design: nothing but yes or no."""
-    door = StatusDoor([], is_open=False, credentials=USERS)
+    door = StatusDoor([], is_open=False, admission=Admission(False, None, USERS))
     said = {"HTTP_HOST": host, "HTTP_AUTHORIZATION": f"Basic {proof}", "QUERY_STRING": proof}
-    assert door.is_ours(said) in (True, False) and not door.admits(said)
+    said["REMOTE_ADDR"] = "192.0.2.1"
+    assert door.is_ours(said) in (True, False) and door.judge(said, 0.0) is not Admitted.YES
 
 
 def test_figures_asked_for_too_often_are_those_of_a_moment_ago():

@@ -200,9 +200,8 @@ class Call(ABC):
     def exchange(self, request: Request, now: float) -> Exchange:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
         assert self.dialog is not None
-        exchange = Exchange(
-            self._stack, self, self.dialog.next_cseq, self._keyring, self.whereabouts.by
-        )
+        by = self.agent.opened(self, now)
+        exchange = Exchange(self._stack, self, self.dialog.next_cseq, self._keyring, by)
         exchange.send(request, now)
         return exchange
 
@@ -376,10 +375,7 @@ class Call(ABC):
 
     def send_ack(self, ack: Request, now: float) -> None:
         """Send the ACK of a 2xx within the dialog, again for each repetition (§13.2.2.4)."""
-        assert self.dialog is not None
-        peer, target = self.dialog.remote.uri, self.dialog.target
-        opened = [*self.agent.bound(peer, target, now), *self.whereabouts.by]  # by the peer
-        self._stack.send_ack(ack, now, self._stack.ways(ack, opened))
+        self._stack.send_ack(ack, now, self._stack.ways(ack, self.agent.opened(self, now)))
 
     # Inside: time
 

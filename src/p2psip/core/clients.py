@@ -26,7 +26,7 @@ from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
-DOUBTED: Final = 2  # datagrams of a request to who never showed that it hears us
+DOUBTED: Final = 2  # datagrams of a request to a place that never showed that it hears us
 MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
 
 

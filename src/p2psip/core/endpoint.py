@@ -57,7 +57,7 @@ class DialogUser(Protocol):
 
 
 class Judge(Protocol):
-    """Who says what users may do, when they have proved who they are.  Own design."""
+    """Says what users may do, once they have proved who they are.  Own design."""
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""

@@ -57,7 +57,7 @@ class Side:
 
     @property
     def peer(self) -> Peer:
-        """Who may send requests for this side: §12.2.1.1."""
+        """The peer that may send requests for this side: §12.2.1.1."""
         nearest = self.routes[0].uri if self.routes else self.target
         return Peer(self.uri, place_named(nearest) | {self.seen_at})
 
@@ -93,6 +93,7 @@ class PassingDialogs:
     def __init__(self, t1: float) -> None:
         self._known: dict[_Name, list[PassingDialog]] = {}
         self._held = Counter[str]()
+        self._flows = Counter[Flow | None]()  # what the sides of all dialogs are reached by
         self._agenda = Agenda[PassingDialog]()
         self._linger = 64 * t1
 
@@ -111,12 +112,8 @@ class PassingDialogs:
         return Beginning(self, server, holder)
 
     def keeps(self, flow: Flow) -> bool:
-        """Whether a side of some dialog is reached by this connection.  Own design: a look at all.
-
-        RFC 5626 §5.3 in spirit.
-        """
-        dialogs = (dialog for known in self._known.values() for dialog in known)
-        return any(flow in (dialog.caller.flow, dialog.callee.flow) for dialog in dialogs)
+        """Whether a side of some dialog is reached by this connection: RFC 5626 §5.3 in spirit."""
+        return flow in self._flows
 
     def find(self, request: Request, place: str) -> Passage | None:
         """The dialog that a request from `place` belongs to (§12.2.2).
@@ -139,6 +136,9 @@ class PassingDialogs:
 
     def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
         """Take that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
+        if passage.sender.flow != flow and self._is_known(passage.dialog):
+            self._reach(passage.sender.flow, -1)
+            self._reach(flow, 1)
         passage.sender.flow = flow
         passage.sender.seen_at = origin(request, flow)
         if not passage.dialog.over and passage.dialog.confirmed:
@@ -181,7 +181,7 @@ class PassingDialogs:
         if len(namesakes) >= MAX_NAMESAKES:
             return False
         namesakes.append(dialog)
-        self.hold(dialog.holder, 1)
+        self._count(dialog, 1)
         return True
 
     def confirm(self, dialog: PassingDialog, now: float) -> None:
@@ -201,9 +201,22 @@ class PassingDialogs:
         namesakes = self._known.get(dialog.name, [])
         if dialog in namesakes:
             namesakes.remove(dialog)
-            self.hold(dialog.holder, -1)
+            self._count(dialog, -1)
         if not namesakes:
             self._known.pop(dialog.name, None)
+
+    def _count(self, dialog: PassingDialog, more: int) -> None:
+        self.hold(dialog.holder, more)
+        self._reach(dialog.caller.flow, more)
+        self._reach(dialog.callee.flow, more)
+
+    def _reach(self, flow: Flow | None, more: int) -> None:
+        self._flows[flow] += more
+        if not self._flows[flow]:
+            del self._flows[flow]
+
+    def _is_known(self, dialog: PassingDialog) -> bool:
+        return dialog in self._known.get(dialog.name, ())
 
     def _has_room(self, holder: str) -> bool:
         """Whether a caller may have one more; what was born here has no share but the whole."""

@@ -30,7 +30,7 @@ VOUCHED_OF_USER, VOUCHED_OF_HOST = 10, 250  # a whole office may have lost its c
 
 
 class ProbationOwner(Protocol):
-    """Who wants to know.  Own design: the registrar."""
+    """Hears what came of a question.  Own design: the registrar."""
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
         """The contact of `aor` has answered what was sent to `flow`."""

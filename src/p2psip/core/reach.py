@@ -28,7 +28,7 @@ MAX_HEARERS: Final = 20_000  # addresses to remember
 
 
 class Reach:
-    """Who hears us.  Own design: see the module.
+    """The addresses that have shown that they hear us.  Own design: see the module.
 
     Only datagrams are doubted: who talks by a connection has answered to open it.  `secret` is
     for the tags; with `trusting` everybody counts as a hearer, for networks without forgers.

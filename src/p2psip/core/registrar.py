@@ -132,9 +132,10 @@ class Registrar:
         kept = [each for each in self._alive(aor, now) if each is not binding]
         self._store(aor, kept, now)
 
-    def keeps(self, flow: Flow) -> bool:
+    def keeps(self, flow: Flow, now: float) -> bool:
         """Whether a phone is reached by this connection: RFC 5626 §5.3 in spirit."""
-        return flow in self._of_flow
+        users = tuple(self._of_flow.get(flow, ()))
+        return any(each.flow == flow for aor in users for each in self._alive(aor, now))
 
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
@@ -244,7 +245,7 @@ class Registrar:
     def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
         """Nobody is bound to our own listeners or domains but who lives here: §10.3 step 4.
 
-        A contact of another user is no such claim: it is only ever tried for who bound it.
+        A contact of another user is no such claim: it is only ever tried for the user who bound it.
         """
         is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
         if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):

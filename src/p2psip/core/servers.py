@@ -48,13 +48,18 @@ class ServerUser(Protocol):
         """Take the end, once and whatever the reason; `handle.failed` if no ACK came (§17.2.1)."""
 
 
+def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:
+    """Drop the news of a final response: nobody wants it."""
+
+
 class ServerHandle:
     """One request received, waiting for its responses (§17.2).
 
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
     0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
-    many bytes request and response have.  `on_final` is told of the first final response.
+    many bytes request and response have.  `on_final` is told of the first final response;
+    it is given the handle, so that it need not know it: both go without the garbage collector.
     """
 
     def __init__(
@@ -67,7 +72,7 @@ class ServerHandle:
         self.user: ServerUser | None = None
         self.final = 0
         self.failed = False
-        self.on_final: Callable[[Response, float], None] = lambda response, now: None
+        self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
         self._servers = servers
         self._is_new = True  # neither is there a transaction, nor was it answered without one
         self._is_over = False  # and its user has been told
@@ -285,7 +290,7 @@ class Servers:
     def _finish(self, handle: ServerHandle, response: Response, now: float) -> None:
         if not handle.final:
             handle.final = response.status
-            self._guard(handle.on_final, response, now)
+            self._guard(handle.on_final, handle, response, now)
 
     def _store(self, handle: ServerHandle, wire: bytes) -> None:
         """Remember the response to repeat."""

@@ -5,7 +5,8 @@ is free: one alone has half of the pool, n of them have a share of n + 1 each, a
 for the next, however many there are.  A reserve is left for those who are known.
 
     >>> pool = Pool(800)
-    >>> sum(pool.take("greedy", 1) for _ in range(1000)), pool.take("other", 1)
+    >>> while pool.has_room("greedy"): pool.add("greedy", 1)
+    >>> pool.used, pool.has_room("other")
     (350, True)
 """
 
@@ -27,13 +28,6 @@ class Pool:
         """Whether a host may have so many more; the reserve is for the `known` (own design)."""
         free = (self._limit if known else self._open) - self.used
         return self.of_host[host] + units <= free
-
-    def take(self, host: str, units: int, *, known: bool = False) -> bool:
-        """Give a host so many more, if it may have them (own design)."""
-        fits = self.has_room(host, units, known=known)
-        if fits:
-            self.add(host, units)
-        return fits
 
     def add(self, host: str, units: int) -> None:
         """Count what a host holds whatever the limit, or gives back if negative (own design)."""

@@ -192,7 +192,7 @@ class Stack:
         """Send a request other than ACK; the Via is added here (§8.1.2, §18.1.1).
 
         Its next hop is looked up unless `flows` names the servers to try, best first.  `once` is
-        for who has not asked to hear from us: one datagram, to one server.
+        for a place that has not asked to hear from us: one datagram, to one server.
         """
         self._now = now
         return self._clients.begin(request, user, now, flows, once=once)

@@ -174,6 +174,15 @@ class UserAgent:
 
     # For the calls
 
+    def opened(self, call: Call, now: float) -> list[Flow]:
+        """The connections that a call's peer has opened, the latest it registered by first.
+
+        RFC 5626 §5.3 in spirit.
+        """
+        assert call.dialog is not None
+        bound = self.bound(call.dialog.remote.uri, call.dialog.target, now)
+        return [*bound, *call.whereabouts.by]
+
     def signed(self, request: Request) -> Request:
         """The request with the name of our software (§20.41)."""
         return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))

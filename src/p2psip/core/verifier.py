@@ -59,7 +59,8 @@ class Verifier:
 
         `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  Never
         says whether it was the name or the password that was wrong.  Raises RemoteError: 403
-        for who proves to be somebody else, 503 with Retry-After to `source` that guesses too fast.
+        for a user who proves to be another one, 503 with Retry-After to a `source` that guesses too
+        fast.
         """
         realm = self.users.realm_for(aor[1])
         host = host_of(source.remote[0])
@@ -101,8 +102,8 @@ class Verifier:
         A client that counts nothing, as of RFC 2069, may use a nonce once.
 
         Own design: a nonce is good for the host that was challenged, so that nobody registers from
-        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change; whoever
-        comes by another is asked again, as stale, and needs no new password.
+        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change: a client
+        that comes by another is asked again, as stale, and needs no new password.
         """
         nonce = credentials.nonce
         at, _, rest = nonce.partition(".")

@@ -14,7 +14,7 @@ from p2psip.net.clock import monotonic
 
 log: Final = logging.getLogger(__name__)
 
-STRANGERS: Final = 4  # the part that is kept from who connects
+STRANGERS: Final = 4  # the part that is kept from clients that connect
 MEDIA: Final = 8  # and from calls
 AGAIN: Final = 60.0  # s from one line about it to the next
 

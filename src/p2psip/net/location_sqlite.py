@@ -171,7 +171,7 @@ class SqliteLocation:
                 continue  # no one but us writes here; whatever it is, it is no place to call
 
     def _set_aside(self, reason: str) -> None:
-        """Begin anew; what is left of the old file stays beside it for who wants to look."""
+        """Begin anew; what is left of the old file stays beside it for the operator."""
         self._path.replace(self._path.with_suffix(".damaged"))
         for rest in ("-wal", "-shm"):
             self._path.with_name(self._path.name + rest).unlink(missing_ok=True)

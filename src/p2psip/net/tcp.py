@@ -36,7 +36,7 @@ SHED: Final = 40  # the part of all that is closed at once to make room ...
 SHED_SECONDS: Final = 0.25  # ... and how often that may be: it means to look at all
 MAX_QUEUED: Final = 1 << 20  # octets a peer may leave unread before it is given up
 CONNECT_SECONDS: Final = 8.0  # four SYNs; UDP, or another server, shall have its turn
-GREETING_SECONDS: Final = 5.0  # who comes has something to say; two lost SYNs fit in
+GREETING_SECONDS: Final = 5.0  # a client has something to say when it comes; two lost SYNs fit in
 ANSWER_SECONDS: Final = 32.0  # 64*T1: whom we have called may take that long
 IDLE_SECONDS: Final = 600.0  # of silence, where nothing is known to need the connection
 BOUND_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is reached this way
@@ -70,10 +70,10 @@ class TcpListener:
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, Connection] = {}
         self.of_host = Counter[str]()
-        self.silent: dict[Connection, None] = {}  # who came and has sent no message, in order
+        self.silent: dict[Connection, None] = {}  # that came and have sent no message, in order
         self.silent_of_host = Counter[str]()
         self._shed_at, self._teller = 0.0, Teller("sip")
-        self._ready: dict[Connection, None] = {}  # who is to be read, in order
+        self._ready: dict[Connection, None] = {}  # to be read, in order
         bound.listen(256)
         loop = get_hub().loop
         self._server = loop.prepare(ref=False, priority=EARLY)

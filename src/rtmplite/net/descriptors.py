@@ -13,7 +13,7 @@ from rtmplite.net.clock import now
 
 log = logging.getLogger(__name__)
 
-# What is kept, as a part of all: of who connects, of files, of who only asks by HTTP.
+# The part of all that is kept: from clients that connect, from files, from questions by HTTP.
 STRANGERS: Final = 4
 FILES: Final = 8
 ASKING: Final = 16

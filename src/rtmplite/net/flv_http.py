@@ -31,7 +31,7 @@ from rtmplite.net.wsgi import Handler, Server
 from rtmplite.streams import LiveStream, Registry
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
-MAX_CLIENTS: Final = 500  # who are no viewers yet
+MAX_CLIENTS: Final = 500  # that are no viewers yet
 MAX_OF_HOST: Final = 64  # of those; a browser opens six
 MAX_VIEWERS: Final = 1000
 FETCHING: Final = 5.0  # s until a stream that is fetched from elsewhere must be there

@@ -1,7 +1,7 @@
 """gevent's HTTP server, that holds out: nobody has all its places, and nonsense is not told.
 
-A place is for who asks something, so who does not gives way: the oldest connection that has not yet
-sent a whole head, of the same host if that one has its share.
+A place is for a client that asks something.  The oldest connection that has not yet sent a whole
+head gives way, one of the same host if that host has its share.
 """
 
 import http.client
@@ -21,7 +21,7 @@ from rtmplite.net.descriptors import ASKING, Door, is_scarce
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
 TICK: Final = 0.5  # s between looks who is late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
-MANY: Final = 16  # ... and so many of those who ask nothing have to go
+MANY: Final = 16  # ... and so many of those that ask nothing have to go
 
 
 class Handler(WSGIHandler):
@@ -135,7 +135,7 @@ class Server(WSGIServer):
             return self._give_way(host)
         if self.clients >= self._most:
             return self._give_way(None)
-        if self._door.is_shut(fd):  # who gave way before may still be going
+        if self._door.is_shut(fd):  # those that gave way before may still be going
             return self._give_way(None) or not is_scarce(fd, 2 * self._part)
         return True
 

@@ -196,6 +196,22 @@ def test_a_phone_that_has_registered_again_is_reached_where_it_is():
     assert [order.flow for order in home.stack.take_orders()] == [again]
 
 
+def test_a_caller_that_has_registered_again_is_hung_up_where_it_is():
+    """Covers RFC 5626 §5.3: our own BYE takes the connection of the latest registration, too."""
+    home, contact = home_of_ann(), "<sip:alice@192.168.0.7;transport=tcp>"
+    invite = request("INVITE", "sip:ann@home", ("Contact", contact))
+    tag = f";tag={answer_to(home.hear(invite, transport='TCP')).to.tag}"
+    home.hear(to_ann("ACK", tag, cseq=1), transport="TCP")
+    [call] = home.agent._calls
+    home.stack.flow_failed(Flow("TCP", (ALICE, PORT), (HOME, PORT)), 0.0)
+    home.said()
+    again = Flow("TCP", (ALICE, 40_000), (HOME, PORT))
+    home.stack.receive(bytes(register("alice", contact)), again, 0.0)
+    home.said()
+    call.bye(0.0)
+    assert [order.flow for order in home.stack.take_orders()] == [again]
+
+
 def test_what_a_stranger_sends_around_us_is_still_hers():
     """A name that leads to ourselves makes nobody local: the Via that we stamped is read."""
     ours = f"SIP/2.0/UDP {HOME};branch=z9hG4bKours"

@@ -1,11 +1,13 @@
 """The dialogs that pass through a proxy: each leads to its other side alone, and is in bounds."""
 
 import pytest
-from homes import ALICE, BOB, CAROL, FAR, Home, forked, methods, register, request, statuses
+from elements import PORT
+from homes import ALICE, BOB, CAROL, FAR, HOME, Home, forked, methods, register, request, statuses
 
 from p2psip.core import passing
 from p2psip.core.passing import SILENCE, WITHIN
 from p2psip.core.screening import IDENTITY
+from p2psip.core.stack import Flow
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 
@@ -199,6 +201,27 @@ def test_a_callee_makes_so_many_dialogs_and_no_more():
         home.hear(response_to(branches[BOB], 200, to_tag=f"t{number}"), source=BOB)
     assert len(home.proxy.dialogs) == 1 + passing.MAX_FORKS
     assert methods(home.hear(within("ACK", "sip:x", "<sip:home;lr>", to=";tag=t0")))
+
+
+def test_connections_are_kept_as_long_as_a_dialog_needs_them():
+    """Covers RFC 5626 §5.3 in spirit: that of either side, and after another connection the new."""
+
+    def by_tcp(address, port=PORT):
+        return Flow("TCP", (address, port), (HOME, PORT))
+
+    home = Home()
+    home.hear(register(contact=f"<sip:bob@{BOB};transport=tcp>"), source=BOB, transport="TCP")
+    sent = home.hear(request(), transport="TCP")
+    [branch] = [m for m, to, _ in sent if to == BOB]
+    route = dialog(home, {BOB: branch})
+    keeps = home.proxy.dialogs.keeps
+    assert [keeps(by_tcp(each)) for each in (ALICE, BOB, CAROL)] == [True, True, False]
+    info, again = within("INFO", "sip:x", route), by_tcp(ALICE, 40_000)
+    home.stack.receive(bytes(info), again, 1.0)
+    home.said()
+    assert keeps(again) and not keeps(by_tcp(ALICE))
+    home.wait(300.0 + SILENCE)
+    assert home.idle and not home.proxy.dialogs._flows
 
 
 def test_namesakes_do_not_meet():

@@ -2,7 +2,7 @@
 
 import pytest
 from elements import PORT
-from homes import ALICE, HOME, Home, request
+from homes import ALICE, FAR, HOME, Home, request
 from hypothesis import given
 from hypothesis import strategies as st
 from stacks import THEM, UDP, Asker, Server, incoming, lone_stack, sent
@@ -117,6 +117,38 @@ def test_within_a_dialog_two_datagrams_go_to_who_is_silent():
     assert len(until_silence(stack)) == 11
 
 
+@pytest.mark.parametrize("asks", [("OPTIONS", "BYE"), ("BYE",)])
+def test_a_contact_elsewhere_is_told_twice_of_each(asks):
+    """Own design: a caller that hears us may name anybody, and so gets nobody more than that."""
+
+    class Owner:
+        """Takes the call, and whatever becomes of it."""
+
+        def __getattr__(self, name):
+            return lambda *news: None
+
+    def incoming_call(server, now):
+        contact = home.stack.contact("bob")
+        calls.append(home.agent.incoming(server, contact, Owner(), now))
+        calls[0].accept(b"answer", now)
+
+    calls = []
+    home = Home(trusting=False, route=lambda message: incoming_call)
+    elsewhere = ("Contact", f"<sip:alice@{FAR}>")
+    [fine, *_] = finals_of(home.hear(request("INVITE", "sip:bob@home", elsewhere)))
+    home.hear(request("ACK", "sip:bob@home", to=f";tag={fine.to.tag}"))
+    [call] = calls
+    (call.ask if len(asks) == 2 else call.bye)(1.0)
+    sent = home.wait(until=200.0)
+    told = [message.method for message, to, _ in sent if to == FAR]
+    assert told == [method for method in asks for _ in range(2)] and home.idle
+
+
+def finals_of(sent):
+    """The final responses among what was sent."""
+    return [m for m, _, _ in sent if not hasattr(m, "method") and m.status >= 200]
+
+
 def test_a_call_that_nobody_heard_ends_without_a_word():
     """Covers RFC 3261 §13.3.1.4, and departs from it: no BYE for who never asked for the call."""
 
@@ -146,7 +178,8 @@ def test_a_pool_holds_what_it_may_and_leaves_a_share(wishes):
     pool = Pool(400)
     for host, units, known in wishes:
         before = pool.of_host[host], pool.used
-        if pool.take(host, units, known=known):
+        if pool.has_room(host, units, known=known):
+            pool.add(host, units)
             free = (400 if known else 350) - before[1]
             assert before[0] + units <= free
         else:

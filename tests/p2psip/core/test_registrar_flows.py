@@ -139,15 +139,21 @@ def test_which_connections_are_needed_and_what_the_operator_sees():
     home = Home(store=MemoryLocation())
     flow, _ = connect(home, "<sip:bob@x>", 40001, 1)
     other = Flow("TCP", (BOB, 40002), (HOME, PORT))
-    assert home.registrar.keeps(flow) and not home.registrar.keeps(other)
+    assert home.registrar.keeps(flow, 0.0) and not home.registrar.keeps(other, 0.0)
     [(aor, binding)] = home.registrar.everything(0.0)
     assert aor == ("bob", "home") and binding.flow == flow
     home.registrar.remove(aor, binding, 0.0)
-    assert not home.registrar.keeps(flow) and home.registrar.everything(0.0) == []
+    assert not home.registrar.keeps(flow, 0.0) and home.registrar.everything(0.0) == []
     assert home.registrar._location.load(0.0) == []
 
 
 # Another process, the same store
+
+
+def test_a_connection_is_not_needed_by_a_binding_that_has_expired():
+    home = Home()
+    flow, _ = connect(home, "<sip:bob@192.168.0.7>", 40_000, 1)
+    assert home.registrar.keeps(flow, 3599.0) and not home.registrar.keeps(flow, 3600.0)
 
 
 def again(home, now, **options):
