@@ -7,7 +7,7 @@ for an answer knows its transaction weakly, so that both go without the garbage 
 
 from collections.abc import Callable
 from functools import partial
-from weakref import proxy
+from weakref import ref
 
 from p2psip.core.endpoint import Endpoint
 from p2psip.core.response_context import ResponseContext
@@ -40,9 +40,9 @@ class Witness:
         """Pass it on, and see what becomes of it: RFC 3261 §16.3."""
         if request.method == "REGISTER":
             before = self._contacts(request.to.uri, now)
-            server.on_final = partial(self._registered, proxy(server), request, before)
+            server.on_final = partial(self._registered, ref(server), request, before)
         else:
-            server.on_final = partial(self._answered, proxy(server), request)
+            server.on_final = partial(self._answered, ref(server), request)
         self._endpoint.on_request(server, request, now)
         is_forwarded = isinstance(server.user, ResponseContext)
         if not is_forwarded or server.flow.transport == LOCAL:  # what is born here has its lines
@@ -58,13 +58,16 @@ class Witness:
 
     def _registered(
         self,
-        server: ServerHandle,
+        known: ref[ServerHandle],
         request: Request,
         before: frozenset[str],
         response: Response,
         now: float,
     ) -> None:
         """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
+        server = known()
+        if server is None:
+            return
         values = {"source": _place(server.flow), "user": _who(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
@@ -76,9 +79,12 @@ class Witness:
             self._log.event("unregistered", **values, contact=contact)
 
     def _answered(
-        self, server: ServerHandle, request: Request, response: Response, now: float
+        self, known: ref[ServerHandle], request: Request, response: Response, now: float
     ) -> None:
         """Tell what came of a call that is none of ours, or a login that failed."""
+        server = known()  # the same that was judged: a weak proxy could not be looked up
+        if server is None:
+            return
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, source=_place(server.flow),
