@@ -282,7 +282,9 @@ class Endpoint:
 
     def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         server.request = self._without_secrets(server.request)
-        self.proxy.forward(server, targets, now)
+        aor = self._domains.address_of_record(server.request.from_.uri)
+        user = "@".join(aor) if aor is not None and self._verifier is not None else None
+        self.proxy.forward(server, targets, now, user=user)
 
     def _target(self, binding: Binding) -> Target:
         """A phone: by its own connection, or else as its Contact says."""
