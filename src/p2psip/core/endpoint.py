@@ -62,7 +62,9 @@ class Judge(Protocol):
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""
 
-    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
         """Those that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
 
 
@@ -72,7 +74,9 @@ class Lenient:
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Let it pass: RFC 3261 §16.3."""
 
-    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
         """All of them: RFC 3261 §16.5."""
         return list(bindings)
 
@@ -246,9 +250,10 @@ class Endpoint:
         if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
+        bound = self.registrar.bindings(request.uri, now)
         targets = [
             self._target(binding)
-            for binding in self._judge.choose(self.registrar.bindings(request.uri, now))
+            for binding in self._judge.choose(server, bound, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
         ]
         if targets:

@@ -332,4 +332,5 @@ def _retarget(side: Side, message: Request | Response) -> None:
 def _state(message: Request | Response) -> int:
     """How much a dialog would keep of a message: §12.1."""
     kept = ("From", "To", "Call-ID", "Contact", "Record-Route")
-    return sum(len(text) for name in kept for text in message.headers.values(name))
+    target = len(str(message.uri)) if isinstance(message, Request) else 0
+    return target + sum(len(text) for name in kept for text in message.headers.values(name))
