@@ -47,19 +47,22 @@ class Admission:
     def prove(self, host: str, now: float, *queries: str) -> Admitted:
         """Whether any of these has a user's name and password, unless `host` guesses too fast.
 
-        Own design: see `guesses`.
+        Own design: see `guesses`.  Each query is a guess at the user that it names itself, however
+        that is escaped: another one beside it pays for nothing.
         """
-        users = self._credentials
-        if users is None:
-            return Admitted.NO
-        user = next((name for each in queries if (name := fields(each).get("user"))), "")
-        if user and self._guesses.wait(host_of(host), user, now):
-            return Admitted.LATER
-        is_right = any([users.proves(each) for each in queries])
-        if user:
-            took = self._guesses.succeeded if is_right else self._guesses.failed
-            took(host_of(host), user, now)
-        return Admitted.YES if is_right else Admitted.NO
+        users, verdict = self._credentials, Admitted.NO
+        for each in queries if users is not None else ():
+            user = unquote(fields(each).get("user", ""))
+            if not user:
+                continue
+            if self._guesses.wait(host_of(host), user, now):
+                verdict = Admitted.LATER
+            elif users is not None and users.proves(each):
+                self._guesses.succeeded(host_of(host), user, now)
+                return Admitted.YES
+            else:
+                self._guesses.failed(host_of(host), user, now)
+        return verdict
 
     def payer(self, host: str, aor: Aor | None, tc_url: str, query: str) -> str:
         """Whose limits a client's calls count against: a user of ours, or else its host.

@@ -86,7 +86,7 @@ class StatusServer:
         if not self._door.is_ours(environ):
             start("421 Misdirected Request", TEXT)
             return [b"That is no name of this gateway: ask for an address, or a --domain.\n"]
-        if not self._door.admits(environ):
+        if not self._door.admits(environ, monotonic()):
             return self._refuse(environ, start)
         start("200 OK", JSON)
         if environ["REQUEST_METHOD"] == "HEAD":

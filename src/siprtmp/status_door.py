@@ -11,8 +11,11 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from socket import gethostname
 from typing import Any, Final
+from urllib.parse import unquote
 
-from rtmplite.credentials import Users
+from p2psip.core.guesses import Guesses
+from p2psip.transaction.flow import host_of
+from rtmplite.credentials import Users, fields
 from siprtmp.config import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password
@@ -27,6 +30,7 @@ class StatusDoor:
     def __init__(self, names: Iterable[str], *, is_open: bool, credentials: Users | None) -> None:
         self._names = {"localhost", *(name.lower().rstrip(".") for name in names)}
         self.is_open, self.credentials = is_open, credentials
+        self._guesses = Guesses()
 
     @classmethod
     def of(
@@ -55,15 +59,25 @@ class StatusDoor:
             name = name[1:-1]
         return name.lower().rstrip(".") in self._names or _is_address(name)
 
-    def admits(self, environ: Mapping[str, Any]) -> bool:
-        """Whether who asks may read: HTTP Basic, or `?user=NAME&pass=PASSWORD`.  Own design."""
+    def admits(self, environ: Mapping[str, Any], now: float) -> bool:
+        """Whether who asks may read: HTTP Basic, or `?user=NAME&pass=PASSWORD`.
+
+        Own design: whoever guesses too fast is not listened to, see `guesses`.
+        """
         users = self.credentials
         if self.is_open or users is None:
             return self.is_open
         name, password = _proof(str(environ.get("HTTP_AUTHORIZATION", "")))
-        if name and password:
-            return users.knows(name, password)
-        return users.proves(str(environ.get("QUERY_STRING", "")))
+        query = str(environ.get("QUERY_STRING", ""))
+        is_basic = bool(name and password)
+        if not is_basic:
+            name = unquote(fields(query).get("user", ""))
+        host = host_of(str(environ.get("REMOTE_ADDR", "")))
+        if not name or self._guesses.wait(host, name, now):
+            return False
+        is_right = users.knows(name, password) if is_basic else users.proves(query)
+        (self._guesses.succeeded if is_right else self._guesses.failed)(host, name, now)
+        return is_right
 
 
 def said_proof(environ: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from gevent import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2psip.core.guesses import BURST, EVERY
 from rtmplite.credentials import Users, user_lines
 from rtmplite.net import flv_http
 from rtmplite.net.flv_http import FlvHttp
@@ -160,7 +161,7 @@ def test_whatever_is_said_is_judged(host, proof):
     """Own design: nothing but yes or no."""
     door = StatusDoor([], is_open=False, credentials=USERS)
     said = {"HTTP_HOST": host, "HTTP_AUTHORIZATION": f"Basic {proof}", "QUERY_STRING": proof}
-    assert door.is_ours(said) in (True, False) and not door.admits(said)
+    assert door.is_ours(said) in (True, False) and not door.admits(said, 0.0)
 
 
 def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
@@ -178,3 +179,15 @@ def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
     assert FRESH <= len(made) <= 2 * FRESH
     times[0] += 1.0
     assert seldom()["made"] == len(made) and made[-1] == times[0]
+
+
+def test_nobody_guesses_passwords_here_at_leisure():
+    """Covers RFC 9110 §11.6.1: a right one is not looked at from where too many were wrong."""
+    door = StatusDoor([], is_open=False, credentials=USERS)
+    right = {"HTTP_AUTHORIZATION": "Basic " + b64encode(b"ann:se:cret").decode()}
+    thief, owner = {"REMOTE_ADDR": "192.0.2.7"}, {"REMOTE_ADDR": "192.0.2.8"}
+    for number in range(BURST):
+        query = {"QUERY_STRING": f"user={'%61nn' if number % 2 else 'ann'}&pass={number}"}
+        assert not door.admits(thief | query, 0.0)
+    assert not door.admits(thief | right, 0.0) and door.admits(owner | right, 0.0)
+    assert door.admits(thief | right, EVERY + 1.0)
