@@ -22,6 +22,7 @@ from p2psip.net.locator import Locations
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__, call_limits
 from siprtmp.admission import Admission, Admitted
@@ -105,8 +106,11 @@ class SipSide:
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
-        dialogs = self.proxy.dialogs
-        self.driver.keep(lambda flow: self.registrar.keeps(flow) or dialogs.keeps(flow))
+        self.driver.keep(self._keeps)
+
+    def _keeps(self, flow: Flow) -> bool:
+        """Whether a phone or a dialog needs a connection: RFC 5626 §5.3 in spirit."""
+        return self.registrar.keeps(flow) or self.proxy.dialogs.keeps(flow)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
