@@ -182,7 +182,7 @@ def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
 
 
 def test_nobody_guesses_passwords_here_at_leisure():
-    """Covers RFC 9110 §11.6.1: a right one is not looked at from where too many were wrong."""
+    """Own design: a right one is not looked at from where too many were wrong."""
     door = StatusDoor([], is_open=False, credentials=USERS)
     right = {"HTTP_AUTHORIZATION": "Basic " + b64encode(b"ann:se:cret").decode()}
     thief, owner = {"REMOTE_ADDR": "192.0.2.7"}, {"REMOTE_ADDR": "192.0.2.8"}
