@@ -113,8 +113,8 @@ class Verifier:
         A client that counts nothing, as of RFC 2069, may use a nonce once.
 
         Own design: a nonce is good for the host that was challenged, so that nobody registers from
-        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change; whoever comes by
-        another is asked again, as stale, and needs no new password.
+        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change; whoever
+        comes by another is asked again, as stale, and needs no new password.
         """
         nonce = credentials.nonce
         at, _, rest = nonce.partition(".")
