@@ -49,7 +49,8 @@ class Admission:
     def prove(self, host: str, now: float, *queries: str) -> Admitted:
         """Whether any of these has a user's name and password, unless `host` guesses too fast.
 
-        Own design: see `guesses`.
+        Own design: see `guesses`.  Each query is a guess at the user that it names itself, however
+        that is escaped: another one beside it pays for nothing.
         """
         users = self._credentials
         for query in queries if users is not None else ():

@@ -187,6 +187,11 @@ class SipApplication:
             line = self._lines.get(self._home.canonical(request.to.uri))
         return line.incoming if line is not None else None
 
+    def host(self, identity: Uri) -> str | None:
+        """Where the client of a line is, None if there is no such line.  Own design."""
+        line = self._lines.get(self._home.canonical(identity))
+        return None if line is None else line.connection.peer_address[0]
+
     # -- inside -------------------------------------------------------------------------
 
     def has(self, line: Line) -> bool:

@@ -11,7 +11,7 @@ from p2psip.core.endpoint import Acceptor, Endpoint
 from p2psip.core.keyring import Login
 from p2psip.core.proxy import Proxy
 from p2psip.core.registrar import Registrar
-from p2psip.core.registration import Registration, RegistrationOwner, Registrations
+from p2psip.core.registration import Registration, Registrations
 from p2psip.core.stack import Stack
 from p2psip.core.ua import UserAgent
 from p2psip.core.verifier import Verifier
@@ -29,10 +29,12 @@ from siprtmp.admission import Admission, Admitted
 from siprtmp.call_app import CallApplication
 from siprtmp.config import ConfigError, Settings
 from siprtmp.facilities import CallFacilities
+from siprtmp.line import Line
 from siprtmp.location import LocationLog, open_location
 from siprtmp.logs import Log
 from siprtmp.media_side import MediaSide
 from siprtmp.sip_app import LINE_PARAM, Identity, SipApplication
+from siprtmp.whence import Whence
 from siprtmp.witness import Witness
 
 FEW = 100  # transactions: phones that register again
@@ -96,7 +98,10 @@ class SipSide:
             nat=settings.nat,
             judge=self.tolls,
         )
-        stack.core = Witness(self.endpoint, log, self.tolls.answered)
+        self._whence = Whence(self.lines.host)
+        if verifier is not None:
+            verifier.whence = self._whence
+        stack.core = Witness(self.endpoint, log, self.tolls.answered, self._whence)
         locations = _locations(settings)
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
@@ -121,7 +126,7 @@ class SipSide:
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
-        self, aor: Address, contact: Uri, credentials: Login, owner: RegistrationOwner, now: float
+        self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
     ) -> Registration:
         """Register at the domain of `aor`: RFC 3261 §10.2."""
         registrar = aor.uri.replace(user=None)
@@ -129,6 +134,7 @@ class SipSide:
             self.stack, aor, contact, registrar, owner, os.urandom, login=credentials
         )
         self._registrations.add(registration)
+        self._whence.registers(registration.call_id, owner.connection.peer_address[0])
         registration.start(now)
         return registration
 

@@ -9,8 +9,8 @@ ends is forgotten at last.  A BYE that was refused leaves the call as it was, an
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from p2psip.core.allowance import LONGEST, Allowance, Ticket
 from p2psip.core.domains import Domains
@@ -32,6 +32,7 @@ LAST_CSEQ: Final = 2_000_000_000  # above what either side has counted to: RFC 3
 UNWANTED: Final = "Target Not Allowed"
 
 _Name = tuple[str, str, str]
+_M = TypeVar("_M", Request, Response)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,12 +44,15 @@ class ThroughCall:
     callee: str
     source: str
     at: float
-    server: ServerHandle
+    server: ServerHandle | None  # while it rings
     ticket: Ticket | None
     up_at: float | None = None
 
+    invite: Request | None = None
     answer: Response | None = None
+    flow: Flow | None = None
     callee_flow: Flow | None = None
+    more: list[Ticket] = field(default_factory=list)
 
     def end(self, now: float) -> list[tuple[bytes, Flow]]:
         """Give it up while it rings (RFC 3261 §16.10), else make a BYE of each side.
@@ -57,22 +61,29 @@ class ThroughCall:
         be stopped all the same.  The BYE of each is to be heard as if that side had sent it now,
         so that it goes the way of any other, and then each side hears one from the other.
         """
-        context, answer = self.server.user, self.answer
-        if answer is None or self.callee_flow is None:
-            if context is not None:
-                context.on_cancel(self.server, now)
+        invite, answer = self.invite, self.answer
+        if invite is None or answer is None or self.flow is None or self.callee_flow is None:
+            if self.server is not None and self.server.user is not None:
+                self.server.user.on_cancel(self.server, now)
             return []
-        invite, routes = self.server.request, answer.record_routes
+        routes = answer.record_routes
         below = len(invite.record_routes)  # proxies between us and the caller
         onwards, back = routes[::-1][below:], routes[max(0, len(routes) - below - 1) :]
         byes = []
         if answer.contacts:
-            bye = _bye(invite.from_, answer.to, answer, onwards, self.server.flow)
-            byes.append((bye, self.server.flow))
+            bye = _bye(invite.from_, answer.to, answer, onwards, self.flow)
+            byes.append((bye, self.flow))
         if invite.contacts:
             bye = _bye(answer.to, invite.from_, invite, back, self.callee_flow)
             byes.append((bye, self.callee_flow))
         return byes
+
+
+def _what_is_needed(message: _M) -> _M:
+    """A message as far as its BYE needs it, since calls last long and messages are large."""
+    wanted = {"From", "To", "Call-ID", "Contact", "Record-Route"}
+    fields = [pair for pair in message.headers.fields if pair[0] in wanted]
+    return message.replace(headers=Headers(fields), body=b"")
 
 
 def _bye(
@@ -120,7 +131,10 @@ class Tolls:
 
     def __iter__(self) -> Iterator[ThroughCall]:
         """The calls between phones, the answered ones first."""
-        passing = (c for c in self._ringing.values() if isinstance(c.server.user, ResponseContext))
+        passing = (
+            call for server, call in self._ringing.items()
+            if isinstance(server.user, ResponseContext)
+        )  # fmt: skip
         return iter([*self._up.values(), *passing])
 
     # -- phones -------------------------------------------------------------------------
@@ -153,16 +167,33 @@ class Tolls:
             ticket,
         )
 
-    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
         """Those of a user's phones that may be called: RFC 3261 §16.5.
 
         Own design: a phone that registers a contact at another host has its calls sent elsewhere,
-        which has to be allowed as any other call there.  Raises RemoteError, 403, if that leaves
-        none.
+        which has to be allowed as any other call there.  Each of these is a call of its own, and of
+        whoever registered them; one is the caller's if that is a user.  Raises RemoteError, 403, if
+        that leaves none.
         """
-        chosen = [each for each in bindings if self._is_there(each) or self._is_allowed(each)]
+        there = [each for each in bindings if self._is_there(each)]
+        elsewhere = [each for each in bindings if each not in there and self._is_allowed(each)]
+        call = self._ringing.get(server)
+        paid = 1 if call is None or call.ticket is not None else 0
+        chosen, refusal = there + elsewhere[:paid], RemoteError(UNWANTED, 403)
+        spare = elsewhere[paid:] if call is not None or not self._allowance.counts else []
+        for each in spare:
+            try:
+                ticket = self._allowance.begin(self._payer(server.request, each), now)
+            except RemoteError as error:
+                refusal = error
+                break
+            chosen.append(each)
+            if call is not None:
+                call.more.append(ticket)
         if bindings and not chosen:
-            raise RemoteError(UNWANTED, 403)
+            raise refusal
         return chosen
 
     def answered(
@@ -177,11 +208,12 @@ class Tolls:
         if call is None:
             return
         if response.status >= 300:
-            self._allowance.end(call.ticket)
+            self._end(call)
             return
-        call.up_at, call.answer = now, response
+        call.up_at, call.invite, call.answer = now, _what_is_needed(request), None
         if isinstance(server.user, ResponseContext):
-            call.callee_flow = server.user.answered_by
+            call.answer, call.callee_flow = _what_is_needed(response), server.user.answered_by
+        call.flow, call.server = server.flow, None
         self._up[request.call_id, request.from_.tag or "", response.to.tag or ""] = call
         first = next(iter(self._up.values()))
         if len(self._up) > MAX_CALLS or first.at + LONGEST <= now:
@@ -208,6 +240,13 @@ class Tolls:
 
     # -- inside -------------------------------------------------------------------------
 
+    def _payer(self, request: Request, binding: Binding) -> str:
+        """Whose limits a stranger's call counts against that goes on to a contact elsewhere."""
+        aor = self._domains.address_of_record(request.uri)
+        if self._has_passwords and aor is not None:
+            return f"{aor[0]}@{aor[1]}"
+        return host_of(binding.flow.remote[0])
+
     def _is_there(self, binding: Binding) -> bool:
         """Whether a call goes to the host that the phone has registered from."""
         ways, flow = binding.way(nat=self._nat), binding.flow
@@ -223,7 +262,11 @@ class Tolls:
         for name in ((bye.call_id, one, other), (bye.call_id, other, one)):
             call = self._up.pop(name, None)
             if call is not None:
-                self._allowance.end(call.ticket)
+                self._end(call)
+
+    def _end(self, call: ThroughCall) -> None:
+        for ticket in (call.ticket, *call.more):
+            self._allowance.end(ticket)
 
     def _check(self, target: Uri, *routes: Uri) -> None:
         """Refuse what leads away from our domains, unless a pattern names every host on the way."""

@@ -24,6 +24,7 @@ class Witness:
     """The core of a stack (RFC 3261 §5) that tells what another one does.
 
     Own design: `on_final` is called with all first final responses but to a REGISTER.
+    `whence(request)` tells the host of the client for whom this process has made a request.
     """
 
     def __init__(
@@ -31,8 +32,10 @@ class Witness:
         endpoint: Endpoint,
         log: Log,
         on_final: Callable[[ServerHandle, Request, Response, float], None] = _nobody,
+        whence: Callable[[Request], str | None] = lambda request: None,
     ) -> None:
         self._endpoint, self._log, self._on_final = endpoint, log, on_final
+        self._whence = whence
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Pass it on, and see what becomes of it: RFC 3261 §16.3."""
@@ -63,7 +66,7 @@ class Witness:
         now: float,
     ) -> None:
         """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
-        values = {"source": _place(server.flow), "user": _who(request.to.uri)}
+        values = {"source": self._source(server, request), "user": _who(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
             return
@@ -79,7 +82,7 @@ class Witness:
         """Tell what came of a call that is none of ours, or a login that failed."""
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
-            self._refused(request, response, source=_place(server.flow),
+            self._refused(request, response, source=self._source(server, request),
                           user=_who(request.from_.uri))  # fmt: skip
         is_call = request.method == "INVITE" and request.to.tag is None
         if not is_call or response.status in (401, 407) or server.flow.transport == LOCAL:
@@ -111,6 +114,12 @@ class Witness:
             is_login = _is_login(request) and _is_about_logins(response)
             what = "login-refused" if is_login else "registration-refused"
             self._log.event(what, **values, reason=f"{response.status} {response.reason}")
+
+    def _source(self, server: ServerHandle, request: Request) -> str:
+        """Where it came from; what was born here, from the client behind it."""
+        is_born_here = server.flow.transport == LOCAL and len(request.vias) == 1
+        host = self._whence(request) if is_born_here else None
+        return _place(server.flow) if host is None else f"RTMP:{host}"
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
         bindings = self._endpoint.registrar.registered(uri, now)

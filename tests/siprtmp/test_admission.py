@@ -116,3 +116,16 @@ def test_each_guess_counts_for_the_user_it_was_for():
         assert judge.judge(host, url, wrong, 0.0) is Admitted.NO
     assert judge.judge(FAR, URL, GOOD, 0.0) is Admitted.LATER
     assert judge.judge(FAR, URL, f"user=ann&pass={PASSWORD}", 0.0) is Admitted.YES
+
+
+def test_each_query_is_a_guess_at_the_user_that_it_names():
+    """Another name beside it, or another way to write it, pays for nothing."""
+    judge = admission("bob", "eve")
+    own = f"user=eve&pass={PASSWORD}"
+    assert judge.judge(FAR, f"{URL}?{own}", "user=bob&pass=guess", 0.0) is Admitted.YES
+    assert not judge._guesses._is_owner(FAR, "bob", 0.0)
+    for number in range(BURST_OF_ALL):
+        name = "b%6Fb" if number % 2 else "bob"
+        guess = f"{URL}?user={name}&pass={number}"
+        judge.judge(f"10.1.{number}.1", guess, "user=decoy&pass=x", 1.0)
+    assert judge.judge("10.2.0.1", URL, GOOD, 1.0) is Admitted.LATER

@@ -182,6 +182,53 @@ def test_a_phone_that_registers_somewhere_else_is_no_way_around():
     assert [to for _, to, _ in forwarded(out)] == [BOB]
 
 
+def far_phone(home, *contacts):
+    """Bob registers numbers at the trunk, which says that it knows them."""
+    first = register("bob", ", ".join(contacts), call="far")
+    out = home.hear(signed(first, answer_to(home.hear(first, BOB)), cseq=2), BOB)
+    while questions := [m for m, *_ in out if isinstance(m, Request)]:
+        out = [each for m in questions for each in home.hear(response_to(m, 200, to_tag="t"), FAR)]
+
+
+def test_strangers_call_on_to_the_trunk_at_the_cost_of_who_registered_there():
+    """A user's own calls are few; so are those of his friends, whom nobody asks for a password."""
+    home = Judged(at_once=2, targets=[f"+49*@{FAR}"])
+    far_phone(home, f"<sip:+491@{FAR}>")
+    seen = []
+    for number in range(4):
+        stranger = ("From", "<sip:eve@away>;tag=a")
+        out = home.hear(request("INVITE", "sip:bob@home", stranger, call=f"s{number}"), CAROL)
+        seen += [to for _, to, _ in forwarded(out)] or finals(out)
+    assert seen == [FAR, FAR, 403, 403]
+    assert finals(home.call(f"sip:+492@{FAR}", user="bob")[1]) == [403]
+
+
+def test_each_number_at_the_trunk_is_a_call_of_its_own():
+    """One call to a user who has registered ten of them."""
+    home = Judged(at_once=2, targets=[f"+49*@{FAR}"])
+    far_phone(home, *(f"<sip:+49{number}@{FAR}>" for number in range(10)))
+    sent, out = home.call("sip:bob@home")
+    assert [to for _, to, _ in forwarded(out)] == [FAR] * 3  # one is alice's
+    invite = next(m for m, *_ in out if isinstance(m, Request))
+    home.hear(response_to(invite, 200, to_tag="t"), FAR)
+    assert finals(home.call(f"sip:+492@{FAR}", user="bob")[1]) == [403]
+    out = home.hear(within("BYE", sent, "t"), now=home.now)
+    bye = next(m for m, *_ in out if isinstance(m, Request))
+    home.hear(response_to(bye, 200), FAR)
+    assert forwarded(home.call(f"sip:+492@{FAR}", user="bob")[1])
+
+
+def test_what_is_kept_of_a_call_is_little():
+    """Covers RFC 3261 §16: its messages may have been of any size."""
+    home = Judged()
+    home.enter("bob", BOB)
+    _, out = home.call("sip:bob@home", ("Subject", "x" * 9000))
+    invite = next(m for m, *_ in out if isinstance(m, Request))
+    home.hear(response_to(invite, 200, to_tag="t", body=b"x" * 9000), BOB)
+    [call] = home.tolls
+    assert call.server is None and len(bytes(call.invite)) + len(bytes(call.answer)) < 1000
+
+
 def test_who_needs_no_password_is_told_apart_by_host():
     home = Judged(users=(), an_hour=1)
     assert finals(home.call("sip:bob@home", user="one")[1]) == [480]

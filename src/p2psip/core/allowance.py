@@ -98,13 +98,18 @@ class Allowance:
         """How many users are known.  Own design: to see that they are forgotten."""
         return len(self._uses)
 
+    @property
+    def counts(self) -> bool:
+        """Whether there is a limit of calls.  Own design."""
+        return bool(self._at_once or self._an_hour)
+
     def begin(self, user: str, now: float) -> Ticket:
         """Count a call that begins.  Own design: failed ones were calls, refused ones were not.
 
         Raises RemoteError, 403.
         """
         ticket = Ticket(user, now)
-        if not (self._at_once or self._an_hour):
+        if not self.counts:
             return ticket
         use = self._use(user, now)
         if self._at_once and use.open_calls(now) >= self._at_once:

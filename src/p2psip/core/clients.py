@@ -10,6 +10,7 @@ of a request go to a place that has never shown that it hears us (see `reach`): 
 a stranger's word.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -27,6 +28,9 @@ from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
 DOUBTED: Final = 2  # datagrams of a request to a place that never showed that it hears us
+# Requests that one place has not answered at all.  Own design: each is repeated for half a minute,
+# and a user may register places that are silent, for strangers to call.
+MAX_SILENT: Final = 200
 MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
 
 
@@ -76,7 +80,7 @@ class ClientHandle:
 class _Attempt:
     """A request at one server: its transaction, and the bytes to repeat."""
 
-    __slots__ = ("flow", "handle", "machine", "request", "sent", "wire")
+    __slots__ = ("flow", "handle", "is_silent", "machine", "request", "sent", "wire")
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class _Attempt:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
         self.sent = 0
+        self.is_silent = False  # one of those that its flow has not answered yet
 
 
 class _Nobody:
@@ -131,6 +136,7 @@ class Clients:
         self._t1, self._limit, self._guard = t1, limit, guard
         self._table = Table[_Attempt]()
         self._locating: dict[int, ClientHandle] = {}
+        self._silent = Counter[Flow]()  # requests without any answer yet, by UDP
         self._overdue = Agenda[ClientHandle]()  # failures to report, and cancelled INVITEs
         self._tokens = 0
 
@@ -187,6 +193,7 @@ class Clients:
         attempt = self._table.get(client_key(response))
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
+        self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
         todo = attempt.machine.receive(response.status, now)
         self._perform(attempt, todo, now, response)
@@ -221,13 +228,14 @@ class Clients:
         for handle in self._overdue.due(now):
             if handle._attempt is not None:  # no answer to the CANCEL either: §9.1
                 self._table.remove(handle._attempt)
+                self._heard(handle._attempt)
             status = 408 if handle._attempt else 487 if handle.cancelled else 503
             self._fail(handle, status, now)
 
     def _try_next(self, handle: ClientHandle, now: float) -> bool:
         """Start an attempt at the next server; False when there is none left."""
         flows = handle._flows
-        while flows and not may_carry(flow := self._hops.localise(flows[0]), handle._bare):
+        while flows and not self._may_go(handle._bare, flow := self._hops.localise(flows[0])):
             flows.pop(0)
         if not flows:
             return False
@@ -241,6 +249,19 @@ class Clients:
                 request, wire = self._addressed(handle._bare, flow)
         self._start(handle, request, wire, flow, now)
         return True
+
+    def _may_go(self, request: Request, flow: Flow) -> bool:
+        """Whether a request may take this flow: too many of others' may wait there in silence."""
+        has_room = request.to.tag is not None or self._silent[flow] < MAX_SILENT
+        return has_room and may_carry(flow, request)
+
+    def _heard(self, attempt: _Attempt) -> None:
+        """Take that there was an answer, or that none is waited for any more."""
+        if attempt.is_silent:
+            attempt.is_silent = False
+            self._silent[attempt.flow] -= 1
+            if not self._silent[attempt.flow]:
+                del self._silent[attempt.flow]
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
@@ -257,6 +278,9 @@ class Clients:
         attempt = _Attempt(handle, request, flow, machine, wire)
         handle.request, handle.flow, handle._attempt = request, flow, attempt
         self._table.add(attempt, client_key(request), flow)
+        if flow.transport == "UDP":
+            attempt.is_silent = True
+            self._silent[flow] += 1
         self._perform(attempt, todo, now)
 
     def _perform(
@@ -294,6 +318,7 @@ class Clients:
         machine = attempt.machine
         if machine.finished:
             self._table.remove(attempt)
+            self._heard(attempt)
             _release(attempt)
         elif machine.deadline is not None and machine.deadline <= now:
             self._perform(attempt, machine.tick(now), now)

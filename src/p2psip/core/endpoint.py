@@ -62,7 +62,9 @@ class Judge(Protocol):
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""
 
-    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
         """Those that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
 
 
@@ -72,7 +74,9 @@ class Lenient:
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Let it pass: RFC 3261 §16.3."""
 
-    def choose(self, bindings: Sequence[Binding]) -> list[Binding]:
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
         """All of them: RFC 3261 §16.5."""
         return list(bindings)
 
@@ -246,9 +250,10 @@ class Endpoint:
         if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
+        bound = self.registrar.bindings(request.uri, now)
         targets = [
             self._target(binding)
-            for binding in self._judge.choose(self.registrar.bindings(request.uri, now))
+            for binding in self._judge.choose(server, bound, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
         ]
         if targets:
@@ -282,7 +287,9 @@ class Endpoint:
 
     def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         server.request = self._without_secrets(server.request)
-        self.proxy.forward(server, targets, now)
+        aor = self._domains.address_of_record(server.request.from_.uri)
+        user = "@".join(aor) if aor is not None and self._verifier is not None else None
+        self.proxy.forward(server, targets, now, user=user)
 
     def _target(self, binding: Binding) -> Target:
         """A phone: by its own connection, or else as its Contact says."""

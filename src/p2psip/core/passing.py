@@ -8,7 +8,9 @@ request itself says.  Whoever has read our Record-Route has gained nothing.
 
 Own design: the table is kept in memory and lost with the process; what comes for a dialog that
 nobody knows any more is answered with 481 (§12.2.2), and its user agents end it.  One request
-that is under way has one place in its caller's share, so has each dialog that comes of it.
+that is under way has one place in its caller's share, so has each dialog that comes of it.  All
+strangers together have no more of one callee, who may be in league with them, and not the whole:
+a part is left for users who have proved who they are.
 """
 
 from collections import Counter
@@ -18,6 +20,7 @@ from typing import Final, NamedTuple
 
 from p2psip.core.origin import Peer, origin, place_named, place_of
 from p2psip.core.screening import RefusalError
+from p2psip.core.shares import RESERVE
 from p2psip.core.stack import Flow, ServerHandle
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -27,7 +30,8 @@ from p2psip.transaction.flow import LOCAL
 from p2psip.transaction.table import Agenda
 
 MAX_DIALOGS: Final = 10_000
-MAX_OF_ONE: Final = 1_000  # of one caller, by host; it may be the exchange of a whole house
+MAX_OF_ONE: Final = 1_000  # of a host or user who calls, maybe a whole house, or is called
+MAX_STATE: Final = 8192  # octets of the headers that a dialog is made of
 MAX_FORKS: Final = 16  # of one request: phones that have answered it, or ring
 MAX_NAMESAKES: Final = 4  # dialogs of one name: a call may come by here twice on its way
 SILENCE: Final = 86_400.0  # s without a request after which a dialog is taken for dead
@@ -72,6 +76,7 @@ class PassingDialog:
 
     name: _Name
     holder: str
+    shares: tuple[str, ...]
     method: str
     caller: Side
     callee: Side
@@ -92,24 +97,33 @@ class PassingDialogs:
 
     def __init__(self, t1: float) -> None:
         self._known: dict[_Name, list[PassingDialog]] = {}
-        self._held = Counter[str]()
-        self._flows = Counter[Flow | None]()  # what the sides of all dialogs are reached by
+        self._held = Counter[str]()  # by share
+        self._count = 0
+        self._flows = Counter[Flow]()  # by which the sides of all are reached
         self._agenda = Agenda[PassingDialog]()
         self._linger = 64 * t1
 
     def __len__(self) -> int:
         """How many there are, and requests that may become some.  Own design: for `/status`."""
-        return self._held.total()
+        return self._count
 
-    def begin(self, server: ServerHandle) -> "Beginning":
-        """Watch a request that may begin dialogs (§12.1).
+    def begin(self, server: ServerHandle, user: str | None) -> "Beginning":
+        """Watch a request that may begin dialogs (§12.1), of a `user` who has proved to be it.
 
-        Raises RefusalError, 503, when there is no room for one more (§21.5.4).
+        Raises RefusalError, 503, when there is no room for one more (§21.5.4), and 513 for one that
+        would have us remember too much.
         """
-        holder = origin(server.request, server.flow)
-        if not self._has_room(holder):
+        request, holder = server.request, origin(server.request, server.flow)
+        if _state(request) > MAX_STATE:
+            raise RemoteError("Message Too Large", 513)
+        shares: tuple[str, ...] = ()  # what was born here has no share but the whole
+        if user is not None:
+            shares = (f"of {user}",)
+        elif holder != LOCAL:
+            shares = (f"of {holder}", f"to {request.uri.user or request.uri.host}")
+        if not self.has_room(shares):
             raise RefusalError(503, "Service Unavailable", [("Retry-After", RETRY_AFTER)])
-        return Beginning(self, server, holder)
+        return Beginning(self, server, holder, shares)
 
     def keeps(self, flow: Flow) -> bool:
         """Whether a side of some dialog is reached by this connection: RFC 5626 §5.3 in spirit."""
@@ -137,8 +151,8 @@ class PassingDialogs:
     def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
         """Take that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
         if passage.sender.flow != flow and self._is_known(passage.dialog):
-            self._reach(passage.sender.flow, -1)
-            self._reach(flow, 1)
+            self._reached(passage.sender.flow, -1)
+            self._reached(flow, 1)
         passage.sender.flow = flow
         passage.sender.seen_at = origin(request, flow)
         if not passage.dialog.over and passage.dialog.confirmed:
@@ -169,11 +183,18 @@ class PassingDialogs:
 
     # For what is under way
 
-    def hold(self, holder: str, more: int) -> None:
-        """Count what a caller has.  Own design: its share."""
-        self._held[holder] += more
-        if not self._held[holder]:
-            del self._held[holder]
+    def has_room(self, shares: Collection[str]) -> bool:
+        """Whether there may be one more; two shares are a stranger's.  Own design."""
+        limit = MAX_DIALOGS - MAX_DIALOGS // RESERVE * (len(shares) > 1)
+        return self._count < limit and all(self._held[each] < MAX_OF_ONE for each in shares)
+
+    def hold(self, shares: Collection[str], more: int) -> None:
+        """Count what a caller has, and a callee of strangers.  Own design: their shares."""
+        self._count += more
+        for share in shares:
+            self._held[share] += more
+            if not self._held[share]:
+                del self._held[share]
 
     def add(self, dialog: PassingDialog) -> bool:
         """Take in a new dialog (§12.1); False if it has too many namesakes."""
@@ -181,7 +202,9 @@ class PassingDialogs:
         if len(namesakes) >= MAX_NAMESAKES:
             return False
         namesakes.append(dialog)
-        self._count(dialog, 1)
+        self.hold(dialog.shares, 1)
+        self._reached(dialog.caller.flow, 1)
+        self._reached(dialog.callee.flow, 1)
         return True
 
     def confirm(self, dialog: PassingDialog, now: float) -> None:
@@ -201,40 +224,36 @@ class PassingDialogs:
         namesakes = self._known.get(dialog.name, [])
         if dialog in namesakes:
             namesakes.remove(dialog)
-            self._count(dialog, -1)
+            self.hold(dialog.shares, -1)
+            self._reached(dialog.caller.flow, -1)
+            self._reached(dialog.callee.flow, -1)
         if not namesakes:
             self._known.pop(dialog.name, None)
 
-    def _count(self, dialog: PassingDialog, more: int) -> None:
-        self.hold(dialog.holder, more)
-        self._reach(dialog.caller.flow, more)
-        self._reach(dialog.callee.flow, more)
-
-    def _reach(self, flow: Flow | None, more: int) -> None:
-        self._flows[flow] += more
-        if not self._flows[flow]:
-            del self._flows[flow]
+    def _reached(self, flow: Flow | None, more: int) -> None:
+        if flow is not None:
+            self._flows[flow] += more
+            if not self._flows[flow]:
+                del self._flows[flow]
 
     def _is_known(self, dialog: PassingDialog) -> bool:
         return dialog in self._known.get(dialog.name, ())
-
-    def _has_room(self, holder: str) -> bool:
-        """Whether a caller may have one more; what was born here has no share but the whole."""
-        share = MAX_DIALOGS if holder == LOCAL else MAX_OF_ONE
-        return len(self) < MAX_DIALOGS and self._held[holder] < share
 
 
 class Beginning:
     """A request on its way that may begin dialogs, one for each phone that answers (§12.1)."""
 
-    def __init__(self, dialogs: PassingDialogs, server: ServerHandle, holder: str) -> None:
+    def __init__(
+        self, dialogs: PassingDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
+    ) -> None:
         request = server.request
         if not request.contacts:
             raise RemoteError("Missing Contact")  # §8.1.1.8
-        self._dialogs, self._server, self._holder = dialogs, server, holder
+        self._dialogs, self._server = dialogs, server
+        self._holder, self._shares = holder, shares
         self._below = len(request.record_routes)
         self._mine: dict[str, PassingDialog] = {}
-        dialogs.hold(holder, 1)
+        dialogs.hold(shares[:1], 1)
 
     def on_response(
         self, asked: Request, flow: Flow | None, response: Response, now: float
@@ -243,6 +262,8 @@ class Beginning:
         tag = response.to.tag
         if not 100 < response.status < 300 or not tag or flow is None:
             return
+        if _state(response) > MAX_STATE:
+            return  # whoever sent it is not found again
         dialog = self._mine.get(tag) or self._new(tag, asked, flow)
         if dialog is None:
             return
@@ -255,11 +276,13 @@ class Beginning:
     def end(self) -> None:
         """Take that no other answer can come (§12.3)."""
         self._dialogs.drop_early(self._mine.values())
-        self._dialogs.hold(self._holder, -1)
+        self._dialogs.hold(self._shares[:1], -1)
 
     def _new(self, tag: str, asked: Request, flow: Flow) -> PassingDialog | None:
         """The dialog of a phone that was not heard before; an early one may have to give way."""
         request, server = self._server.request, self._server
+        if self._mine and not self._dialogs.has_room(self._shares):
+            return None  # the first has the place of its request
         if len(self._mine) >= MAX_FORKS:
             early = [tag for tag, dialog in self._mine.items() if not dialog.confirmed]
             if not early:
@@ -270,7 +293,7 @@ class Beginning:
         caller = Side(from_.uri, from_.tag or "", target, routes, server.flow, self._holder)
         callee = Side(to.uri, tag, asked.uri, (), flow, place_of(flow))
         name = request.call_id, caller.tag, tag
-        dialog = PassingDialog(name, self._holder, request.method, caller, callee)
+        dialog = PassingDialog(name, self._holder, self._shares, request.method, caller, callee)
         if not self._dialogs.add(dialog):
             return None
         self._mine[tag] = dialog
@@ -308,3 +331,10 @@ def ends(request: Request, method: str) -> bool:
 def _retarget(side: Side, message: Request | Response) -> None:
     if message.contacts and not message.contacts[0].is_star:
         side.target = message.contacts[0].uri
+
+
+def _state(message: Request | Response) -> int:
+    """How much a dialog would keep of a message: §12.1."""
+    kept = ("From", "To", "Call-ID", "Contact", "Record-Route")
+    target = len(str(message.uri)) if isinstance(message, Request) else 0
+    return target + sum(len(text) for name in kept for text in message.headers.values(name))

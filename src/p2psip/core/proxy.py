@@ -54,15 +54,23 @@ class Proxy:
         """How many requests are on their way."""
         return self._contexts
 
-    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
-        """Send a request on to its targets: §16.3 to §16.6.
+    def forward(
+        self,
+        server: ServerHandle,
+        targets: Sequence[Target],
+        now: float,
+        *,
+        user: str | None = None,
+    ) -> None:
+        """Send a request on to its targets: §16.3 to §16.6; `user` is whose it has proved to be.
 
         The dialogs that come of it are kept, and so is the way of all that belongs to them.
         Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
         """
         breadth = self._check(server.request)
         begins = server.request.method in BEGINNING and server.request.to.tag is None
-        self._start(server, targets, breadth, now, self.dialogs.begin(server) if begins else None)
+        watcher = self.dialogs.begin(server, user) if begins else None
+        self._start(server, targets, breadth, now, watcher)
 
     def forward_within(
         self, server: ServerHandle, passage: Passage, by: Sequence[Flow], now: float

@@ -198,6 +198,11 @@ class Registration:
         self._exchange = Exchange(self._stack, self, self._next_cseq, self._keyring)
         self._exchange.send(request, now)
 
+    @property
+    def call_id(self) -> str:
+        """What all its requests have in common: §10.2."""
+        return self._call_id
+
     def _withdraw(self, now: float) -> None:
         self._is_withdrawing = True
         self._register(0, now)

@@ -16,13 +16,14 @@ from typing import Final
 
 from p2psip.core.domains import Aor, Domains
 from p2psip.core.guesses import Guesses
+from p2psip.core.origin import origin
 from p2psip.core.screening import RefusalError
 from p2psip.core.users import UserStore
 from p2psip.errors import RemoteError
 from p2psip.sip.auth import Challenge, Credentials, verify
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.transaction.flow import Flow, host_of
+from p2psip.transaction.flow import LOCAL, Flow, host_of
 
 NONCE_SECONDS: Final = 300.0  # RFC 7616 §5.4: a nonce is good for a while
 NONCES: Final = 10_000  # how many counts are remembered
@@ -34,7 +35,12 @@ _NOBODYS_SECRET: Final = "0" * 64
 
 
 class Verifier:
-    """Judges requests by their credentials: RFC 3261 §22.1.  `random(n)` gives n octets."""
+    """Judges requests by their credentials: RFC 3261 §22.1.  `random(n)` gives n octets.
+
+    `whence(request)` tells the host of the client for whom this process has made a request.
+    """
+
+    whence: Callable[[Request], str | None] = staticmethod(lambda request: None)
 
     def __init__(self, users: UserStore, random: Callable[[int], bytes]) -> None:
         self.users, self.guesses = users, Guesses()
@@ -63,7 +69,7 @@ class Verifier:
         fast.
         """
         realm = self.users.realm_for(aor[1])
-        host = host_of(source.remote[0])
+        host = self._host(request, source)
         stale = False
         for credentials in _credentials(request, realm, proxy=proxy):
             user = f"{credentials.username}@{realm}"
@@ -89,6 +95,12 @@ class Verifier:
             (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
             for algorithm in algorithms
         ]
+
+    def _host(self, request: Request, source: Flow) -> str:
+        """Who has to wait for a wrong password: no other client of this process."""
+        place = origin(request, source)
+        known = self.whence(request) if place == LOCAL else None
+        return place if known is None else host_of(known)
 
     def _proves(self, credentials: Credentials, request: Request) -> bool:
         secret = self.users.lookup(credentials.username, credentials.realm, credentials.algorithm)

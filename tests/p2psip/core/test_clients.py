@@ -3,6 +3,7 @@
 from elements import PORT, random_source
 from stacks import THEM, UDP, US, Asker, lone_stack, request, sent
 
+from p2psip.core.clients import MAX_SILENT
 from p2psip.core.stack import Flow, Listener, Locate, Stack
 from p2psip.sip.build import response_to
 from p2psip.sip.uri import Uri
@@ -178,3 +179,19 @@ def test_what_is_sent_once_is_one_datagram_to_one_server():
         stack.tick(stack.deadline)
         assert sent(stack) == []
     assert asker.heard == [503, -408] and stack.transactions == 0
+
+
+def test_a_place_that_is_silent_gets_so_many_requests_and_no_more():
+    """Own design: whoever registers it may have strangers call it, and each is repeated."""
+    stack, asker = lone_stack(), Asker()
+    for number in range(MAX_SILENT + 5):
+        stack.request(request("MESSAGE", f"sip:bob@{THEM}", number + 1), asker, 0.0)
+    stack.tick(0.0)
+    out = sent(stack)
+    assert len(out) == MAX_SILENT and asker.heard == [-503] * 5
+    stack.receive(bytes(response_to(out[0][0], 100)), UDP, 0.1)
+    stack.request(request("MESSAGE", f"sip:bob@{THEM}", 999), asker, 0.1)
+    assert any(message.cseq.number == 999 for message, _ in sent(stack))
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    assert stack.transactions == 0 and not stack._clients._silent

@@ -2,7 +2,22 @@
 
 import pytest
 from elements import PORT
-from homes import ALICE, BOB, CAROL, FAR, HOME, Home, forked, methods, register, request, statuses
+from homes import (
+    ALICE,
+    BOB,
+    CAROL,
+    FAR,
+    HOME,
+    Home,
+    answer_to,
+    forked,
+    methods,
+    register,
+    request,
+    signed,
+    statuses,
+    store,
+)
 
 from p2psip.core import passing
 from p2psip.core.passing import SILENCE, WITHIN
@@ -190,6 +205,51 @@ def test_the_table_is_bounded(monkeypatch):
     assert seen == [503, 503] and len(home.proxy.dialogs) == 3
     home.wait(300.0)
     assert len(home.proxy.dialogs) == 0 and home.idle
+
+
+def test_strangers_in_league_with_a_callee_leave_room_for_users(monkeypatch):
+    """Covers RFC 3261 §21.5.4: who has answered for a day may be called by more no longer."""
+    monkeypatch.setattr(passing, "MAX_OF_ONE", 3)
+    monkeypatch.setattr(passing, "MAX_DIALOGS", 8)
+    home = Home(users=store("alice", "bob"))
+    asked = answer_to(home.hear(register(), source=BOB))
+    home.hear(signed(register(), asked, cseq=2), source=BOB)
+    stranger, seen = ("From", "<sip:m@evil.invalid>;tag=m"), []
+    for number in range(6):
+        sent = home.hear(
+            request("INVITE", "sip:bob@home", stranger, call=f"{number}"), f"10.7.0.{number}"
+        )
+        for invite in (m for m, *_ in sent if isinstance(m, Request)):
+            for tag in ("t", "u"):  # a second phone, as it says
+                home.hear(response_to(invite, 200, to_tag=tag), source=BOB)
+        seen += [m.status for m, *_ in sent if not isinstance(m, Request) and m.status != 100]
+        home.wait(100.0 * (number + 1))
+    assert seen == [503] * 4 and len(home.proxy.dialogs) == 3  # of a day
+    challenged = answer_to(home.hear(request(), now=home.now))
+    out = home.hear(signed(request(), challenged, cseq=2), now=home.now)
+    assert ("INVITE", BOB) in methods(out)
+
+
+def test_nobody_has_us_remember_much_of_a_dialog():
+    """Covers RFC 3261 §21.5.7."""
+    home = Home()
+    home.hear(register(), source=BOB)
+    long = ("Record-Route", f"<sip:{'x' * passing.MAX_STATE}@10.0.9.9;lr>")
+    assert 513 in statuses(home.hear(request("INVITE", "sip:bob@home", long)))
+    assert len(home.proxy.dialogs) == 0
+
+
+def test_connections_of_dialogs_are_known_at_once():
+    """Covers RFC 3261 §12.2: whatever side they are of, until the dialog is over."""
+    home, branches = forked(BOB)
+    dialog(home, branches)
+    [known] = home.proxy.dialogs._known.values()
+    for flow in (known[0].caller.flow, known[0].callee.flow):
+        assert home.proxy.dialogs.keeps(flow)
+    home.hear(within("INFO", "sip:x", None))
+    assert sum(home.proxy.dialogs._flows.values()) == 2
+    home.wait(2 * SILENCE)
+    assert not home.proxy.dialogs._flows
 
 
 def test_a_callee_makes_so_many_dialogs_and_no_more():
