@@ -10,16 +10,16 @@ from struct import Struct
 from rtmp_load import AUDIO, AUDIO_STAMP, TIMEOUT
 
 from rtmplite.amf.values import Value
-from rtmplite.rtmfp.crypto import FlashProfile
-from rtmplite.rtmfp.endpoint import Endpoint
-from rtmplite.rtmfp.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.epd import Epd
-from rtmplite.rtmfp.flash_client import RtmfpClientConnection
-from rtmplite.rtmfp.initiator import Opening
-from rtmplite.rtmfp.listener import SessionListener
-from rtmplite.rtmfp.session import Session
+from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
+from rtmplite.rtmfp.endpoint.endpoint import Endpoint
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import Session
 from rtmplite.rtmp.client import Called, Event, Reply, Target
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.wire.message import Message
 
 _QUAD = Struct("!Q")
 _DATAGRAM = 2048

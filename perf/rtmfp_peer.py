@@ -19,15 +19,15 @@ from gevent.event import Event
 
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
-from rtmplite.rtmfp.crypto import FlashProfile
-from rtmplite.rtmfp.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.epd import Epd
-from rtmplite.rtmfp.initiator import Opening
-from rtmplite.rtmfp.keying import EAGER, Negotiation, Policy
-from rtmplite.rtmfp.listener import FlowReceiver, FlowSender, SessionListener
-from rtmplite.rtmfp.recv_flow import RecvFlow
-from rtmplite.rtmfp.send_flow import SendFlow
-from rtmplite.rtmfp.session import Session
+from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
+from rtmplite.rtmfp.crypto.keying import EAGER, Negotiation, Policy
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.session.listener import FlowReceiver, FlowSender, SessionListener
+from rtmplite.rtmfp.session.recv_flow import RecvFlow
+from rtmplite.rtmfp.session.send_flow import SendFlow
+from rtmplite.rtmfp.session.session import Session
 
 COUNTS = Struct("=QQQ")  # messages, bytes, and those that were not the next one
 NEVER = Negotiation(False, False, False)

@@ -216,3 +216,19 @@ def test_what_is_observed_of_rtmp_is_a_handshake_and_a_publish(extension):
         ("client", "deleteStream"),
     ]
     assert ("client", "1", "audio", "161 bytes") in lines
+
+
+def test_the_way_of_a_packet_leads_through_functions_that_exist():
+    """The tables of the house's page: a file, and a function in it."""
+    page = (REPO / "docs/1-start/house.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("|") and "](../../src/" in line]
+    assert len(rows) >= 14
+    for row in rows:
+        files = [REPO / each for each in re.findall(r"\(\.\./\.\./(src/[^)]*)\)", row)]
+        names = re.findall(r"`([\w.]+)`", row.rsplit("|", 2)[1])
+        assert len(files) == len(names), row
+        for file, name in zip(files, names, strict=True):
+            text = file.read_text()
+            *owner, function = name.split(".")
+            assert re.search(rf"^ *def {function}\(", text, re.MULTILINE), (file, name)
+            assert all(re.search(rf"^class {each}\b", text, re.MULTILINE) for each in owner)

@@ -17,8 +17,8 @@ from Crypto.Cipher import AES
 from interop.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
-from rtmplite.rtmfp.closing import State
-from rtmplite.rtmfp.startup import OpeningState
+from rtmplite.rtmfp.endpoint.startup import OpeningState
+from rtmplite.rtmfp.session.closing import State
 
 REPO = Path(__file__).resolve().parent.parent
 LEDGER = REPO / "docs/4-protocols/rtmfp-2011.md"
@@ -33,7 +33,7 @@ def conversation():
 def names():
     """All public names of the package, and what they stand for."""
     found = {}
-    for module in pkgutil.iter_modules(rtmplite.rtmfp.__path__, "rtmplite.rtmfp."):
+    for module in pkgutil.walk_packages(rtmplite.rtmfp.__path__, "rtmplite.rtmfp."):
         found |= vars(importlib.import_module(module.name))
     return found
 

@@ -4,6 +4,7 @@
 ```{module-map} p2psip.sip
 ```{program-help} siprtmp serve
 ```{settings}
+```{rooms} p2psip
 ```{rtmp-conversation}
 """
 
@@ -13,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -23,9 +25,10 @@ from drawing import draw, label
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from siprtmp.config import Settings
+from siprtmp.operation.config import Settings
 
 OUTSIDE = re.compile(r"\]\(\.\./\.\./(?=[^)]*\.md\))")
+REPO = Path(__file__).resolve().parent.parent.parent
 ARTICLE = re.compile(r"\bImplements\b(.*?)(?:\.\s|\.$|:\s|$)", re.DOTALL)
 
 
@@ -84,6 +87,33 @@ class ModuleMap(Directive):
             doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
             rows.append([file.stem, doc.split("\n")[0], sections(doc)])
         return [table(["module", "what it is", "implements"], rows, code=0)]
+
+
+class Rooms(Directive):
+    """The rooms of a family, from the table that `tests/test_layers.py` holds them to."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """One row a room, each below those that it may import."""
+        heads = ["room", "level", "what is in it", "may import"]
+        return [table(heads, list(rooms(self.arguments[0])), code=0)]
+
+
+def rooms(family: str) -> Iterator[list[str]]:
+    """Room, level, first line of the package's docstring, and the rooms that it may import."""
+    tree = ast.parse((REPO / "tests/test_layers.py").read_text(encoding="utf-8"))
+    [text] = [
+        node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ARROWS"
+    ]
+    for line in re.sub(r"\n +", " ", text).strip().splitlines():
+        level, room, *others = line.split()
+        if room.partition(".")[0] == family:
+            source = REPO / "src" / room.replace(".", "/") / "__init__.py"
+            doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+            yield [room, level, doc.split("\n")[0], ", ".join(others)]
 
 
 def sections(doc: str) -> str:
@@ -150,6 +180,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("state-machine", StateMachine)
     app.add_directive("module-map", ModuleMap)
     app.add_directive("program-help", ProgramHelp)
+    app.add_directive("rooms", Rooms)
     app.add_directive("settings", SettingsTable)
     app.add_directive("rtmp-conversation", RtmpConversation)
     app.connect("source-read", offer_outside_pages)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from drawing import Figure
 
 from rtmplite.amf import amf0
-from rtmplite.rtmp.chunk_reader import ChunkReader
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.control import parse_control
 from rtmplite.rtmp.handshake import ClientHandshake, ServerHandshake
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.control import parse_control
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 PACKETS = 1 + 2 * 1536  # bytes of either side's handshake
 

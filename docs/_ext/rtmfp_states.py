@@ -11,22 +11,22 @@ from hashlib import sha256
 from drawing import Figure
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp import chunks
-from rtmplite.rtmfp.cipher import default_cipher
-from rtmplite.rtmfp.crypto import FlashProfile
-from rtmplite.rtmfp.endpoint import Endpoint
-from rtmplite.rtmfp.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.epd import Epd
-from rtmplite.rtmfp.listener import SessionListener
-from rtmplite.rtmfp.packet import Mode, Packet, unscramble
-from rtmplite.rtmfp.session import Session
-from rtmplite.rtmfp.startup import Limits
+from rtmplite.rtmfp.crypto.cipher import default_cipher
+from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
+from rtmplite.rtmfp.endpoint.endpoint import Endpoint
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.wire import chunks
+from rtmplite.rtmfp.wire.packet import Mode, Packet, unscramble
 
 HERE, MOVED = ("198.51.100.7", 50000), ("198.51.100.7", 50001)
 THERE, FULL = ("192.0.2.1", 1935), ("192.0.2.2", 1935)
 URL = Epd(ancillary_data=b"rtmfp://192.0.2.1/live").encode()
 GROUPS = (2,)  # the quickest
-USUAL = Limits()
+USUAL = StartupLimits()
 NAMES = {
     chunks.InitiatorHello: "IHello",
     chunks.InitiatorInitialKeying: "IIKeying",
@@ -53,7 +53,7 @@ class _Opening:
         self._figure: Arrows = {}
         self._client = _endpoint(b"client")
         self._server = _endpoint(b"server")
-        self._full = _endpoint(b"full", limits=Limits(sessions=0), others=[THERE])
+        self._full = _endpoint(b"full", limits=StartupLimits(sessions=0), others=[THERE])
         self._opening = self._client.connect(URL, [first], 0.0)
         self._hello = self._sent()
 
@@ -176,7 +176,7 @@ class _Listener(EndpointListener):
 
 
 def _endpoint(
-    name: bytes, limits: Limits = USUAL, others: Sequence[tuple[str, int]] = ()
+    name: bytes, limits: StartupLimits = USUAL, others: Sequence[tuple[str, int]] = ()
 ) -> Endpoint:
     random = _random(name)
     profile = FlashProfile(random, groups=GROUPS)

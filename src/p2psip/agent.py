@@ -22,15 +22,6 @@ from typing import Final, Self, TypeVar
 import gevent
 from gevent.event import AsyncResult
 
-from p2psip.core.exchange import Exchange
-from p2psip.core.keyring import Keyring, Login
-from p2psip.core.origin import origin
-from p2psip.core.owner import CallOwner
-from p2psip.core.registration import Registration, Registrations, State
-from p2psip.core.screening import ALLOW, SDP
-from p2psip.core.stack import Flow, ServerHandle, Stack
-from p2psip.core.ua import Call as Signalling
-from p2psip.core.ua import IncomingCall, UserAgent
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
 from p2psip.net.call import Call
@@ -44,7 +35,16 @@ from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.stack.request_origin import origin
+from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.owner import CallHandler
+from p2psip.ua.registration import Registration, Registrations, State
+from p2psip.ua.request_validation import ALLOW, SDP
+from p2psip.ua.ua import IncomingCall, UserAgent
+from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
@@ -180,7 +180,7 @@ class Agent:
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
 
-        def invite(offer: bytes, owner: CallOwner) -> Signalling:
+        def invite(offer: bytes, owner: CallHandler) -> Signalling:
             return self._agents.invite(
                 to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._own_login
             )
@@ -212,8 +212,10 @@ class Agent:
         )
         question = _Question()
         login = self._own_login
-        keyring = Keyring(login, os.urandom) if login else None
-        exchange = Exchange(self._stack, question, iter(range(2, 100)).__next__, keyring)
+        keyring = DigestClient(login, os.urandom) if login else None
+        exchange = AuthenticatedRequest(
+            self._stack, question, iter(range(2, 100)).__next__, keyring
+        )
         request = self._agents.signed(Request("OPTIONS", to.uri, headers))
         self._driver.run(exchange.send, request, monotonic())
         return _wait(question.answer, timeout, f"{to.uri.host} does not answer")
@@ -284,7 +286,7 @@ class Agent:
         except NoPortsError:
             raise RemoteError("Service Unavailable", 503) from None
 
-        def accept(owner: CallOwner) -> IncomingCall:
+        def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
             return self._agents.incoming(server, self.contact, owner, now, credentials=login)
 
@@ -355,7 +357,7 @@ class _Question:
     def __init__(self) -> None:
         self.answer: AsyncResult[Response] = AsyncResult()
 
-    def on_response(self, exchange: Exchange, response: Response, now: float) -> None:
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         if 200 <= response.status < 300:
             self.answer.set(response)
         elif response.status >= 300:

@@ -2,7 +2,7 @@
 
 import sys
 
-from rtmplite.net.tool import main
+from rtmplite.cli.tool import main
 
 if __name__ == "__main__":
     sys.exit(main())

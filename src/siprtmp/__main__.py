@@ -16,14 +16,16 @@ from gevent.event import Event
 
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
-from rtmplite.net.hangup import on_hangup
 from rtmplite.net.redaction import public
-from siprtmp import __version__, calls_command, config, logs
-from siprtmp.alarm import Alarm
-from siprtmp.collector import Collector, settle
-from siprtmp.gateway import Gateway
-from siprtmp.numbers import format_host_port
-from siprtmp.refusals import Refusals
+from rtmplite.net.sighup import on_hangup
+from siprtmp import __version__
+from siprtmp.edge import calls_command
+from siprtmp.edge.alarm import Alarm
+from siprtmp.edge.garbage_collection import Collector, settle
+from siprtmp.edge.gateway import Gateway
+from siprtmp.operation import config, logs
+from siprtmp.operation.numbers import format_host_port
+from siprtmp.operation.refusals import Refusals
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 

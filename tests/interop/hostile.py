@@ -11,10 +11,10 @@ from gevent import socket
 from interop.richclient import RichClient, wait_for
 
 from rtmplite.flv import file
-from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.rtmp.chunk_writer import ChunkWriter
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.message import MessageType
+from rtmplite.net.client.rtmp_client import RtmpClient
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import MessageType
 
 AUDIO = MessageType.AUDIO
 GROWTH = 64 * 1024  # KiB of memory that an attack may cost for good

@@ -7,7 +7,7 @@ import gevent
 from gevent import socket
 from interop.hostile_sip import SipAttacker, sdp
 
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 AUDIO = 8
 SOUND = b"\x82" + b"s" * 160  # 20 ms of G.711

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from rtmplite.net.publish import load
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.cli.publish import load
+from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.client import Target
 
 

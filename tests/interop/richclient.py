@@ -7,9 +7,9 @@ import gevent
 import pytest
 from gevent.queue import Empty, Queue
 
-from rtmplite.net.client import Client
-from rtmplite.net.rtmfp_client import RtmfpClient
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.client import Client
+from rtmplite.net.client.rtmfp_client import RtmfpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 AUDIO = 8
 

@@ -8,7 +8,7 @@ from interop.peers import Ffmpeg, NginxRtmp
 from interop.process import Process, require
 from interop.rtmp_servers import Player, Server, Tool
 
-from rtmplite.credentials import user_lines
+from rtmplite.auth.credentials import user_lines
 
 SOUND = ("-f", "lavfi", "-i", "sine=frequency=440", "-c:a", "aac", "-f", "flv")
 

@@ -8,11 +8,11 @@ import gevent
 import pytest
 from interop.process import require
 
+from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_server import RtmpServer
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
 
 
 class Told(ServerConnection):

@@ -20,8 +20,8 @@ from torture.test_rfc4475 import archive
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
-from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.rtmp.message import Message
+from rtmplite.net.client.rtmp_client import RtmpClient
+from rtmplite.rtmp.wire.message import Message
 
 T1 = ("--sip-t1", "10")  # ms, so that transactions are soon forgotten
 

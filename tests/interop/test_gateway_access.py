@@ -23,7 +23,7 @@ def publisher(start, url, seconds=2):
 
 def heard(answer):
     """Whether an HTTP answer has sound."""
-    tags = file.Reader().feed(answer.read(4000))
+    tags = file.FlvReader().feed(answer.read(4000))
     return any(tag.tag_type == 8 for tag in tags)
 
 

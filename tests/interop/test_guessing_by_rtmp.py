@@ -6,9 +6,9 @@ import pytest
 from interop.accounts import PASSWORD, users_file
 from interop.richclient import RichClient
 
-from p2psip.core.guesses import BURST
+from p2psip.server.guess_limit import BURST
 from rtmplite.errors import RemoteError
-from rtmplite.net import rtmp_client
+from rtmplite.net.client import rtmp_client
 
 
 def test_a_client_that_guesses_makes_no_other_wait(gateway, tmp_path, monkeypatch):

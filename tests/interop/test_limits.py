@@ -9,7 +9,7 @@ from interop.richclient import RichClient
 
 from p2psip.sip.auth import Challenge, answer
 from rtmplite.errors import RemoteError
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 
 class User(Callee):

@@ -13,9 +13,9 @@ from interop.richclient import RichClient, wait_for
 
 from p2psip.sip.build import response_to
 from p2psip.sip.message import parse_message
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp import __main__
-from siprtmp.control import MAX_REQUEST
+from siprtmp.edge.control_socket import MAX_REQUEST
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from gevent import socket
 from interop.accounts import PASSWORD, users_file
 from interop.gateway import Gateway
 from interop.hook_service import EndlessService
-from sockets import TcpClient, options_request
+from support.sockets import TcpClient, options_request
 
 from rtmplite.errors import RemoteError
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 THEIRS = "127.0.0.2"
 

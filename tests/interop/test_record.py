@@ -65,7 +65,7 @@ def told(path):
     """How many seconds a recording says that it has, by now."""
     if not path.is_file() or path.stat().st_size < 40_000:
         return 0
-    return metadata.read(file.Reader().feed(path.read_bytes())[0].data)["duration"]
+    return metadata.read(file.FlvReader().feed(path.read_bytes())[0].data)["duration"]
 
 
 def described(path):

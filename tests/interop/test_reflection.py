@@ -11,7 +11,7 @@ from interop.accounts import users_file
 from interop.hostile_sip import SPEEX, SipAttacker, sdp
 from interop.richclient import RichClient
 
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 T1 = ("--sip-t1", "10")  # ms: it gives up after 0.64 s
 SILENCE = 1.0  # s without a datagram, longer than any pause between two

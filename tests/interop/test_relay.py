@@ -5,11 +5,11 @@ import re
 import signal
 
 import pytest
-from certificates import certificate
 from interop.hook_service import HookService
 from interop.peers import AAC_H264, Ffmpeg, NginxRtmp, frame_hashes
 from interop.process import free_port
 from interop.rtmp_servers import Player, Server, Tool, media, without_end
+from support.certificates import certificate
 
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.video import is_key_frame, is_sequence_header

@@ -11,8 +11,8 @@ from interop.test_sip_api import call_and_compare, speex
 from interop.tones import from_ulaw, tone_fraction, trimmed
 
 from rtmplite.flv import file
-from rtmplite.net.rtmfp_client import RtmfpClient
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmfp_client import RtmfpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.demo.tones import Tone
 
 FLASH = "--rtmfp", "127.0.0.1:0"

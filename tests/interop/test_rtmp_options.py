@@ -7,12 +7,12 @@ import pytest
 from interop.rtmp_peers import FfmpegPlayer, FfmpegPublisher, LibrtmpPublisher, RtmpdumpPlayer
 from interop.rtmp_servers import media
 
+from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
-from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_server import RtmpServer
 from rtmplite.rtmp.application import PlayRequest
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
 
 CONN = "B:1 S:token O:1 NN:code:1.5 NS:who:me NB:on:1 O:0 N:7 Z:"
 CONNECTED = (True, "token", {"code": 1.5, "who": "me", "on": True}, 7.0, None)

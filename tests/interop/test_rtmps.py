@@ -6,11 +6,11 @@ import ssl
 import sys
 
 import pytest
-from certificates import Certificate, certificate
 from interop.gateway import Gateway
 from interop.peers import AAC_H264, Ffmpeg
 from interop.process import Process, require
 from interop.rtmp_servers import Player, Server, Tool, media
+from support.certificates import Certificate, certificate
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import socket
 
 import gevent
 import pytest
-from sockets import UdpClient
+from support.sockets import UdpClient
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError

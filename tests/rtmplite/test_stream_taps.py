@@ -1,7 +1,7 @@
 """Those who follow a live stream and are no RTMP players: taps, and viewers with a framing."""
 
 from rtmplite.amf import amf0
-from rtmplite.streams import Registry
+from rtmplite.live.streams import Registry
 
 
 class Screen:

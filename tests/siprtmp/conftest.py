@@ -1,7 +1,7 @@
 """A gateway without sockets, a phone, and a rich client who is logged in."""
 
 import pytest
-from gateway_world import Desk, GatewayWorld
+from support.gateway.gateway_world import Desk, GatewayWorld
 
 
 @pytest.fixture

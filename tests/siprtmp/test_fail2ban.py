@@ -11,13 +11,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from homes import BOB, Home, answer_to, register, request, signed, store
+from support.sip.homes import BOB, Home, answer_to, register, request, signed, store
 
-from rtmplite.access import Event, Question
-from rtmplite.credentials import NO_USER
-from siprtmp.logs import Log, TextFormatter
-from siprtmp.rtmp_side import RtmpSide
-from siprtmp.witness import Witness
+from rtmplite.auth.credentials import NO_USER
+from rtmplite.auth.guard import Event, Question
+from siprtmp.edge.rtmp_side import RtmpSide
+from siprtmp.operation.audit_log import AuditLog
+from siprtmp.operation.logs import Log, TextFormatter
 
 FILTER = Path(__file__).parent.parent.parent / "examples" / "fail2ban" / "filter.conf"
 ADDR = r"(?P<addr>(?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)"
@@ -46,7 +46,7 @@ def test_who_guesses_is_found(log):
     """Own design: by SIP, in both kinds of address; and nobody who was only asked."""
     written, lines = log
     home = Home(users=store("bob"))
-    home.stack.core = Witness(home.endpoint, written)
+    home.stack.core = AuditLog(home.endpoint, written)
     for host in (BOB, "2001:db8::7"):
         asked = answer_to(home.hear(register(), source=host))
         home.hear(signed(register(), asked, password="guess"), source=host)

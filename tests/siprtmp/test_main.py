@@ -13,7 +13,7 @@ from interop.accounts import PASSWORD
 from interop.gateway import DEFAULTS, REPO, Gateway
 from interop.process import require
 
-from p2psip.core.users import UserStore
+from p2psip.server.users import UserStore
 from p2psip.sip.auth import ha1
 from siprtmp import __main__, __version__
 

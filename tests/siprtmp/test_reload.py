@@ -10,7 +10,7 @@ from interop.process import wait_until
 from interop.rtmp_servers import Server
 
 from rtmplite.errors import RemoteError
-from rtmplite.net.rtmp_client import RtmpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 
 def publishes(url, user, name):

@@ -1,8 +1,8 @@
 """Whose address a call's media goes to, as INVITEs, answers and ACKs tell it."""
 
 import pytest
-from gateway_world import AUDIO, BOB, DESK, PCMU, Desk, GatewayWorld, sdp
-from homes import Member
+from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMU, Desk, GatewayWorld, sdp
+from support.sip.homes import Member
 
 VICTIM = "203.0.113.1"
 SOUND = b"\x82" + bytes(160)

@@ -11,7 +11,7 @@ import dpkt
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address

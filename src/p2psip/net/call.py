@@ -1,6 +1,6 @@
 """A call as scripts see it: answer, talk, hang up, wait for the end.
 
-Implements RFC 3261 §13 and §15 for one user, by a `core.call.Call` for the signalling and an
+Implements RFC 3261 §13 and §15 for one user, by a `UserAgentCall` for the signalling and an
 `AudioStream` for the sound.
 """
 
@@ -11,9 +11,6 @@ from typing import Final
 import gevent
 from gevent.event import AsyncResult, Event
 
-from p2psip.core.owner import CallOwner
-from p2psip.core.ua import Call as Signalling
-from p2psip.core.ua import CallState, IncomingCall
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream
 from p2psip.net.clock import monotonic
@@ -21,6 +18,9 @@ from p2psip.net.driver import SipDriver
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
+from p2psip.ua.owner import CallHandler
+from p2psip.ua.ua import CallState, IncomingCall
+from p2psip.ua.ua import UserAgentCall as Signalling
 
 ACK_SECONDS: Final = 40.0  # longer than 64*T1, after which the call is given up: §13.3.1.4
 HUNG_UP: Final = "hung up"
@@ -163,7 +163,7 @@ class Call:
 
     # -- for the agent ------------------------------------------------------------------
 
-    def dial(self, invite: Callable[[bytes, CallOwner], Signalling]) -> None:
+    def dial(self, invite: Callable[[bytes, CallHandler], Signalling]) -> None:
         """Begin a call: `invite(offer, owner)` sends the INVITE (§13.2.1)."""
         self._concluding = True
         try:
@@ -172,7 +172,7 @@ class Call:
             self.discard()
             raise
 
-    def take(self, accept: Callable[[CallOwner], IncomingCall]) -> bool:
+    def take(self, accept: Callable[[CallHandler], IncomingCall]) -> bool:
         """Begin to ring for an INVITE (§13.3.1); False if its offer was refused at once."""
         try:
             self._sip = sip = accept(_Owner(self))
@@ -227,7 +227,7 @@ class Call:
         self._on_over(self)
 
 
-class _Owner(CallOwner):
+class _Owner(CallHandler):
     """Tells a `Call` what its signalling hears: §13 to §15."""
 
     def __init__(self, call: Call) -> None:

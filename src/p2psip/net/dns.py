@@ -1,7 +1,7 @@
 """A small stub resolver: ask the configured name servers, remember what they said.
 
 Own design, for RFC 3263 §4: `Resolver.locate` answers the questions of a
-`p2psip.core.locate.Locator`.  It blocks the greenlet that asks, and no other.
+`p2psip.stack.locate.Locator`.  It blocks the greenlet that asks, and no other.
 
 What is asked goes out on a socket of its own, connected, with a random port and a random id,
 so that a forged answer has to guess both.  Names of /etc/hosts, and localhost, are answered
@@ -36,7 +36,7 @@ from dns.rdtypes.IN.SRV import SRV
 from gevent import socket
 from gevent.lock import BoundedSemaphore
 
-from p2psip.core.locate import Answer, Hop, Locator, Naptr, Question, Record, Srv
+from p2psip.stack.locate import Answer, Hop, Locator, Naptr, Question, Record, Srv
 
 DNS_PORT: Final = 53
 CACHED: Final = 1024  # answers; the oldest goes first

@@ -16,12 +16,12 @@ from typing import Any, Final, Protocol, TypeVar
 import gevent
 from gevent import get_hub
 
-from p2psip.core.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
 
 BIND_TRIES: Final = 32
@@ -31,7 +31,7 @@ log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Machine(Protocol):
+class TimedMachine(Protocol):
     """Anything with a deadline.  Own design: the house's machines all are."""
 
     @property
@@ -75,7 +75,7 @@ class SipDriver:
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self.stack, self._locate = stack, locate
-        self.machines: list[Machine] = [stack]
+        self.machines: list[TimedMachine] = [stack]
         self.address = ports.address
         self._udp = UdpListener(ports.udp, self._on_message)
         self._tcp = TcpListener(

@@ -18,9 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from p2psip.core.domains import Aor
-from p2psip.core.location import Binding
 from p2psip.errors import LocalError, RemoteError
+from p2psip.server.domains import Aor
+from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
 from p2psip.transaction.flow import LOCAL, Flow

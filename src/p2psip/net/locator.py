@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from p2psip.core.locate import Locator
-from p2psip.core.stack import Flow
 from p2psip.net.dns import Resolver
 from p2psip.sip.uri import Uri
+from p2psip.stack.locate import Locator
+from p2psip.stack.stack import Flow
 
 TRANSPORTS: Final = ("UDP", "TCP")
 

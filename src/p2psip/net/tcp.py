@@ -23,7 +23,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
 from p2psip.net.udp import READ, plain_socket
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
-from p2psip.transaction.flow import Flow, HostPort, host_of
+from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
 WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
@@ -68,12 +68,12 @@ class TcpListener:
         self._max_of_host = max(1, most // SHARE)
         self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
         self.address: HostPort = bound.getsockname()[:2]
-        self.connections: dict[HostPort, Connection] = {}
+        self.connections: dict[HostPort, TcpConnection] = {}
         self.of_host = Counter[str]()
-        self.silent: dict[Connection, None] = {}  # that came and have sent no message, in order
+        self.silent: dict[TcpConnection, None] = {}  # that came and have sent no message, in order
         self.silent_of_host = Counter[str]()
         self._shed_at, self._teller = 0.0, Teller("sip")
-        self._ready: dict[Connection, None] = {}  # to be read, in order
+        self._ready: dict[TcpConnection, None] = {}  # to be read, in order
         bound.listen(256)
         loop = get_hub().loop
         self._server = loop.prepare(ref=False, priority=EARLY)
@@ -105,7 +105,7 @@ class TcpListener:
         for connection in list(self.connections.values()):
             connection.close()
 
-    def is_ready(self, connection: "Connection") -> None:
+    def is_ready(self, connection: "TcpConnection") -> None:
         """Read it before the loop sleeps, or soon: there is a `SLICE` for all.  Own design."""
         if not self._ready:
             self._server.start(self._read)
@@ -133,9 +133,9 @@ class TcpListener:
         if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
-        Connection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
+        TcpConnection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
 
-    def _open(self, remote: HostPort) -> "Connection | None":
+    def _open(self, remote: HostPort) -> "TcpConnection | None":
         if not self._has_place(remote[0]):
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
@@ -152,11 +152,11 @@ class TcpListener:
         if failed not in (0, errno.EINPROGRESS):
             opened.close()
             return None
-        return Connection(self, opened, Flow("TCP", remote), connected=failed == 0)
+        return TcpConnection(self, opened, Flow("TCP", remote), connected=failed == 0)
 
     def _has_place(self, address: str, fd: int = -1) -> bool:
         """Whether there is room for one more, in all and for this host, whoever opens it."""
-        host = host_of(address)
+        host = rate_limit_key(address)
         if fd >= 0 and self.silent_of_host[host] >= self._max_silent:
             next(each for each in self.silent if each.host == host).fail()
         if self.of_host[host] >= self._max_of_host:
@@ -191,7 +191,7 @@ class TcpListener:
                 connection.excused = now + EXCUSED_SECONDS
 
 
-class Connection:
+class TcpConnection:
     """One TCP connection: its framer, what waits to be written, its watchers.
 
     RFC 3261 §18.3.  `heard` is when it last brought something of use, or began.
@@ -201,7 +201,7 @@ class Connection:
         self, owner: TcpListener, opened: socket.socket, flow: Flow, *, connected: bool
     ) -> None:
         self._owner, self._socket, self._connected = owner, opened, connected
-        self.flow, self.host = flow, host_of(flow.remote[0])
+        self.flow, self.host = flow, rate_limit_key(flow.remote[0])
         self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
         self._framer = StreamFramer()
         self._queued = bytearray()

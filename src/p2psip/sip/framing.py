@@ -18,8 +18,8 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import LWS
 from p2psip.sip.headers import Headers
-from p2psip.sip.limits import MAX_HEAD, check_head
 from p2psip.sip.message import Message, content_length, parse_message, unfold
+from p2psip.sip.message_limits import MAX_HEAD, check_head
 
 LIMIT: Final = 65536  # octets of head and body; what a datagram can hold, and as much as we want
 SHORTEST: Final = 64  # octets; what is malformed and shorter is not even trying to be SIP

@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import LWS, bytes_of, is_token, number, text_of
 from p2psip.sip.headers import NO_HEADERS, Headers
-from p2psip.sip.limits import check_head
+from p2psip.sip.message_limits import check_head
 from p2psip.sip.uri import Uri
 from p2psip.sip.views import CSeq, Views
 

@@ -14,7 +14,7 @@ HostPort = tuple[str, int]
 _REST: Final = (1 << 64) - 1  # of an IPv6 address, below the prefix that is one customer's
 
 
-def host_of(address: str) -> str:
+def rate_limit_key(address: str) -> str:
     """Name the host with a numeric address where something is allowed to each: its /64 of IPv6.
 
     Own design: whoever has one address of IPv6 usually has all of these.

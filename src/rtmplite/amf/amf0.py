@@ -23,8 +23,8 @@ from struct import Struct, error
 from typing import Final
 
 from rtmplite.amf import cursor as cost
-from rtmplite.amf.amf3_reader import Reader, UnknownExternalError
-from rtmplite.amf.amf3_writer import Writer
+from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
+from rtmplite.amf.amf3_writer import Amf3Writer
 from rtmplite.amf.avmplus import hands_over, only_amf3_has
 from rtmplite.amf.cursor import MAX_DEPTH, Cursor
 from rtmplite.amf.externals import FLEX, Externals
@@ -128,7 +128,7 @@ class _Reader(Cursor):
     ) -> None:
         super().__init__(data, at)
         self.seen = [] if seen is None else seen
-        self.amf3 = Reader(self, externals)
+        self.amf3 = Amf3Reader(self, externals)
 
     def outermost(self) -> Value:
         """AMF3 §3.12 [externalizable-is-agreed]: without agreement, the rest stays bytes."""
@@ -287,7 +287,7 @@ class _Writer:
         self.parts: list[bytes] = []
         self.seen: dict[int, int] = {}
         self.prefer_amf3 = avmplus
-        self.amf3 = Writer(externals)
+        self.amf3 = Amf3Writer(externals)
         self.amf3.parts = self.parts
 
     def outermost(self, value: Value) -> None:

@@ -13,8 +13,8 @@ In RTMP, AMF3 only occurs behind the switch that `rtmplite.amf.amf0` knows (RTMP
 it is what a ByteArray or a shared object holds.
 """
 
-from rtmplite.amf.amf3_reader import Reader, UnknownExternalError
-from rtmplite.amf.amf3_writer import Writer
+from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
+from rtmplite.amf.amf3_writer import Amf3Writer
 from rtmplite.amf.cursor import Cursor
 from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import Opaque, Value
@@ -26,7 +26,7 @@ def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]
     The last may be `Opaque`.  Raises RemoteError if `data` ends within a value, holds a marker that
     is none, refers to what is not there, or asks for too much depth or memory.
     """
-    reader, values = Reader(Cursor(data), externals), []  # §4.1 [tables-are-reset]
+    reader, values = Amf3Reader(Cursor(data), externals), []  # §4.1 [tables-are-reset]
     while reader.cursor.left:
         values.append(_outermost(reader))
     return values
@@ -40,7 +40,7 @@ def decode_one(
     This is what ByteArray.readObject does: §4.2 [tables-for-each-object].  Raises RemoteError as
     `decode` does.
     """
-    reader = Reader(Cursor(data, offset), externals)
+    reader = Amf3Reader(Cursor(data, offset), externals)
     return _outermost(reader), reader.cursor.at
 
 
@@ -49,7 +49,7 @@ def encode(*values: Value, externals: Externals = FLEX) -> bytes:
 
     An `int` outside 29 bits becomes a double.  Raises LocalError for what AMF3 cannot say.
     """
-    writer = Writer(externals)  # §4.1 [tables-are-reset]
+    writer = Amf3Writer(externals)  # §4.1 [tables-are-reset]
     for index, value in enumerate(values):
         if isinstance(value, Opaque) and value.version == 3 and index == len(values) - 1:
             writer.parts.append(value.data)
@@ -58,7 +58,7 @@ def encode(*values: Value, externals: Externals = FLEX) -> bytes:
     return b"".join(writer.parts)
 
 
-def _outermost(reader: Reader) -> Value:
+def _outermost(reader: Amf3Reader) -> Value:
     """§3.12 [externalizable-is-agreed]: where no agreement is, all the rest stays bytes."""
     start = reader.cursor.at
     try:

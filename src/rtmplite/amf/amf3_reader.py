@@ -48,7 +48,7 @@ class UnknownExternalError(RemoteError):
         self.class_name = class_name
 
 
-class Reader:
+class Amf3Reader:
     """The values of one message, and the tables that they refer to: §2.2."""
 
     def __init__(self, cursor: Cursor, externals: Externals = FLEX) -> None:
@@ -268,27 +268,27 @@ _NUMBERS: Final[Mapping[VectorKind, tuple[str, int]]] = {
     VectorKind.DOUBLE: ("d", 8),
 }
 
-_SIMPLE: Final[Mapping[int, Callable[[Reader], Value]]] = {
-    Marker.UNDEFINED: Reader.undefined,
-    Marker.NULL: Reader.null,
-    Marker.FALSE: Reader.false,
-    Marker.TRUE: Reader.true,
-    Marker.INTEGER: Reader.integer,
-    Marker.DOUBLE: Reader.double,
-    Marker.STRING: Reader.string,
+_SIMPLE: Final[Mapping[int, Callable[[Amf3Reader], Value]]] = {
+    Marker.UNDEFINED: Amf3Reader.undefined,
+    Marker.NULL: Amf3Reader.null,
+    Marker.FALSE: Amf3Reader.false,
+    Marker.TRUE: Amf3Reader.true,
+    Marker.INTEGER: Amf3Reader.integer,
+    Marker.DOUBLE: Amf3Reader.double,
+    Marker.STRING: Amf3Reader.string,
 }
 
 # Those that a reference may stand for; the number is the U29 without its lowest bit.
-_COMPLEX: Final[Mapping[int, Callable[[Reader, int], Value]]] = {
-    Marker.XML_DOCUMENT: Reader.xml_document,
-    Marker.DATE: Reader.date,
-    Marker.ARRAY: Reader.array,
-    Marker.OBJECT: Reader.object,
-    Marker.XML: Reader.xml,
-    Marker.BYTE_ARRAY: Reader.byte_array,
+_COMPLEX: Final[Mapping[int, Callable[[Amf3Reader, int], Value]]] = {
+    Marker.XML_DOCUMENT: Amf3Reader.xml_document,
+    Marker.DATE: Amf3Reader.date,
+    Marker.ARRAY: Amf3Reader.array,
+    Marker.OBJECT: Amf3Reader.object,
+    Marker.XML: Amf3Reader.xml,
+    Marker.BYTE_ARRAY: Amf3Reader.byte_array,
     Marker.VECTOR_INT: lambda reader, count: reader.vector(VectorKind.INT, count),
     Marker.VECTOR_UINT: lambda reader, count: reader.vector(VectorKind.UINT, count),
     Marker.VECTOR_DOUBLE: lambda reader, count: reader.vector(VectorKind.DOUBLE, count),
-    Marker.VECTOR_OBJECT: Reader.vector_of_objects,
-    Marker.DICTIONARY: Reader.dictionary,
+    Marker.VECTOR_OBJECT: Amf3Reader.vector_of_objects,
+    Marker.DICTIONARY: Amf3Reader.dictionary,
 }

@@ -35,7 +35,7 @@ _CODES: Final = {VectorKind.INT: "i", VectorKind.UINT: "I", VectorKind.DOUBLE: "
 _PLAIN: Final = Traits()
 
 
-class Writer:
+class Amf3Writer:
     """The growing output, and the tables of what it holds: §2.2."""
 
     def __init__(self, externals: Externals = FLEX) -> None:

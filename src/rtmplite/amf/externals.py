@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from rtmplite.amf.values import Value
 
 if TYPE_CHECKING:
-    from rtmplite.amf.amf3_reader import Reader
-    from rtmplite.amf.amf3_writer import Writer
+    from rtmplite.amf.amf3_reader import Amf3Reader
+    from rtmplite.amf.amf3_writer import Amf3Writer
 
 
 class External(Protocol):
     """How one class writes and reads itself; the body becomes `Externalizable.content`."""
 
-    def read(self, reader: "Reader") -> Value:
+    def read(self, reader: "Amf3Reader") -> Value:
         """Read the body, raising nothing but RemoteError."""
 
-    def write(self, writer: "Writer", content: Value) -> None:
+    def write(self, writer: "Amf3Writer", content: Value) -> None:
         """Write what `read` returned."""
 
 
 class OneValue:
     """A class whose body is one AMF3 value."""
 
-    def read(self, reader: "Reader") -> Value:
+    def read(self, reader: "Amf3Reader") -> Value:
         """Read that value."""
         return reader.value()
 
-    def write(self, writer: "Writer", content: Value) -> None:
+    def write(self, writer: "Amf3Writer", content: Value) -> None:
         """Write that value."""
         writer.value(content)
 

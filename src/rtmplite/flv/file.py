@@ -1,7 +1,7 @@
 """FLV files: a header, then tags, each followed by its size to find the way back.
 
 Implements FLV 10.1 §E.2 and FLV 10.1 §E.3.  `read` and `write` are for files that fit into memory;
-`Reader` takes a file in pieces of any size, `framed` gives what to append to one.
+`FlvReader` takes a file in pieces of any size, `framed` gives what to append to one.
 
     >>> name = Tag(TagType.SCRIPT, 0, b"...")
     >>> read(write([name]))
@@ -85,7 +85,7 @@ def start(has_audio: bool, has_video: bool) -> bytes:
     return bytes(Header(has_audio, has_video)) + bytes(_SIZE.size)  # §E.3 [first-size-zero]
 
 
-class Reader:
+class FlvReader:
     """Reads a file in pieces: §E.3.  What is kept is less than one tag, and no more than was fed.
 
     `header` is None until it is there.  `position` is where the next tag begins: bytes from the

@@ -42,7 +42,7 @@ _HEADERS: Final = {TagType.AUDIO: is_audio_header, TagType.VIDEO: is_video_heade
 _HEAD: Final = (TagType.SCRIPT, *_HEADERS)  # what players want first, in that order
 
 
-class Place(NamedTuple):
+class IndexPlace(NamedTuple):
     """Own design: a tag to begin with, its time in ms, its position in bytes."""
 
     timestamp: int
@@ -66,19 +66,19 @@ class Index:
     positions: "array[int]"
 
     @property
-    def start(self) -> Place:
+    def start(self) -> IndexPlace:
         """Own design: the first tag of all, whatever it is."""
-        return Place(self.times[0] if self.times else 0, self.first)
+        return IndexPlace(self.times[0] if self.times else 0, self.first)
 
-    def before(self, milliseconds: float) -> Place:
+    def before(self, milliseconds: float) -> IndexPlace:
         """Own design: the last place at or before a time, else the first."""
         at = bisect_right(self.times, milliseconds) - 1
-        return Place(self.times[at], self.positions[at]) if at >= 0 else self.start
+        return IndexPlace(self.times[at], self.positions[at]) if at >= 0 else self.start
 
-    def after(self, milliseconds: float) -> Place | None:
+    def after(self, milliseconds: float) -> IndexPlace | None:
         """Own design: the first place at or after a time."""
         at = bisect_left(self.times, milliseconds)
-        return Place(self.times[at], self.positions[at]) if at < len(self.times) else None
+        return IndexPlace(self.times[at], self.positions[at]) if at < len(self.times) else None
 
     @property
     def members(self) -> dict[str, Value]:

@@ -1,7 +1,7 @@
 """HOST:PORT, as every listener's option has it."""
 
 from rtmplite.errors import LocalError
-from rtmplite.url import check_host
+from rtmplite.rtmp.wire.url import check_host
 
 
 def parse(text: str) -> tuple[str, int]:

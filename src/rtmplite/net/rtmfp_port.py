@@ -17,15 +17,15 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.net.clock import now
-from rtmplite.net.peers import LATE, WATCH_READ, Socket
+from rtmplite.net.tcp_connections import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
-from rtmplite.rtmfp.budget import Budget
-from rtmplite.rtmfp.endpoint import DEFAULT_LIMITS, Endpoint
-from rtmplite.rtmfp.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.flow_connection import FlowConnection
-from rtmplite.rtmfp.listener import Address
-from rtmplite.rtmfp.profile import CryptoProfile
-from rtmplite.rtmfp.startup import Job, Limits
+from rtmplite.rtmfp.crypto.profile import CryptoProfile
+from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.startup import Job, StartupLimits
+from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.listener import Address
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,8 @@ class RtmfpPort:
         listener: EndpointListener,
         *,
         others: Sequence[Address] = (),
-        limits: Limits = DEFAULT_LIMITS,
-        budget: Budget | None = None,
+        limits: StartupLimits = DEFAULT_LIMITS,
+        budget: SessionBudget | None = None,
     ) -> None:
         self._host, self._port = host, port
         self.on_over: Callable[[FlowConnection], None] = lambda connection: None

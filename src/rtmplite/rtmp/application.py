@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.wire.command import Command
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netconnection import NetConnection

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from rtmplite.rtmp.control import LimitType, SetPeerBandwidth
+from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
 # Own design: who limits us and acknowledges nothing at all would never hear from us again.
 PATIENCE: Final = 5.0  # s

@@ -15,7 +15,7 @@ Own design after Field §"Bandwidth check": old Flash players ask for it and cho
 from typing import Final
 
 from rtmplite.amf.values import Value
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.wire.command import Command
 
 PAYLOADS: Final = (0, 8192, 8192)  # bytes; the first tells the way there and back alone
 NAMES: Final = {

@@ -10,18 +10,18 @@ from typing import Final, TypeAlias
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
-from rtmplite.rtmp import control
-from rtmplite.rtmp.capabilities import RELAY, VideoFunction
-from rtmplite.rtmp.carrier import Carrier, Limits
-from rtmplite.rtmp.command import Command
 from rtmplite.rtmp.connection import Connection
-from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.handshake import ClientHandshake
-from rtmplite.rtmp.message import Message
-from rtmplite.rtmp.shared_object import SharedObject
-from rtmplite.url import split
+from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.capabilities import RELAY, VideoFunction
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.message import Message
+from rtmplite.rtmp.wire.shared_object import SharedObject
+from rtmplite.rtmp.wire.url import split
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = ConnectionLimits()
 # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
 # ffmpeg and librtmp have it; over UDP RFC 7425 §6.1 [default-port].
 DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443, "rtmfp": 1935}
@@ -148,7 +148,7 @@ def redirection(information: Value) -> str | None:
 Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
-class NetClient(Carrier):
+class NetClient(MessageTransport):
     """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
 
     Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
@@ -235,7 +235,7 @@ class ClientConnection(NetClient, Connection):
         args: Sequence[Value] = (),
         properties: dict[str, Value] | None = None,
         digest: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         handshake = ClientHandshake(random, now, digest=digest)
         Connection.__init__(self, handshake, now, limits)

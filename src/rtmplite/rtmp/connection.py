@@ -11,18 +11,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmp import control
+from rtmplite.limits.memory_budget import Account, MemoryBudget
+from rtmplite.live.timestamp_rebase import ANSWER, QUIET
 from rtmplite.rtmp.bandwidth import Throttle
-from rtmplite.rtmp.budget import Account, Budget
-from rtmplite.rtmp.carrier import Carrier, Limits
-from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter, encode_absolute
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CHUNKS, ChunkFraming
-from rtmplite.rtmp.message import Message
-from rtmplite.succession import ANSWER, QUIET
+from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CHUNKS, ChunkFraming
+from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
-    from rtmplite.streams import LiveStream, Player, Viewer
+    from rtmplite.live.streams import LiveStream, Player, Viewer
 
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
 
@@ -42,7 +42,7 @@ class Handshake(Protocol):
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
 
 
-class Connection(Carrier):
+class Connection(MessageTransport):
     """The half of a connection that servers and clients share.
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
@@ -51,14 +51,18 @@ class Connection(Carrier):
     """
 
     def __init__(
-        self, handshake: Handshake, now: float, limits: Limits, account: Account | None = None
+        self,
+        handshake: Handshake,
+        now: float,
+        limits: ConnectionLimits,
+        account: Account | None = None,
     ) -> None:
         super().__init__(now, limits)
         self.output: list[bytes] = []  # `output_size` is kept by the socket's owner and `put`
         self.on_output: Callable[[Connection], None] | None = None
         self.on_reading: Callable[[Connection], None] | None = None
         self._handshake: Handshake | None = handshake
-        self._account = account or Account(Budget())
+        self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
         self._writer = ChunkWriter()
         self._held, self._backlog = b"", deque[Message]()

@@ -19,8 +19,8 @@ from struct import Struct
 from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import digest
-from rtmplite.rtmp.digest import PACKET_SIZE, PLAYER_KEY, PLAYER_TEXT, SERVER_KEY, SERVER_TEXT
+from rtmplite.rtmp.wire import digest
+from rtmplite.rtmp.wire.digest import PACKET_SIZE, PLAYER_KEY, PLAYER_TEXT, SERVER_KEY, SERVER_TEXT
 
 VERSION: Final = 3  # §5.2.2
 ENCRYPTED_VERSIONS: Final = (6, 8)  # RTMPE: Field §"RTMPE version byte"

@@ -12,21 +12,22 @@ from typing import Final, TypeVar
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import control, reconnect
+from rtmplite.live.streams import Registry
+from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
-from rtmplite.rtmp.capabilities import RELAY, Capabilities, Extra
-from rtmplite.rtmp.carrier import Carrier, Limits, text
-from rtmplite.rtmp.command import Command, error, on_status, result
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
-from rtmplite.rtmp.shared_object import SharedObject
-from rtmplite.streams import Registry
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
+from rtmplite.rtmp.wire.command import Command, error, on_status, result
+from rtmplite.rtmp.wire.message import Message
+from rtmplite.rtmp.wire.shared_object import SharedObject
 
 T = TypeVar("T")
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = ConnectionLimits()
 HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
 
 # What Flash Media Server 3.5 said.  Flash Player enables some features by version only, and
@@ -43,7 +44,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class NetConnection(Carrier):
+class NetConnection(MessageTransport):
     """One client, from its first byte to its last: RTMP 1.0 §7.2.1.
 
     `app` is what it said, without a query; the first part of that chooses the application, and
@@ -76,7 +77,7 @@ class NetConnection(Carrier):
         self._connect_id = 1.0
         self._next_call = 2.0
         self._check: BandwidthCheck | None = None
-        self._patience: Limits | None = None  # the limits to go back to after `hold_on`
+        self._patience: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
 
     @property
     def application(self) -> Application:
@@ -222,10 +223,7 @@ class NetConnection(Carrier):
         return min(at, self._active + self.limits.idle)
 
     def tick(self, now: float) -> None:
-        """Close who does nothing for too long, then as every connection.  Own design: `Limits`.
-
-        Players do nothing but listen, and who is not listened to can do nothing.
-        """
+        """Close a client that is idle for too long.  Own design: a player is never idle."""
         if not self.reading or any(
             each.state is StreamState.PLAYING for each in self.streams.values()
         ):

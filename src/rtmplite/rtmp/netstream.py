@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.rtmp import control
+from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.streams import LiveStream, Player, Sink
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
-from rtmplite.rtmp.carrier import text
-from rtmplite.rtmp.command import Command, on_status
-from rtmplite.rtmp.excerpt import Excerpt
-from rtmplite.rtmp.message import Message, MessageType
-from rtmplite.streams import LiveStream, Player, Sink
+from rtmplite.rtmp.message_transport import text
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.command import Command, on_status
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netconnection import NetConnection
@@ -55,7 +55,7 @@ class ServerStream:
         self.playback: Playback | None = None
         self._sink: Sink | None = None
         self._player: Player | None = None
-        self._excerpt: Excerpt | None = None
+        self._excerpt: DurationLimit | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
         self.on_done: Callable[[float], None] | None = None
 
@@ -142,7 +142,7 @@ class ServerStream:
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
-            self._excerpt = player.framing = Excerpt(player, self.request.duration)
+            self._excerpt = player.framing = DurationLimit(player, self.request.duration)
             live.rearrange()
 
     @property

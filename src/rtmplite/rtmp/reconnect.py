@@ -12,8 +12,8 @@ Implements E-RTMP v2 §"Reconnect Request".
 from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp.command import Command, on_status
-from rtmplite.url import join
+from rtmplite.rtmp.wire.command import Command, on_status
+from rtmplite.rtmp.wire.url import join
 
 CODE: Final = "NetConnection.Connect.ReconnectRequest"
 

@@ -6,19 +6,19 @@ Implements RTMP 1.0 §7.2.1; what commands mean is in `netconnection`, for every
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from rtmplite.rtmp import control
-from rtmplite.rtmp.budget import Account
-from rtmplite.rtmp.carrier import Limits
-from rtmplite.rtmp.chunk_reader import MAX_STREAMS
+from rtmplite.limits.memory_budget import Account
 from rtmplite.rtmp.connection import Connection
-from rtmplite.rtmp.framing import CHUNK_SIZE
 from rtmplite.rtmp.handshake import ServerHandshake
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection, State
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk_reader import MAX_STREAMS
+from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
+    from rtmplite.live.streams import Registry
     from rtmplite.rtmp.application import Application
-    from rtmplite.streams import Registry
 
 USUAL_CONNECT: Final = 2048  # bytes; tools and players need a third of that
 VALUES: Final = 32  # bytes of memory for each byte of AMF, at most: `amf.cursor`
@@ -35,7 +35,7 @@ class ServerConnection(NetConnection, Connection):
         random: Callable[[int], bytes],
         now: float,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         account = Account(registry.budget, is_trusted=False)
         Connection.__init__(self, ServerHandshake(random, now), now, limits, account)

@@ -3,7 +3,7 @@
 Implements Field §"HTTP tunnel", all that is known of it.  Who asks is a client behind a wall that
 lets HTTP through and nothing else; it asks again and again, since a server cannot begin.
 
-    >>> from rtmplite.streams import Registry
+    >>> from rtmplite.live.streams import Registry
     >>> tunnels = Tunnels(lambda address: ServerConnection({}.get, Registry(), bytes, 0.0), bytes)
     >>> opened = tunnels.request("/open/1", bytes(1), ("192.0.2.1", 1), 0.0)
     >>> number = opened.body.decode().strip()
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rtmplite.host import host_of
-from rtmplite.rtmp.budget import Account
+from rtmplite.limits.memory_budget import Account
+from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmp.server import ServerConnection
 
 IDLE_LIMIT: Final = 30.0  # s without a request; a client asks every half second at the latest
@@ -37,14 +37,14 @@ Address: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TunnelAnswer:
     """An HTTP status and a body.  Own design: headers are the edge's."""
 
     status: int
     body: bytes = b""
 
 
-_NO_SUCH: Final = Answer(404)
+_NO_SUCH: Final = TunnelAnswer(404)
 
 
 class Tunnels:
@@ -83,7 +83,7 @@ class Tunnels:
         address: Address,
         now: float,
         feed: Callable[[ServerConnection, bytes], None] | None = None,
-    ) -> Answer | None:
+    ) -> TunnelAnswer | None:
         """Answer a POST; None if its turn has not come: ask again when another was answered.
 
         Own design: a request whose number is ahead waits, as does one for a connection that must
@@ -150,21 +150,21 @@ class Tunnels:
             if tunnel.machine.aborted and not tunnel.was_left:
                 self._cut_off(tunnel.machine)
 
-    def _open(self, address: Address, now: float) -> Answer:
-        host = host_of(address[0])
+    def _open(self, address: Address, now: float) -> TunnelAnswer:
+        host = rate_limit_key(address[0])
         own = [number for number, tunnel in self._tunnels.items() if tunnel.host == host]
         silent = [number for number in own if self._tunnels[number].is_silent]
         if len(silent) >= MAX_SILENT:
             self._end_silent(silent[0], now)
         elif len(own) >= self._max_of_host or len(self._tunnels) >= self._max_sessions:
-            return Answer(503)
+            return TunnelAnswer(503)
         machine = self._make_connection(address)
         if machine is None:
-            return Answer(503)
+            return TunnelAnswer(503)
         machine.peer_address = address
         number = self._random(16).hex()
         self._tunnels[number] = _Tunnel(machine, host, now)
-        return Answer(200, number.encode() + b"\n")
+        return TunnelAnswer(200, number.encode() + b"\n")
 
     def _end_silent(self, number: str, now: float) -> None:
         """Who opens one tunnel after the other, and uses none, has the last ones only."""
@@ -211,7 +211,7 @@ class _Tunnel:
         body: bytes,
         now: float,
         feed: Callable[[ServerConnection, bytes], None] | None = None,
-    ) -> Answer | None:
+    ) -> TunnelAnswer | None:
         self._heard = now
         expected = number if self._next is None else self._next
         if number == expected - 1 and self._last is not _NO_SUCH:
@@ -219,7 +219,7 @@ class _Tunnel:
         if number < expected or number >= expected + AHEAD:
             self.machine.abort(f"request {number} instead of {expected}", now)
             self.is_over = True
-            return Answer(400)
+            return TunnelAnswer(400)
         waits = command == "send" and not self.machine.reading and not self.machine.closed
         if number > expected or waits or self._busy:
             return None
@@ -236,7 +236,7 @@ class _Tunnel:
         self._next = number + 1
         if command == "close":
             self._left(now, "closed by the peer")
-            return Answer(200, bytes(1))
+            return TunnelAnswer(200, bytes(1))
         self._last = _NO_SUCH if self.machine.aborted else self._answer()
         self.is_over = self.machine.closed
         return self._last
@@ -245,10 +245,10 @@ class _Tunnel:
         self.machine.connection_lost(now, reason)
         self.is_over = self.was_left = True
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> TunnelAnswer:
         """The interval, then what the machine has to say."""
         output = b"".join(self.machine.take_output())
         self.machine.unsent(1)
         self._empty = 0 if output else self._empty + 1
         step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
-        return Answer(200, bytes((INTERVALS[step],)) + output)
+        return TunnelAnswer(200, bytes((INTERVALS[step],)) + output)

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.rtmfp.flash import (
+from rtmplite.rtmfp.netconnection.messages import (
     Address,
     FlowMetadata,
     FlowSynchronization,
@@ -12,8 +12,8 @@ from rtmplite.rtmfp.flash import (
     encode_message,
     peer_info,
 )
-from rtmplite.rtmfp.vlu import encode_vlu
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmfp.wire.vlu import encode_vlu
+from rtmplite.rtmp.wire.command import Command
 from rtmplite.strategies.rtmp import controls, messages
 
 _U32 = st.integers(0, 0xFFFFFFFF)

@@ -11,12 +11,12 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from rtmplite.rtmfp import chunks
-from rtmplite.rtmfp.address import Origin, SocketAddress
-from rtmplite.rtmfp.flow_chunks import FragmentControl
-from rtmplite.rtmfp.option import Option
-from rtmplite.rtmfp.packet import Mode, Packet
-from rtmplite.rtmfp.vlu import encode_vlu
+from rtmplite.rtmfp.wire import chunks
+from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.flow_chunks import FragmentControl
+from rtmplite.rtmfp.wire.option import Option
+from rtmplite.rtmfp.wire.packet import Mode, Packet
+from rtmplite.rtmfp.wire.vlu import encode_vlu
 
 _EDGES = [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, (1 << 32) - 1, (1 << 64) - 1]
 _SESSION_IDS = st.integers(0, (1 << 32) - 1)

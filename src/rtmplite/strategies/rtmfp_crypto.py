@@ -9,14 +9,14 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.rtmfp import fields
-from rtmplite.rtmfp.certificate import Certificate
-from rtmplite.rtmfp.dh import GROUPS, KeyPair
-from rtmplite.rtmfp.epd import Epd
-from rtmplite.rtmfp.keying import Component, Negotiation, Policy
-from rtmplite.rtmfp.option import MARKER, Option, encode_options
-from rtmplite.rtmfp.params import CertificateOption, EpdOption, KeyingOption
-from rtmplite.rtmfp.vlu import encode_vlu
+from rtmplite.rtmfp.crypto import fields
+from rtmplite.rtmfp.crypto.certificate import Certificate
+from rtmplite.rtmfp.crypto.dh import GROUPS, KeyPair
+from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.crypto.keying import Component, Negotiation, Policy
+from rtmplite.rtmfp.crypto.params import CertificateOption, EpdOption, KeyingOption
+from rtmplite.rtmfp.wire.option import MARKER, Option, encode_options
+from rtmplite.rtmfp.wire.vlu import encode_vlu
 
 _VALUE = st.binary(max_size=40)
 _GROUP = st.one_of(st.sampled_from(sorted(GROUPS)), st.integers(0, 1 << 20))

@@ -13,9 +13,9 @@ from typing import TypeAlias, cast
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from rtmplite.rtmp import control
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.strategies import amf
 
 _U32 = st.integers(0, 0xFFFFFFFF)
@@ -72,7 +72,7 @@ def controls() -> SearchStrategy[control.Control]:
             st.builds(control.StreamIsRecorded, _U32),
             st.builds(control.PingRequest, _U32),
             st.builds(control.PingResponse, _U32),
-            st.builds(control.OtherEvent, unknown, st.binary(max_size=12)),
+            st.builds(control.OtherUserControl, unknown, st.binary(max_size=12)),
         ),
     )
 

@@ -5,8 +5,8 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.rtmp import shared_object as said
-from rtmplite.rtmp.shared_object import Event, Flags, SharedObject
+from rtmplite.rtmp.wire import shared_object as said
+from rtmplite.rtmp.wire.shared_object import Event, Flags, SharedObject
 from rtmplite.strategies import amf
 
 _NAMES = st.text(max_size=8)
@@ -27,7 +27,7 @@ def events() -> SearchStrategy[Event]:
             st.builds(said.Status, _NAMES, _NAMES),
             st.builds(said.Remove, _NAMES),
             st.builds(said.RequestRemove, _NAMES),
-            st.builds(said.OtherEvent, st.integers(12, 255), st.binary(max_size=8)),
+            st.builds(said.OtherSharedObjectEvent, st.integers(12, 255), st.binary(max_size=8)),
         ),
     )
 

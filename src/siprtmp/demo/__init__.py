@@ -16,7 +16,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from siprtmp.config import Parser
+from siprtmp.operation.config import Parser
 
 SECONDS: Final = 10.0
 SHORTEST: Final = 1.0

@@ -13,12 +13,12 @@ from gevent.queue import Empty, Queue
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.net.client import ClientStream
-from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.rtmp.message import MessageType
+from rtmplite.net.client.client import ClientStream
+from rtmplite.net.client.rtmp_client import RtmpClient
+from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.demo.ends import End, act, tell
 from siprtmp.demo.tones import Tone
-from siprtmp.translate.codecs import PCMU
+from siprtmp.media.translate.codecs import PCMU
 
 ANSWER_SECONDS = 10.0
 PATIENCE_SECONDS = 1.0  # of silence, after which nothing more will come

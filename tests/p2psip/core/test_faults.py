@@ -1,10 +1,10 @@
 """What once brought an error of ours to light: it is answered now, and leaves nothing."""
 
 import pytest
-from homes import FAR, HOME, Home, finals, request
+from support.sip.homes import FAR, HOME, Home, finals, request
 
-from p2psip.core.stack import Flow, Locate
 from p2psip.sip.message import parse_message
+from p2psip.stack.stack import Flow, Locate
 
 
 @pytest.mark.parametrize("way", ["home", "10.0.0.1", "::1", "1.2.3.4%25x", "mirror", ""])

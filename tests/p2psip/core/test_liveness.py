@@ -1,11 +1,11 @@
 """Whether the peer of a call is still there: asked, heard of, or given up."""
 
 import pytest
-from elements import Script
-from flows import A, B, C, accept, ack, called, calling, established, settle, within
+from support.sip.elements import Script
+from support.sip.flows import A, B, C, accept, ack, called, calling, established, settle, within
 
-from p2psip.core.ua import CallState
 from p2psip.sip.build import response_to
+from p2psip.ua.ua import CallState
 
 
 def listening(phone):

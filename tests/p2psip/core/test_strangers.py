@@ -1,10 +1,10 @@
 """A caller whose INVITE may be a forgery is answered no more often than it asks."""
 
-from elements import Phone, Script
-from flows import A, B, ack, first_request, phones, settle
-from link import Link
+from support.rtmfp.link import Link
+from support.sip.elements import Phone, Script
+from support.sip.flows import A, B, ack, first_request, phones, settle
 
-from p2psip.core.ua import CallState
+from p2psip.ua.ua import CallState
 
 
 def doubting():

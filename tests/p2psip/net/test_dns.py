@@ -11,12 +11,12 @@ import pytest
 from gevent import socket
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.mutations import mutations
 
-from p2psip.core.locate import Locator, Naptr, Question, Srv, in_order
 from p2psip.net import dns as resolver_module
 from p2psip.net.dns import Config, NoAnswerError, Resolver, _query, _records, _response
 from p2psip.sip.uri import Uri
+from p2psip.stack.locate import Locator, Naptr, Question, Srv, in_order
 
 ZONE = {
     ("example.com.", "NAPTR"): ['10 20 "s" "SIP+D2U" "" _sip._udp.Example.com.'],

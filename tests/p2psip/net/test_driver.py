@@ -5,15 +5,15 @@ import socket as plain
 
 import gevent
 import pytest
-from sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
+from support.sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
 
-from p2psip.core.stack import Flow
 from p2psip.net import driver as module
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipPorts
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow
 
 
 @pytest.fixture

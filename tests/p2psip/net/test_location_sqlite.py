@@ -3,13 +3,13 @@
 import sqlite3
 
 import pytest
-from homes import BOB, CAROL, HOME, Home, register
 from hypothesis import given
 from hypothesis import strategies as st
+from support.sip.homes import BOB, CAROL, HOME, Home, register
 
-from p2psip.core.location import Binding
 from p2psip.errors import LocalError
 from p2psip.net.location_sqlite import PURGE, RETRY_SECONDS, SLICE, VERSION, SqliteLocation
+from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.strategies.sip import uris

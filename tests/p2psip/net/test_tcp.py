@@ -7,12 +7,12 @@ import gevent
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from mutations import mutations
-from sockets import LOOPBACK, Echo, TcpClient, until
-from tcp_world import closed, hurry, request, server, works
+from support.mutations import mutations
+from support.sip.tcp_world import closed, hurry, request, server, works
+from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.core.stack import Flow
 from p2psip.net import tcp
+from p2psip.stack.stack import Flow
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     listener.on_failure = lost.append
     real = server()
     ends = [plain.create_connection(real.getsockname()) for _ in range(2)]
-    made = [tcp.Connection(listener, end, flow, connected=True) for end in ends]
+    made = [tcp.TcpConnection(listener, end, flow, connected=True) for end in ends]
     assert lost == [flow] and listener.connections == {flow.remote: made[1]}
     theirs = [real.accept()[0] for _ in ends]
     for connection in made:
@@ -256,7 +256,7 @@ def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo
     listener.on_failure = lambda lost: listener.send(b"x", Flow("TCP", remote))
     for _ in range(2):
         end = plain.create_connection(remote)
-        made.append((tcp.Connection(listener, end, flow, connected=True), real.accept()[0]))
+        made.append((tcp.TcpConnection(listener, end, flow, connected=True), real.accept()[0]))
     assert made[1][1].recv(10) == b"x" and listener.connections == {remote: made[1][0]}
     with pytest.raises(BlockingIOError):
         real.accept()

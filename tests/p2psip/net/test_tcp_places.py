@@ -6,11 +6,11 @@ import resource
 
 import gevent
 import pytest
-from sockets import LOOPBACK, Echo, TcpClient, until
-from tcp_world import OTHER, closed, greeted, hurry, request, server, works
+from support.sip.tcp_world import OTHER, closed, greeted, hurry, request, server, works
+from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.core.stack import Flow
 from p2psip.net import descriptors, tcp
+from p2psip.stack.stack import Flow
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
     """Own design: RTP is heard once a turn; connections are read one after another meanwhile."""
     monkeypatch.setattr(tcp, "SLICE", -1.0)  # reading one takes longer
     echo, turns, loop = make(), [], gevent.get_hub().loop
-    receive = tcp.Connection.receive
+    receive = tcp.TcpConnection.receive
     clients = [TcpClient(echo.address) for _ in range(10)]
     assert until(lambda: echo.driver.connections == 10)
     monkeypatch.setattr(
-        tcp.Connection, "receive", lambda self: (turns.append(loop.now()), receive(self))
+        tcp.TcpConnection, "receive", lambda self: (turns.append(loop.now()), receive(self))
     )
     for client in clients:
         client.socket.sendall(request())

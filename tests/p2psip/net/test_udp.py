@@ -8,12 +8,12 @@ import gevent
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from mutations import mutations
-from sockets import LOOPBACK, Echo, UdpClient, options_request, until
+from support.mutations import mutations
+from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
-from p2psip.core.stack import Flow
 from p2psip.net import udp
 from p2psip.net.udp import BURST, UdpListener
+from p2psip.stack.stack import Flow
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import fast

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp

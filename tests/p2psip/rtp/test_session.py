@@ -5,7 +5,7 @@ import random
 from hypothesis import event, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from mutations import mutations
+from support.mutations import mutations
 
 from p2psip.rtp.rtcp import (
     Bye,

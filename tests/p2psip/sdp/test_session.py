@@ -4,7 +4,7 @@ import dpkt
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session, Timing

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import RemoteError
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
-from p2psip.sip.limits import MAX_HEAD
 from p2psip.sip.message import parse_message
+from p2psip.sip.message_limits import MAX_HEAD
 from p2psip.strategies.sip import messages
 
 REQUEST = b"OPTIONS sip:a@b SIP/2.0\r\nContent-Length: 2\r\n\r\nhi"

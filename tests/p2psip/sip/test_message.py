@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.build import response_to

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import event, given
-from mutations import mutations
+from support.mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.uri import Uri, equivalent

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.mutations import mutations
 
 from p2psip.errors import RemoteError
 from p2psip.sip.via import Via

@@ -4,10 +4,10 @@ import json
 from contextlib import suppress
 
 import pytest
-from flash_values import manifest, stored_lines, tells
 from hypothesis import event, example, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
+from support.rtmp.amf_corpus import manifest, stored_lines, tells
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import (

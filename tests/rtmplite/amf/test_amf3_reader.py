@@ -5,10 +5,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from rtmplite.amf import amf3, u29
-from rtmplite.amf.amf3_reader import Reader
+from rtmplite.amf.amf3_reader import Amf3Reader
 from rtmplite.amf.cursor import Cursor
 from rtmplite.errors import RemoteError
 from rtmplite.strategies import amf
@@ -57,7 +57,7 @@ wounded = mutations(strategies.encoded() | strategies.unusual().map(lambda pair:
 @given(st.tuples(strategies.encoded(), wounded).map(b"".join) | wounded | st.binary())
 def test_nothing_else_ever_happens(raw):
     """Covers AMF3 §3."""
-    reader = Reader(Cursor(raw))
+    reader = Amf3Reader(Cursor(raw))
     with suppress(RemoteError):
         reader.value()
         event("passed the first value")

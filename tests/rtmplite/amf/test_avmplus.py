@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import (
@@ -24,8 +24,8 @@ from rtmplite.amf.values import (
     XmlDocument,
 )
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.strategies import amf, amf3
 
 

@@ -1,9 +1,9 @@
 """Integers of variable length are as long as Flash makes them."""
 
 import pytest
-from flash_values import manifest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.rtmp.amf_corpus import manifest
 
 from rtmplite.amf import u29
 from rtmplite.errors import LocalError

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import event, given
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import UNDEFINED

@@ -2,7 +2,7 @@
 
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.mutations import mutations
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import audio, video

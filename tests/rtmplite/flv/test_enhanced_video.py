@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.enhanced import ModEx, four_cc, four_cc_text

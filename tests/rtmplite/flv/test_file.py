@@ -5,10 +5,10 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from corpus_lines import readme_lines
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.corpus_lines import readme_lines
+from support.mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import audio, file, metadata, video
@@ -114,7 +114,7 @@ def test_real_files(corpus, line):
 @given(st.lists(flv.tags(), max_size=5), st.lists(st.integers(1, 40), min_size=1))
 def test_pieces_of_any_size_give_the_same_tags(tags, sizes):
     """Covers FLV 10.1 §E.2, FLV 10.1 §E.3: nothing depends on where a read ends."""
-    raw, reader, back, at = file.write(tags), file.Reader(), [], 0
+    raw, reader, back, at = file.write(tags), file.FlvReader(), [], 0
     while at < len(raw):
         size = sizes[at % len(sizes)]
         back += reader.feed(raw[at : at + size])
@@ -129,7 +129,7 @@ def test_pieces_of_other_bytes_are_refused_or_kept(raw, size):
     """Covers FLV 10.1 §E.3."""
 
     def read():
-        reader = file.Reader()
+        reader = file.FlvReader()
         with suppress(RemoteError):
             for at in range(0, len(raw), size):
                 reader.feed(raw[at : at + size])
@@ -141,7 +141,7 @@ def test_reading_may_begin_at_any_tag():
     """Covers FLV 10.1 §E.3."""
     tags = [file.Tag(8, at, bytes(at)) for at in range(3)]
     raw = file.write(tags)
-    reader = file.Reader(inside=True)
+    reader = file.FlvReader(inside=True)
     assert reader.feed(raw[13 + 15 :] + bytes(5)) == tags[1:]
     assert reader.position == len(raw) - 28 and reader.held == 5
     source = file.Memory(raw)

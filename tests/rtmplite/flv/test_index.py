@@ -1,16 +1,16 @@
 """Where a file can be begun, by its own account or by looking."""
 
 import pytest
-from corpus_lines import readme_lines
 from hypothesis import given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.corpus_lines import readme_lines
+from support.mutations import mutations
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file, video
 from rtmplite.flv.describe import Facts, describe
-from rtmplite.flv.index import Place, load_index, scan
+from rtmplite.flv.index import IndexPlace, load_index, scan
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.strategies import flv
 
@@ -56,7 +56,7 @@ def test_key_frames_are_found_by_looking():
     assert index.after(501).timestamp == 1000 and index.after(1001) is None
     for time, position in zip(index.times, index.positions, strict=True):
         assert next(file.tags(file.start(True, True) + raw[position:])) == Tag(9, time, KEY)
-    assert index.start == Place(0, 13) and index.end == len(raw) and index.members == {}
+    assert index.start == IndexPlace(0, 13) and index.end == len(raw) and index.members == {}
 
 
 def test_sound_alone_has_a_place_every_second():
@@ -64,7 +64,7 @@ def test_sound_alone_has_a_place_every_second():
     tags = [Tag(8, at, SOUND) for at in range(0, 3001, 100)]
     index = scan(file.Memory(file.write([Tag(8, 0, AAC), *tags])))
     assert list(index.times) == [0, 1000, 2000, 3000]
-    assert scan(file.Memory(file.write([]))).before(5.0) == Place(0, 13)
+    assert scan(file.Memory(file.write([]))).before(5.0) == IndexPlace(0, 13)
 
 
 def test_what_a_file_says_is_believed_if_true():

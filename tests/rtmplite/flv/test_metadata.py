@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutations import mutations
+from support.mutations import mutations
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray

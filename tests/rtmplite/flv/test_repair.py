@@ -1,10 +1,10 @@
 """What is left of a file plays, seeks, and is a proper file again."""
 
 import pytest
-from corpus_lines import readme_lines
 from hypothesis import given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.corpus_lines import readme_lines
+from support.mutations import mutations, peak
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError

@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 
-from corpus_lines import readme_lines
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.corpus_lines import readme_lines
+from support.mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file

@@ -5,16 +5,16 @@ import os
 import gevent
 import pytest
 
-from rtmplite.access import Calling, Event, GuardedApplication, Guards, Verdict
-from rtmplite.credentials import Users, UsersGuard, user_lines
+from rtmplite.auth.credentials import Users, UsersGuard, user_lines
+from rtmplite.auth.guard import Calling, Event, GuardedApplication, Guards, Verdict
 from rtmplite.errors import RemoteError
+from rtmplite.live.streams import Registry
+from rtmplite.net.client.reconnecting import Publishing
+from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.following import Publishing
-from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.net.rtmp_server import RtmpServer
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
 
 KEY = b"\x91av01idr"
 

@@ -11,20 +11,20 @@ import pytest
 from gevent import socket
 from interop.process import Process
 
+from rtmplite.cli import tool
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
-from rtmplite.net import tool
+from rtmplite.live.streams import Registry
+from rtmplite.net.client.dialer import Dialer
+from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
-from rtmplite.net.dialer import Dialer
-from rtmplite.net.rtmfp_client import RtmfpClient
-from rtmplite.net.rtmfp_server import RtmfpServer
-from rtmplite.rtmfp.flash_client import RtmfpClientConnection
-from rtmplite.rtmfp.flash_server import RtmfpServerConnection
-from rtmplite.rtmfp.lanes import RELIABLE
+from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
+from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.client import Reply, Target
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.streams import Registry
+from rtmplite.rtmp.live_application import LiveApplication
 
 PICTURES, SIZE = 60, 5000
 RATE, BUFFER = 100_000, 64_000  # bytes a second of the slow link, and bytes that wait for it

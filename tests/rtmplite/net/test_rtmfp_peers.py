@@ -9,22 +9,22 @@ from contextlib import closing, contextmanager
 import gevent
 import pytest
 from interop.process import Process
-from sockets import until
+from support.sockets import until
 
+from rtmplite.cli.tool import main
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
+from rtmplite.live.streams import Registry
+from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
-from rtmplite.net.crowd import Crowd
-from rtmplite.net.meetings import Elsewhere, Meetings
-from rtmplite.net.rtmfp_client import RtmfpClient
-from rtmplite.net.rtmfp_server import RtmfpServer
-from rtmplite.net.rtmp_server import RtmpServer
-from rtmplite.net.tool import main
-from rtmplite.rtmfp.flash_server import RtmfpServerConnection
-from rtmplite.rtmfp.lanes import RELIABLE
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.net.connection_limit import ConnectionLimit
+from rtmplite.net.server.peer_options import Elsewhere, Meetings
+from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
+from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
 
 SOUND = [(8, 20 * number, b"\x82" + bytes((number,)) * 160) for number in range(20)]
 
@@ -183,7 +183,7 @@ def test_a_full_server_sends_the_rest_to_another():
     """Covers RFC 7016 §3.5.1.7 [referred]: and takes clients again when there is room."""
     with serving() as other:
         elsewhere = Elsewhere((other.address,))
-        with serving(elsewhere=elsewhere, crowd=Crowd(1)) as server:
+        with serving(elsewhere=elsewhere, crowd=ConnectionLimit(1)) as server:
             first = RtmfpClient.connect(server.url)
             second = RtmfpClient.connect(server.url)
             assert (len(server.connections), len(other.connections)) == (1, 1)
@@ -197,7 +197,7 @@ def test_a_full_server_sends_the_rest_to_another():
 
 def test_a_server_that_others_have_filled_sends_the_first_on():
     """Covers RFC 7016 §3.5.1.7 [referred]: they came to another listener, unseen by this one."""
-    crowd = Crowd(1)
+    crowd = ConnectionLimit(1)
     with serving() as other:
         elsewhere = Elsewhere((other.address,))
         with serving(elsewhere=elsewhere, crowd=crowd) as server:

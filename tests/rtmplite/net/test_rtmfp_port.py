@@ -8,10 +8,10 @@ import pytest
 
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
-from rtmplite.rtmfp.crypto import FlashProfile
-from rtmplite.rtmfp.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.epd import Epd
-from rtmplite.rtmfp.listener import SessionListener
+from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.session.listener import SessionListener
 
 URL = Epd(ancillary_data=b"rtmfp://127.0.0.1/live").encode()
 

@@ -6,18 +6,18 @@ import ssl
 
 import gevent
 import pytest
-from certificates import certificate
 from gevent import socket
+from support.certificates import certificate
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.peers import Peers
-from rtmplite.net.rtmp_client import RtmpClient
-from rtmplite.net.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.tcp_connections import TcpConnections
 from rtmplite.net.tls import Tls, client_context, explain, server_context
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Patience, Registry
 
 KEY = b"\x17\x01\0\0\0key"
 
@@ -34,7 +34,7 @@ def serve(made):
     servers = []
 
     def run(patience=None, **options):
-        registry, application = Registry(patience or Patience()), LiveApplication()
+        registry, application = Registry(patience or SlowConsumerPolicy()), LiveApplication()
 
         def connection(address):
             return ServerConnection({"live": application}.get, registry, os.urandom, now())
@@ -221,7 +221,7 @@ def nobody(address):
 
 def test_a_slow_player_is_cut_off_and_the_others_miss_nothing(serve, made):
     """Sealed bytes that the socket does not take are counted as any."""
-    server = serve(Patience(skip=200_000, limit=1_000_000, seconds=0.3))
+    server = serve(SlowConsumerPolicy(skip=200_000, limit=1_000_000, seconds=0.3))
     trust = client_context(made.file)
     streams = [RtmpClient.connect(server.url, tls=trust).create_stream() for _ in range(3)]
     source, fast, slow = streams
@@ -271,7 +271,7 @@ def test_peers_close_what_they_have():
     connected = plain.create_connection(listener.getsockname())
     connected.setblocking(False)
     other = listener.accept()[0]
-    peers = Peers()
+    peers = TcpConnections()
     peers.start()
     peers.adopt(connected, nobody(None))
     assert len(peers.connections) == 1

@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from rtmplite.net.client import established
-from rtmplite.net.refusal import ElsewhereError
-from rtmplite.net.tool import main
+from rtmplite.cli.tool import main
+from rtmplite.net.client.client import established
+from rtmplite.net.client.refusal import ElsewhereError
 from rtmplite.rtmp.client import Target
 
 PLAY, PROBE = ("play", "-o", "/dev/null"), ("probe",)

@@ -2,7 +2,7 @@
 
 import math
 
-from rtmplite.rtmfp.congestion import NOTICE_SECONDS, CongestionControl, TimeCritical
+from rtmplite.rtmfp.session.congestion import NOTICE_SECONDS, CongestionControl, TimeCritical
 
 
 def control(cwnd, ssthresh=math.inf):

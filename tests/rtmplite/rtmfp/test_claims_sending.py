@@ -1,8 +1,8 @@
 """What a sender does between the cases that its other tests show."""
 
-from rtmfp_wire import Sending, send
+from support.rtmfp.wire import Sending, send
 
-from rtmplite.rtmfp.flow_chunks import UserData
+from rtmplite.rtmfp.wire.flow_chunks import UserData
 
 
 def test_options_go_once_even_where_the_numbers_jump():

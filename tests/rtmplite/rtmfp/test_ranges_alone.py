@@ -5,11 +5,11 @@ It sends to us over a link with 5% loss and 100 ms there and back, in virtual ti
 
 from random import Random
 
-from link import storm
-from rtmfp_pair import Pair, PlainCipher
+from support.rtmfp.link import storm
+from support.rtmfp.pair import Pair, PlainCipher
 
-from rtmplite.rtmfp.acks import DataAckBitmap
-from rtmplite.rtmfp.packet import Packet
+from rtmplite.rtmfp.wire.acks import DataAckBitmap
+from rtmplite.rtmfp.wire.packet import Packet
 
 PICTURES, EVERY, SIZE = 539, 0.04, 1400
 LIFETIME = 1.0  # s that a picture is worth sending

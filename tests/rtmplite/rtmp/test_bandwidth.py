@@ -2,11 +2,11 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from rtmp_world import World
+from support.rtmp.rtmp_world import World
 
-from rtmplite.rtmp import control
 from rtmplite.rtmp.bandwidth import PATIENCE, Throttle
-from rtmplite.rtmp.control import LimitType, SetPeerBandwidth
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
 
 def windows(*messages):

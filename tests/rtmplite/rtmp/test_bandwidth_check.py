@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rtmp_world import World
+from support.rtmp.rtmp_world import World
 
 from rtmplite.rtmp.bandwidth_check import PAYLOADS, BandwidthCheck
 from rtmplite.rtmp.client import Called
-from rtmplite.rtmp.command import Command
+from rtmplite.rtmp.wire.command import Command
 
 
 def answer(world, peer, seconds):

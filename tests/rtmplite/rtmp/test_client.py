@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
-from rtmp_world import World, counting
+from support.mutations import mutations, peak
+from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.errors import LocalError
 from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target, redirection
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.wire.message import Message
 
 
 @pytest.mark.parametrize(

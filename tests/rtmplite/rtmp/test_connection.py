@@ -3,16 +3,16 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rtmp_world import World, counting
+from support.rtmp.rtmp_world import World, counting
 
-from rtmplite.rtmp import control
-from rtmplite.rtmp.chunk import ChunkWriter
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.connection import Limits
-from rtmplite.rtmp.framing import CHUNK_SIZE
-from rtmplite.rtmp.message import Message, MessageType
+from rtmplite.rtmp.connection import ConnectionLimits
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk import ChunkWriter
+from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 
 def controls(connection):
@@ -27,7 +27,7 @@ def controls(connection):
 
 def connected(**limits):
     """A server's end whose client speaks only when told to, and a writer for its words."""
-    world = World(limits=Limits(**limits))
+    world = World(limits=ConnectionLimits(**limits))
     peer = world.client()
     world.peers.clear()
     peer.server.data = peer.client._reader
@@ -110,7 +110,7 @@ def test_a_peer_we_do_not_read_is_not_called_silent():
 @pytest.mark.parametrize("data", [b"", b"\x03", b"\x03" + bytes(1535), b"\x03" + bytes(1536)])
 def test_who_does_not_get_to_the_point_is_hung_up_on(data):
     """A truncated handshake keeps no socket for long: RTMP 1.0 §5.2 knows no time-out."""
-    server = World(limits=Limits(setup=10.0)).server()
+    server = World(limits=ConnectionLimits(setup=10.0)).server()
     server.receive(data, 1.0)
     server.tick(9.9)
     assert not server.closed

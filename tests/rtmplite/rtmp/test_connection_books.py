@@ -2,11 +2,11 @@
 
 import pytest
 
-from rtmplite.rtmp import control
-from rtmplite.rtmp.budget import Account, Budget
-from rtmplite.rtmp.chunk import ChunkReader, ChunkWriter
-from rtmplite.rtmp.connection import Connection, Limits
-from rtmplite.rtmp.control import (
+from rtmplite.limits.memory_budget import Account, MemoryBudget
+from rtmplite.rtmp.connection import Connection, ConnectionLimits
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter
+from rtmplite.rtmp.wire.control import (
     Acknowledgement,
     LimitType,
     PingRequest,
@@ -14,7 +14,7 @@ from rtmplite.rtmp.control import (
     SetPeerBandwidth,
     WindowAcknowledgementSize,
 )
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.wire.message import Message
 
 
 class NoHandshake:
@@ -31,8 +31,8 @@ class End:
     """One end that heard and said nothing yet, and the words of its peer."""
 
     def __init__(self, budget=None, **limits):
-        self.account = Account(budget or Budget())
-        self.connection = Connection(NoHandshake(), 0.0, Limits(**limits), self.account)
+        self.account = Account(budget or MemoryBudget())
+        self.connection = Connection(NoHandshake(), 0.0, ConnectionLimits(**limits), self.account)
         self.writer, self.reader = ChunkWriter(), ChunkReader()
 
     def words(self, *messages):
@@ -91,7 +91,7 @@ def test_who_reads_too_little_is_cut_off():
 
 def test_what_is_held_is_paid_for_until_it_is_used():
     """Own design: and exactly as much may be held as the limit says."""
-    budget = Budget()
+    budget = MemoryBudget()
     end = End(budget, held=1000)
     end.hears(PingRequest(0))
     end.says()

@@ -1,14 +1,14 @@
 """The handshake keeps its order, speaks both dialects, and gives garbage no answer."""
 
 import pytest
-from corpus_lines import readme_lines
 from hypothesis import event, given
 from hypothesis import strategies as st
-from tcp_streams import tcp_streams
+from support.corpus_lines import readme_lines
+from support.sip.tcp_streams import tcp_streams
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import digest
 from rtmplite.rtmp.handshake import TIME_LIMIT, ClientHandshake, ServerHandshake, State
+from rtmplite.rtmp.wire import digest
 
 SIZE = digest.PACKET_SIZE
 

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from rtmp_world import World
+from support.rtmp.rtmp_world import World
 
 from rtmplite.rtmp.application import MAX_NAME
 from rtmplite.rtmp.client import Called, Ended
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netstream import MAX_KIND, State
+from rtmplite.rtmp.wire.message import Message
 
 KEY, INTER = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
 

@@ -5,13 +5,13 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rtmp_world import World
+from support.rtmp.rtmp_world import World
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.client import Called
-from rtmplite.rtmp.command import Command, on_status
+from rtmplite.rtmp.wire.command import Command, on_status
 
 HERE = "rtmp://foo.example:1935/app/room"
 

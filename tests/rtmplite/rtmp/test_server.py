@@ -3,20 +3,20 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
-from rtmp_world import World, counting
+from support.mutations import mutations, peak
+from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmp import control
-from rtmplite.rtmp.chunk import ChunkReader
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
-from rtmplite.rtmp.command import Command
-from rtmplite.rtmp.connection import Limits
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.message import Message
+from rtmplite.rtmp.connection import ConnectionLimits
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import HOLD_ON_PING, State
 from rtmplite.rtmp.server import ServerConnection
-from rtmplite.streams import Registry
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk import ChunkReader
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message
 
 
 class Slow(LiveApplication):
@@ -144,7 +144,7 @@ def test_streams_are_numbered_from_one_and_numbers_come_back():
 
     And RTMP Errata §4.2 [stream-id-limit]: numbers stay small.
     """
-    peer = World(limits=Limits(streams=3)).client()
+    peer = World(limits=ConnectionLimits(streams=3)).client()
     assert [peer.stream() for _ in range(3)] == [1, 2, 3]
     with pytest.raises(RemoteError):
         peer.stream()
@@ -333,7 +333,7 @@ def test_type_17_commands_count_as_commands():
 
 def test_who_asks_nothing_for_long_is_closed_if_so_configured():
     """Own design: players and publishers at work stay, and pings alone are no work."""
-    world = World(limits=Limits(idle=30.0, ping_after=10.0))
+    world = World(limits=ConnectionLimits(idle=30.0, ping_after=10.0))
     idle, player, source = world.client(), world.client(), world.client()
     player.play("demo")
     number = source.publish("demo")
@@ -349,7 +349,7 @@ def test_who_asks_nothing_for_long_is_closed_if_so_configured():
 
 def test_who_is_not_listened_to_is_not_called_idle():
     """Own design: it may want to ask."""
-    world = World(limits=Limits(idle=30.0))
+    world = World(limits=ConnectionLimits(idle=30.0))
     peer = world.client()
     peer.server.pause_reading()
     world.wait(100.0)
@@ -358,7 +358,7 @@ def test_who_is_not_listened_to_is_not_called_idle():
 
 def test_who_asks_much_and_reads_nothing_is_cut_off():
     """Own design: the answers would fill our memory; a player's limit is another."""
-    world = World(limits=Limits(unread=10_000))
+    world = World(limits=ConnectionLimits(unread=10_000))
     peer = world.client()
     peer.deaf = True
     for _ in range(600):

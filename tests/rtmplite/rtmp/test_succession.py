@@ -1,13 +1,13 @@
 """A publisher whose connection is dead, and the one who wants its name."""
 
 import pytest
-from rtmp_world import World
+from support.rtmp.rtmp_world import World
 
-from rtmplite.access import Calling, Event, GuardedApplication
 from rtmplite.amf import amf0
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.server import Limits
-from rtmplite.succession import ANSWER, QUIET, STEP
+from rtmplite.auth.guard import Calling, Event, GuardedApplication
+from rtmplite.live.timestamp_rebase import ANSWER, QUIET, STEP
+from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.server import ConnectionLimits
 
 AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
 META = amf0.encode("onMetaData", {"width": 320.0})
@@ -85,7 +85,7 @@ def test_a_camera_that_pauses_keeps_its_name(seconds):
 
 def test_nobody_is_closed_for_silence_alone():
     """Own design: as long as nobody wants the name, a connection may come back as before."""
-    world = World(limits=Limits(ping_after=60.0, ping_timeout=30.0))
+    world = World(limits=ConnectionLimits(ping_after=60.0, ping_timeout=30.0))
     first, _ = published(world)
     carry = first.carry
     cut(first)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from mutations import mutations
-from rtmp_world import Peer, World, counting
+from support.mutations import mutations
+from support.rtmp.rtmp_world import Peer, World, counting
 
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.live import LiveApplication
-from rtmplite.rtmp.tunnel import AHEAD, IDLE_LIMIT, INTERVALS, PATIENCE, Answer, Tunnels
+from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.tunnel import AHEAD, IDLE_LIMIT, INTERVALS, PATIENCE, TunnelAnswer, Tunnels
 
 PEER = ("192.0.2.1", 4711)
 SOUND = b"\xb2sound"
@@ -132,7 +132,7 @@ def test_a_question_out_of_turn_waits():
     """Two HTTP connections may overtake each other."""
     world = Tunnelled()
     name = world.open()
-    assert world.ask(f"/idle/{name}/7") == Answer(200, b"\x01")
+    assert world.ask(f"/idle/{name}/7") == TunnelAnswer(200, b"\x01")
     assert world.ask(f"/idle/{name}/9") is None
     assert world.ask(f"/idle/{name}/8").status == 200
     assert world.ask(f"/idle/{name}/9").status == 200
@@ -182,7 +182,7 @@ def test_close_ends_it():
     source = world.through()
     source.publish("demo")
     assert world.registry.get("live", "demo").publishing
-    assert source.ask("close", b"\0") == Answer(200, b"\0")
+    assert source.ask("close", b"\0") == TunnelAnswer(200, b"\0")
     assert not world.tunnels.connections and not list(world.registry)
     assert source.ask("idle", b"\0").status == 404 and not world.told
 

@@ -1,8 +1,8 @@
 """RTMPT for many hosts: each has its share of the tunnels, and few that it does not use."""
 
-from rtmp_world import World, counting
+from support.rtmp.rtmp_world import World, counting
 
-from rtmplite.rtmp.live import LiveApplication
+from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.tunnel import FIRST_LIMIT, MAX_SILENT, Tunnels
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from mutations import mutations, peak
+from support.mutations import mutations, peak
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex

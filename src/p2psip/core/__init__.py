@@ -1,1 +1,0 @@
-"""SIP elements above the transactions: user agents, registrar, proxy (RFC 3261 §8, §10, §16)."""

@@ -1,0 +1,150 @@
+"""Contacts that nobody has heard of: each is asked once before anything else is sent there.
+
+Implements RFC 3261 §11.1 for the question: an OPTIONS.
+
+Own design: a REGISTER may name any place on earth, and whoever is named need not want our calls.
+So a contact that is foreign to where its REGISTER came from gets one datagram, and no repetition;
+the answer must fit its branch, which only the contact was told (RFC 3261 §8.1.1.7).  Questions are
+few for all, for each user and for each host that is asked, and no REGISTER causes two.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from p2psip.server.domains import Aor
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ClientHandle, Flow, Stack
+from p2psip.transaction.flow import LOCAL, rate_limit_key
+
+T = TypeVar("T")
+
+MAX_QUESTIONS: Final = 1000  # without an answer yet, each for 64*T1 at most
+MAX_OF_USER, MAX_OF_HOST = 3, 30
+VOUCHED_OF_USER, VOUCHED_OF_HOST = 10, 250  # a whole office may have lost its connections
+
+
+class ProbationOwner(Protocol):
+    """Hears what came of a question.  Own design: the registrar."""
+
+    def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
+        """The contact of `aor` has answered what was sent to `flow`."""
+
+    def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
+        """It has not, within 64*T1, or it cannot be reached at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    aor: Aor
+    contact: Uri
+    host: str
+
+
+class Probation:
+    """The questions under way: see the module.  `random(n)` gives n octets."""
+
+    def __init__(self, stack: Stack, random: Callable[[int], bytes], owner: ProbationOwner) -> None:
+        self._stack, self._random, self._owner = stack, random, owner
+        self._asked: dict[ClientHandle, _Question] = {}
+        self._contacts: set[tuple[Aor, Uri]] = set()
+        self._of_user, self._of_host = Counter[Aor](), Counter[str]()
+
+    def __len__(self) -> int:
+        """How many questions wait for their answers."""
+        return len(self._asked)
+
+    def is_asked(self, aor: Aor, contact: Uri) -> bool:
+        """Whether the contact's answer is waited for."""
+        return (aor, contact) in self._contacts
+
+    def ask(self, aor: Aor, contact: Uri, now: float, *, vouched: bool = False) -> bool:
+        """Ask a contact; False if there is no way, or no room for one more question.
+
+        `vouched`: its host has connected to us before, and nobody can have forged that.  Any other
+        host is asked by UDP alone: a connection would be tried more than once by the system.
+        """
+        host = host_of_contact(contact)
+        if not self._has_room(aor, host, vouched=vouched) or self.is_asked(aor, contact):
+            return False
+        flows = self._stack.flows_to(contact)
+        if flows is not None:
+            flows = [flow for flow in flows[-1:] if vouched or flow.transport == "UDP"]
+            if not flows:
+                return False
+        handle = self._stack.request(self._question(contact), self, now, flows=flows, once=True)
+        self._asked[handle] = _Question(aor, contact, host)
+        self._contacts.add((aor, contact))
+        self._of_user[aor] += 1
+        self._of_host[host] += 1
+        return True
+
+    def _has_room(self, aor: Aor, host: str, *, vouched: bool) -> bool:
+        of_user, of_host = MAX_OF_USER, MAX_OF_HOST
+        if vouched:
+            of_user, of_host = VOUCHED_OF_USER, VOUCHED_OF_HOST
+        return (
+            len(self._asked) < MAX_QUESTIONS
+            and self._of_user[aor] < of_user
+            and self._of_host[host] < of_host
+        )
+
+    # ClientUser
+
+    def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Take any final answer for a yes: RFC 3261 §11.2; a refusal is a voice as well.
+
+        Unless it is our own, by a name that turned out to be ours.
+        """
+        if response.status < 200:
+            return
+        asked, flow = self._forget(handle), handle.flow
+        if flow is None or flow.transport == LOCAL:
+            self._owner.on_silent(asked.aor, asked.contact, now)
+        else:
+            self._owner.on_answered(asked.aor, asked.contact, flow, now)
+
+    def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
+        """Take silence: RFC 3261 §8.1.3.1."""
+        asked = self._forget(handle)
+        self._owner.on_silent(asked.aor, asked.contact, now)
+
+    def _forget(self, handle: ClientHandle) -> _Question:
+        asked = self._asked.pop(handle)
+        self._contacts.discard((asked.aor, asked.contact))
+        _take_one(self._of_user, asked.aor)
+        _take_one(self._of_host, asked.host)
+        return asked
+
+    def _question(self, contact: Uri) -> Request:
+        """An OPTIONS, outside of any dialog: RFC 3261 §11.1."""
+        me = Address(self._stack.contact())
+        headers = [
+            ("Max-Forwards", MAX_FORWARDS),
+            ("From", me.with_tag(self._random(6).hex())),
+            ("To", Address(contact.replace(params=(), headers=()))),
+            ("Call-ID", self._random(12).hex()),
+            ("CSeq", "1 OPTIONS"),
+        ]
+        uri = contact.replace(headers=()).without_params("method")  # RFC 3261 §19.1.1
+        return Request("OPTIONS", uri, Headers(headers))
+
+
+def _take_one(counts: Counter[T], key: T) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
+
+
+def host_of_contact(contact: Uri) -> str:
+    """The host that would be asked, its /64 if that is an address of IPv6: RFC 3263 §4.2."""
+    host = (contact.param("maddr") or contact.host).lower()
+    try:
+        return rate_limit_key(host)
+    except ValueError:
+        return host

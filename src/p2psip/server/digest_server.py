@@ -1,0 +1,200 @@
+"""The server's side of Digest: challenge, and judge the answer.
+
+Implements RFC 3261 §22.2 and §22.3 with RFC 7616 §3.3 and RFC 8760 §2.3.
+
+No state is kept for a challenge: the nonce carries its time and a proof that it is ours.
+What is kept, for a bounded number of nonces, is the highest count seen, so that a request
+overheard on the way can't be sent again: RFC 7616 §5.4.  Guesses have to wait: see `guesses`.
+"""
+
+import hashlib
+import hmac
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.server.domains import Aor, Domains
+from p2psip.server.guess_limit import Guesses
+from p2psip.server.users import UserStore
+from p2psip.sip.auth import Challenge, Credentials, verify
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.request_origin import origin
+from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
+from p2psip.ua.request_validation import RefusalError
+
+NONCE_SECONDS: Final = 300.0  # RFC 7616 §5.4: a nonce is good for a while
+NONCES: Final = 10_000  # how many counts are remembered
+
+Challenges = Sequence[tuple[str, object]]
+"""Headers for a 401 or 407; none when there is nothing to ask."""
+
+_NOBODYS_SECRET: Final = "0" * 64
+
+
+class DigestServer:
+    """Judges requests by their credentials: RFC 3261 §22.1.  `random(n)` gives n octets.
+
+    `whence(request)` tells the host of the client for whom this process has made a request.
+    """
+
+    whence: Callable[[Request], str | None] = staticmethod(lambda request: None)
+
+    def __init__(self, users: UserStore, random: Callable[[int], bytes]) -> None:
+        self.users, self.guesses = users, Guesses()
+        self._random, self._secret = random, random(32)
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def knows(self, aor: Aor) -> bool:
+        """Whether there is such a user to ask for a password: RFC 3261 §22.1."""
+        return self.users.has(aor[0], self.users.realm_for(aor[1]))
+
+    def demand(
+        self,
+        request: Request,
+        aor: Aor,
+        domains: Domains,
+        now: float,
+        *,
+        proxy: bool,
+        source: Flow,
+    ) -> Challenges:
+        """What to answer a request that speaks for `aor` with; empty once that is proven.
+
+        `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  Never
+        says whether it was the name or the password that was wrong.  Raises RemoteError: 403
+        for a user who proves to be another one, 503 with Retry-After to a `source` that guesses too
+        fast.
+        """
+        realm = self.users.realm_for(aor[1])
+        host = self._host(request, source)
+        stale = False
+        for credentials in _credentials(request, realm, proxy=proxy):
+            user = f"{credentials.username}@{realm}"
+            if wait := self.guesses.wait(host, user, now):
+                retry = [("Retry-After", math.ceil(wait))]
+                raise RefusalError(503, "Too Many Wrong Passwords", retry)
+            if not self._proves(credentials, request):
+                self.guesses.failed(host, user, now)
+            elif _suits(credentials, request, domains):
+                if not self._is_fresh(credentials, host, now):
+                    stale = True
+                elif credentials.username != aor[0]:
+                    raise RemoteError("Forbidden", 403)
+                else:
+                    self.guesses.succeeded(host, user, now)
+                    return ()
+        algorithms = self.users.algorithms(aor[0], realm)
+        if "MD5" in algorithms and _chokes_on_choice(request):
+            algorithms = ("MD5",)
+        name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
+        nonce = self._nonce(host, now)
+        return [
+            (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
+            for algorithm in algorithms
+        ]
+
+    def _host(self, request: Request, source: Flow) -> str:
+        """Who has to wait for a wrong password: no other client of this process."""
+        place = origin(request, source)
+        known = self.whence(request) if place == LOCAL else None
+        return place if known is None else rate_limit_key(known)
+
+    def _proves(self, credentials: Credentials, request: Request) -> bool:
+        secret = self.users.lookup(credentials.username, credentials.realm, credentials.algorithm)
+        # an unknown user takes as long as a known one
+        proof = verify(credentials, request.method, secret or _NOBODYS_SECRET, request.body)
+        return proof and secret is not None
+
+    def _is_fresh(self, credentials: Credentials, host: str, now: float) -> bool:
+        """RFC 7616 §3.4: ours, not too old, and counted upwards.
+
+        A client that counts nothing, as of RFC 2069, may use a nonce once.
+
+        Own design: a nonce is good for the host that was challenged, so that nobody registers from
+        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change: a client
+        that comes by another is asked again, as stale, and needs no new password.
+        """
+        nonce = credentials.nonce
+        at, _, rest = nonce.partition(".")
+        salt, _, proof = rest.partition(".")
+        if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt, host)):
+            return False
+        age = now - int(at, 16) / 1000  # our own proof vouches for the digits
+        count = (credentials.nc or 0) if credentials.qop else 1
+        if age > NONCE_SECONDS or count <= self._counts.get(nonce, 0):
+            return False
+        self._counts[nonce] = count
+        self._counts.move_to_end(nonce)
+        if len(self._counts) > NONCES:
+            self._counts.popitem(last=False)
+        return True
+
+    def _nonce(self, host: str, now: float) -> str:
+        at, salt = f"{int(now * 1000):x}", self._random(6).hex()
+        return f"{at}.{salt}.{self._proof(at, salt, host).decode()}"
+
+    def _proof(self, at: str, salt: str, host: str) -> bytes:
+        text = f"{at}.{salt}.{host}".encode(errors="replace")
+        return hmac.digest(self._secret, text, hashlib.sha256).hex()[:24].encode()
+
+
+def without_credentials(request: Request, *realms: str) -> Request:
+    """The request without what was meant for us, the keeper of `realms`: RFC 3261 §22.3.
+
+    Credentials of other realms travel on to the proxies that asked for them.  Own design: an
+    Authorization of ours (§22.2) goes no further either, or a callee could ask for one in our name
+    and try passwords on it.
+    """
+    headers = request.headers
+    for name in ("Proxy-Authorization", "Authorization"):
+        if name in headers:
+            texts = headers.values(name)
+            headers = headers.with_(name, *(text for text in texts if not _is_of(text, realms)))
+    return request.replace(headers=headers)
+
+
+def _is_of(text: str, realms: Collection[str]) -> bool:
+    try:
+        return Credentials.parse(text).realm in realms
+    except RemoteError:
+        return False
+
+
+def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentials]:
+    found = []
+    for text in request.headers.values("Proxy-Authorization" if proxy else "Authorization"):
+        try:
+            credentials = Credentials.parse(text)
+        except RemoteError:
+            continue
+        if credentials.is_digest and credentials.realm == realm:
+            found.append(credentials)
+    return found
+
+
+def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool:
+    """Whether the URI that was signed may stand for the one asked for: RFC 8760 §2.6.
+
+    Within our domains a proxy on the way may have changed it, and phones write it in more than
+    one way; beyond them it has to be the same user at the same host.
+    """
+    try:
+        signed = Uri.parse(credentials.uri)
+    except RemoteError:
+        return False
+    uri = request.uri
+    if (signed.user, signed.host) == (uri.user, uri.host):
+        return True
+    return domains.of(signed) is not None and domains.of(uri) is not None
+
+
+def _chokes_on_choice(request: Request) -> bool:
+    """Whether the phone gives up when any challenge is not MD5, whatever stands beside it.
+
+    Field §"Digest choice in libre": baresip 0 and 1 do.
+    """
+    agent = request.headers.get("User-Agent") or ""
+    return agent.startswith(("baresip v0.", "baresip v1."))

@@ -1,0 +1,365 @@
+"""The core of an element that is user agent, registrar and proxy in one.
+
+Implements RFC 3261 §16.3 to §16.5 as far as deciding goes: for each new request, which of
+the three it is for.
+
+Own design: no open relay.  What goes to our own domains is let through; what goes elsewhere
+needs a user of ours, who proves it by Digest; and who claims to be of ours must prove it.
+What belongs to a dialog that was set up through us goes to the dialog's other side alone, and is
+taken from the dialog's peer alone: from where the peer is (`request_origin`), or with its password.
+"""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.server.digest_server import DigestServer, without_credentials
+from p2psip.server.domains import Aor, Domains
+from p2psip.server.proxied_dialogs import Passage, Side, ends
+from p2psip.server.proxy import Proxy, Target
+from p2psip.server.registrar import Binding, Registrar
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.request_origin import Peer, is_way_back, origin
+from p2psip.stack.routing import needs_tls
+from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.transaction.flow import LOCAL
+from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+
+ALLOWED: Final = f"{ALLOW}, REGISTER"
+
+Acceptor = Callable[[ServerHandle, float], None]
+
+
+class DialogUser(Protocol):
+    """The user agents behind this element: what they need to be asked.  Own design.
+
+    `bound(user, target, now)` tells them by which connections a user has registered `target`.
+    """
+
+    bound: Callable[[Uri, Uri, float], Sequence[Flow]]
+
+    def matches(self, request: Request) -> bool:
+        """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
+
+    def peer_of(self, request: Request) -> Peer | None:
+        """Whoever may send a request within one of their dialogs; None if it is in none.
+
+        RFC 3261 §12.2.2.
+        """
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a request within a dialog: RFC 3261 §12.2.2."""
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""
+
+
+class Judge(Protocol):
+    """Says what users may do, once they have proved who they are.  Own design."""
+
+    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""
+
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
+        """Those that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
+
+
+class Lenient:
+    """A judge who allows everything.  Own design: the default."""
+
+    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Let it pass: RFC 3261 §16.3."""
+
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
+        """All of them: RFC 3261 §16.5."""
+        return list(bindings)
+
+
+class SipElement:
+    """Decides who gets a request: RFC 3261 §16.3.
+
+    `route(request)` may take a request for a user of ours by returning who accepts it.
+    Without a `verifier` there are no users to check: then only this machine may send
+    to other domains.  `vouches(uri)` tells whether this process may call as that user without a
+    password.  `nat` sends to where a phone registered from.  `judge` has the last word.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        agents: DialogUser,
+        registrar: Registrar,
+        proxy: Proxy,
+        domains: Domains,
+        *,
+        route: Callable[[Request], Acceptor | None] = lambda request: None,
+        verifier: DigestServer | None = None,
+        vouches: Callable[[Uri], bool] = lambda uri: False,
+        nat: bool = False,
+        judge: Judge | None = None,
+    ) -> None:
+        self._judge = Lenient() if judge is None else judge
+        self._stack, self._agents, self._domains = stack, agents, domains
+        self.registrar, self.proxy = registrar, proxy
+        self._route, self._verifier, self._nat = route, verifier, nat
+        self._vouches = vouches
+        stack.core = self
+        agents.bound = self.bound
+        stack.expect(self._expects)
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
+        try:
+            self._sort(server, request, now)
+        except RefusalError as refusal:
+            server.reply(refusal.status, now, refusal.reason, refusal.headers)
+        except RemoteError as error:
+            server.reply(error.status, now, error.reason)
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
+
+        It cannot be challenged (§22.1), and so one from elsewhere counts for nothing; but it may
+        confirm a call here if it brings no answer to an offer.
+        """
+        bare, place = self.proxy.take_route(request), origin(request, flow)
+        passage = self.proxy.dialogs.find(bare, place)
+        if self._agents.matches(request):
+            if self._is_at_its_place(bare, place, self._peer(bare, passage)) or not request.body:
+                self._agents.on_ack(request, flow, now)
+        elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
+            by = self._ways(passage.receiver, now)
+            self.proxy.forward_ack(self._without_secrets(bare), passage, by, now)
+
+    def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
+        self._refuse_secure(request)
+        bare, place = self.proxy.take_route(request), origin(request, server.flow)
+        passage = self.proxy.dialogs.find(bare, place)
+        if self._agents.matches(request):
+            if self._is_from_peer(server, bare, self._peer(bare, passage), now, proxy=False):
+                if passage is not None:
+                    self._note(passage, bare, server.flow, now)
+                self._agents.on_request(server, request, now)
+            return
+        server.request = bare
+        if passage is None:
+            self._decide(server, bare, now)
+        elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
+            server.request = self._without_secrets(server.request)
+            by = self._ways(passage.receiver, now)
+            self.proxy.forward_within(server, passage, by, now)
+
+    def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
+        """Whoever is at the other end of a call that was made here.
+
+        If the call went through our own proxy, it is the phone that the proxy knows.
+        """
+        is_ours = passage is not None and passage.dialog.holder == LOCAL
+        if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
+            return passage.sender.peer
+        return self._agents.peer_of(request)
+
+    def _note(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
+        """Follow what the proxy does not see, since it ends here: RFC 3261 §12.2.2."""
+        self.proxy.dialogs.heard(passage, request, flow, now)
+        self.proxy.dialogs.refresh(passage, request, None)
+        if ends(request, passage.dialog.method):
+            self.proxy.dialogs.fade(passage.dialog, now)
+
+    def _is_at_its_place(self, request: Request, place: str, peer: Peer | None) -> bool:
+        """Whether it comes from where its peer is, under the peer's own name.
+
+        What is in no dialog has no peer, and may come from anywhere.
+        """
+        if peer is None:
+            return True
+        aor = self._domains.address_of_record(request.from_.uri)
+        is_same = aor is None or aor == self._domains.address_of_record(peer.uri)
+        return is_same and place in peer.places
+
+    def _is_from_peer(
+        self, server: ServerHandle, request: Request, peer: Peer | None, now: float, *, proxy: bool
+    ) -> bool:
+        """Whether a request within a dialog may be obeyed; challenges it if that helps.
+
+        Own design: RFC 3261 §26.1.4 warns of a BYE with overheard tags.  From elsewhere a user of
+        ours, whose phone has moved, proves itself by the password; anybody else is refused with
+        403, which leaves the dialog as it was.
+        """
+        if self._is_at_its_place(request, origin(request, server.flow), peer):
+            return True
+        aor = self._domains.address_of_record(request.from_.uri)
+        owner = self._domains.address_of_record(peer.uri) if peer is not None else None
+        if self._verifier is None or aor is None or aor != owner:
+            raise RemoteError("Forbidden", 403)
+        return self._is_proven(server, request, aor, now, proxy=proxy)
+
+    def _refuse_secure(self, request: Request) -> None:
+        """Refuse SIPS, since nothing here could go on by TLS: RFC 3261 §8.2.2.1, §16.3 item 2.
+
+        A Contact that we could not reach is refused too, before a dialog needs it: RFC 5630 §5.2
+        and §5.3.
+        """
+        if needs_tls(request):
+            raise RemoteError("Unsupported URI Scheme", 416)
+        if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
+            raise RemoteError("SIPS Contact Without TLS", 400)
+
+    def _expects(self, request: Request, flow: Flow, now: float) -> bool:
+        """Whether it is within a dialog that is up, or a phone of ours renews its place.
+
+        A phone is known by the host that it registered from.
+        """
+        if request.method == "REGISTER":
+            bindings = self.registrar.bindings(request.to.uri, now)
+            return any(binding.flow.remote[0] == flow.remote[0] for binding in bindings)
+        if request.to.tag is None:
+            return False
+        bare = self.proxy.take_route(request)
+        passage = self.proxy.dialogs.find(bare, origin(request, flow))
+        return passage is not None or self._agents.matches(request)
+
+    def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
+        domain = self._domains.of(request.uri)
+        if request.to.tag is not None:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        if domain is None or request.routes:
+            self._relay(server, request, now)
+        elif request.method == "REGISTER":
+            self.registrar.on_register(server, request, now)
+        elif request.method == "OPTIONS" and not request.uri.user:
+            refuse_extensions(request)
+            server.reply(200, now, headers=[("Allow", ALLOWED), ("Accept", SDP)])
+        elif self._is_admitted(server, request, now):
+            self._deliver(server, server.request, now)
+
+    def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
+        """To a user of ours: the hook first, then the bindings.  RFC 3261 §16.5.
+
+        What is no call is for the phones of a user, if there are any, and else ours to answer.
+        Never a 404: who cannot be called now may come with any connection.
+        """
+        self._judge.judge(server, request, now)
+        acceptor = self._route(request)
+        if acceptor is not None and request.method == "INVITE":
+            acceptor(server, now)
+            return
+        bound = self.registrar.bindings(request.uri, now)
+        targets = [
+            self._target(binding)
+            for binding in self._judge.choose(server, bound, now)
+            if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
+        ]
+        if targets:
+            self._forward(server, targets, now)
+        elif acceptor is None:
+            raise RemoteError("Temporarily Unavailable", 480)
+        elif request.method == "OPTIONS":
+            refuse_extensions(request)
+            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+        elif request.method in ALLOW.split(", "):
+            raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
+        else:
+            raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
+
+    def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
+        """To somebody who is not ours, for users of ours alone: RFC 3261 §16.5."""
+        if request.uri.scheme == "tel":
+            raise RemoteError("Unsupported URI Scheme", 416)  # nobody here knows the way
+        is_refused = request.method == "REGISTER" or (
+            not _is_born_here(server)
+            and (
+                self._domains.of(request.from_.uri) is None
+                or (self._verifier is None and not _is_loopback(server.flow))
+            )
+        )
+        if is_refused:
+            raise RemoteError("Forbidden", 403)
+        if self._is_admitted(server, request, now):
+            self._judge.judge(server, request, now)
+            self._forward(server, [Target(request.uri)], now)
+
+    def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        server.request = self._without_secrets(server.request)
+        aor = self._domains.address_of_record(server.request.from_.uri)
+        user = "@".join(aor) if aor is not None and self._verifier is not None else None
+        self.proxy.forward(server, targets, now, user=user)
+
+    def _target(self, binding: Binding) -> Target:
+        """A phone: by its own connection, or else as its Contact says."""
+        uri = binding.contact.uri
+        return Target(uri, binding.way(nat=self._nat) or self._stack.flows_to(uri))
+
+    def _ways(self, side: Side, now: float) -> Sequence[Flow]:
+        """What leads to one side of a dialog alone: RFC 5626 §5.3 in spirit.
+
+        Where a user of ours has registered that very Contact since, and the way it was heard.
+        """
+        bound = self.bound(side.uri, side.target, now)
+        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
+        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
+
+    def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
+        """The ways by which a user of ours has registered a Contact that is `target`.
+
+        Own design: a phone that has connected again registers again, but has no need to speak in
+        its dialogs.  A binding of somebody else's counts for nothing.
+        """
+        place = target.user, target.host, target.port
+        return [
+            flow
+            for binding in self.registrar.bindings(user, now)
+            if (uri := binding.contact.uri) and (uri.user, uri.host, uri.port) == place
+            for flow in binding.way(nat=self._nat)
+        ]
+
+    def _without_secrets(self, request: Request) -> Request:
+        """The request without any proof that was meant for us: RFC 3261 §22.3."""
+        if self._verifier is None:
+            return request
+        return without_credentials(request, *self._verifier.users.realms)
+
+    def _is_admitted(self, server: ServerHandle, request: Request, now: float) -> bool:
+        """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.
+
+        Own design: a caller in this process that is none of the users needs no password, it
+        is a stock tool's stream; nor does the user whom the operator lets such streams call as.
+        """
+        aor = self._domains.address_of_record(request.from_.uri)
+        if self._verifier is None or aor is None:
+            return True
+        if _is_born_here(server) and (
+            not self._verifier.knows(aor) or self._vouches(request.from_.uri)
+        ):
+            return True
+        return self._is_proven(server, request, aor, now, proxy=True)
+
+    def _is_proven(
+        self, server: ServerHandle, request: Request, aor: Aor, now: float, *, proxy: bool
+    ) -> bool:
+        """Whether the password of `aor` is behind it; asks for it if not.
+
+        RFC 3261 §22.2, or §22.3 for `proxy`.
+        """
+        assert self._verifier is not None
+        challenges = self._verifier.demand(
+            request, aor, self._domains, now, proxy=proxy, source=server.flow
+        )
+        if challenges:
+            server.reply(407 if proxy else 401, now, headers=challenges)
+        return not challenges
+
+
+def _is_born_here(server: ServerHandle) -> bool:
+    """Whether a user of this very process made the request: none but its own Via is on it."""
+    return server.flow.transport == LOCAL and len(server.request.vias) == 1
+
+
+def _is_loopback(flow: Flow) -> bool:
+    return flow.transport != LOCAL and ipaddress.ip_address(flow.remote[0]).is_loopback

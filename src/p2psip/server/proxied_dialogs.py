@@ -1,0 +1,340 @@
+"""The dialogs that pass through a proxy: where both sides are, and the way to each.
+
+Implements RFC 3261 §12.2 as a proxy sees it, with the target refresh of RFC 3311 §5.
+
+A call-stateful proxy (§6): a request within a dialog goes on only if the dialog was set up
+through here, and then to the other side's own target by the route of that side, whatever the
+request itself says.  Whoever has read our Record-Route has gained nothing.
+
+Own design: the table is kept in memory and lost with the process; what comes for a dialog that
+nobody knows any more is answered with 481 (§12.2.2), and its user agents end it.  One request
+that is under way has one place in its caller's share, so has each dialog that comes of it.  All
+strangers together have no more of one callee, who may be in league with them, and not the whole:
+a part is left for users who have proved who they are.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.stack.fair_pool import RESERVE
+from p2psip.stack.request_origin import Peer, origin, place_named, place_of
+from p2psip.stack.stack import Flow, ServerHandle
+from p2psip.transaction.flow import LOCAL
+from p2psip.transaction.table import Agenda
+from p2psip.ua.request_validation import RefusalError
+
+MAX_DIALOGS: Final = 10_000
+MAX_OF_ONE: Final = 1_000  # of a host or user who calls, maybe a whole house, or is called
+MAX_STATE: Final = 8192  # octets of the headers that a dialog is made of
+MAX_FORKS: Final = 16  # of one request: phones that have answered it, or ring
+MAX_NAMESAKES: Final = 4  # dialogs of one name: a call may come by here twice on its way
+SILENCE: Final = 86_400.0  # s without a request after which a dialog is taken for dead
+RETRY_AFTER: Final = 30  # s, told to whoever finds no room
+
+BEGINNING: Final = frozenset({"INVITE", "SUBSCRIBE", "REFER"})  # §12.1, RFC 6665 §4.4
+REFRESHING: Final = BEGINNING | {"UPDATE", "NOTIFY"}  # §12.2, RFC 3311 §5.1, RFC 6665 §4.4.1
+WITHIN: Final = REFRESHING | {"ACK", "BYE", "PRACK", "INFO", "MESSAGE", "OPTIONS"}
+
+_Name = tuple[str, str, str]
+
+
+@dataclass(slots=True, eq=False)
+class Side:
+    """One of the two: its address, where it wants requests, and by which way.
+
+    `routes` are the proxies between here and there, the nearest first; `flow` is what it was
+    last heard or called by (§12.1).
+    """
+
+    uri: Uri
+    tag: str
+    target: Uri
+    routes: tuple[Address, ...]
+    flow: Flow | None
+    seen_at: str
+
+    @property
+    def peer(self) -> Peer:
+        """The peer that may send requests for this side: §12.2.1.1."""
+        nearest = self.routes[0].uri if self.routes else self.target
+        return Peer(self.uri, place_named(nearest) | {self.seen_at})
+
+    def nearness(self, place: str) -> int:
+        """How likely a request from there is this side's.  Own design: seen counts before named."""
+        return 2 * (place == self.seen_at) + (place in self.peer.places)
+
+
+@dataclass(slots=True, eq=False)
+class PassingDialog:
+    """One dialog, early until a 2xx has passed (§12.1)."""
+
+    name: _Name
+    holder: str
+    shares: tuple[str, ...]
+    method: str
+    caller: Side
+    callee: Side
+    confirmed: bool = False
+    over: bool = False
+
+
+class Passage(NamedTuple):
+    """A request within a dialog: who sends it, and who is to get it (§12.2)."""
+
+    dialog: PassingDialog
+    sender: Side
+    receiver: Side
+
+
+class PassingDialogs:
+    """All of them, in bounds (§6); `t1` is in seconds."""
+
+    def __init__(self, t1: float) -> None:
+        self._known: dict[_Name, list[PassingDialog]] = {}
+        self._held = Counter[str]()  # by share
+        self._count = 0
+        self._flows = Counter[Flow]()  # by which the sides of all are reached
+        self._agenda = Agenda[PassingDialog]()
+        self._linger = 64 * t1
+
+    def __len__(self) -> int:
+        """How many there are, and requests that may become some.  Own design: for `/status`."""
+        return self._count
+
+    def begin(self, server: ServerHandle, user: str | None) -> "Beginning":
+        """Watch a request that may begin dialogs (§12.1), of a `user` who has proved to be it.
+
+        Raises RefusalError, 503, when there is no room for one more (§21.5.4), and 513 for one that
+        would have us remember too much.
+        """
+        request, holder = server.request, origin(server.request, server.flow)
+        if _state(request) > MAX_STATE:
+            raise RemoteError("Message Too Large", 513)
+        shares: tuple[str, ...] = ()  # what was born here has no share but the whole
+        if user is not None:
+            shares = (f"of {user}",)
+        elif holder != LOCAL:
+            shares = (f"of {holder}", f"to {request.uri.user or request.uri.host}")
+        if not self.has_room(shares):
+            raise RefusalError(503, "Service Unavailable", [("Retry-After", RETRY_AFTER)])
+        return Beginning(self, server, holder, shares)
+
+    def keeps(self, flow: Flow) -> bool:
+        """Whether a side of some dialog is reached by this connection: RFC 5626 §5.3 in spirit."""
+        return flow in self._flows
+
+    def find(self, request: Request, place: str) -> Passage | None:
+        """The dialog that a request from `place` belongs to (§12.2.2).
+
+        Of several that have one name it is the one whose side is there.
+        """
+        call_id, from_, to = request.call_id, request.from_.tag or "", request.to.tag
+        if to is None:
+            return None
+        found = [
+            Passage(dialog, dialog.caller, dialog.callee)
+            for dialog in self._known.get((call_id, from_, to), ())
+        ]
+        found += [
+            Passage(dialog, dialog.callee, dialog.caller)
+            for dialog in self._known.get((call_id, to, from_), ())
+        ]
+        # the first of equals: a namesake can only be made once both tags can be known
+        return max(found, key=lambda passage: passage.sender.nearness(place), default=None)
+
+    def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
+        """Take that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
+        if passage.sender.flow != flow and self._is_known(passage.dialog):
+            self._reached(passage.sender.flow, -1)
+            self._reached(flow, 1)
+        passage.sender.flow = flow
+        passage.sender.seen_at = origin(request, flow)
+        if not passage.dialog.over and passage.dialog.confirmed:
+            self._agenda.set(passage.dialog, now + SILENCE)
+
+    def refresh(self, passage: Passage, request: Request, response: Response | None) -> None:
+        """Follow both targets after a request that may change them (§12.2.1.2, §12.2.2)."""
+        if request.method in REFRESHING:
+            _retarget(passage.sender, request)
+            if response is not None:
+                _retarget(passage.receiver, response)
+
+    def fade(self, dialog: PassingDialog, now: float) -> None:
+        """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2)."""
+        if dialog.name in self._known and not dialog.over:
+            dialog.over = True
+            self._agenda.set(dialog, now + self._linger)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: one agenda for all."""
+        return self._agenda.deadline
+
+    def tick(self, now: float) -> None:
+        """Forget what is over, or has been silent for too long.  Own design: see the module."""
+        for dialog in self._agenda.due(now):
+            self._forget(dialog)
+
+    # For what is under way
+
+    def has_room(self, shares: Collection[str]) -> bool:
+        """Whether there may be one more; two shares are a stranger's.  Own design."""
+        limit = MAX_DIALOGS - MAX_DIALOGS // RESERVE * (len(shares) > 1)
+        return self._count < limit and all(self._held[each] < MAX_OF_ONE for each in shares)
+
+    def hold(self, shares: Collection[str], more: int) -> None:
+        """Count what a caller has, and a callee of strangers.  Own design: their shares."""
+        self._count += more
+        for share in shares:
+            self._held[share] += more
+            if not self._held[share]:
+                del self._held[share]
+
+    def add(self, dialog: PassingDialog) -> bool:
+        """Take in a new dialog (§12.1); False if it has too many namesakes."""
+        namesakes = self._known.setdefault(dialog.name, [])
+        if len(namesakes) >= MAX_NAMESAKES:
+            return False
+        namesakes.append(dialog)
+        self.hold(dialog.shares, 1)
+        self._reached(dialog.caller.flow, 1)
+        self._reached(dialog.callee.flow, 1)
+        return True
+
+    def confirm(self, dialog: PassingDialog, now: float) -> None:
+        """Take that a 2xx has come (§12.1): from here on it ends by itself only."""
+        dialog.confirmed = True
+        if not dialog.over:
+            self._agenda.set(dialog, now + SILENCE)
+
+    def drop_early(self, dialogs: Collection[PassingDialog]) -> None:
+        """Forget those that have not become more than early (§12.3)."""
+        for dialog in dialogs:
+            if not dialog.confirmed:
+                self._agenda.set(dialog, None)
+                self._forget(dialog)
+
+    def _forget(self, dialog: PassingDialog) -> None:
+        namesakes = self._known.get(dialog.name, [])
+        if dialog in namesakes:
+            namesakes.remove(dialog)
+            self.hold(dialog.shares, -1)
+            self._reached(dialog.caller.flow, -1)
+            self._reached(dialog.callee.flow, -1)
+        if not namesakes:
+            self._known.pop(dialog.name, None)
+
+    def _reached(self, flow: Flow | None, more: int) -> None:
+        if flow is not None:
+            self._flows[flow] += more
+            if not self._flows[flow]:
+                del self._flows[flow]
+
+    def _is_known(self, dialog: PassingDialog) -> bool:
+        return dialog in self._known.get(dialog.name, ())
+
+
+class Beginning:
+    """A request on its way that may begin dialogs, one for each phone that answers (§12.1)."""
+
+    def __init__(
+        self, dialogs: PassingDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
+    ) -> None:
+        request = server.request
+        if not request.contacts:
+            raise RemoteError("Missing Contact")  # §8.1.1.8
+        self._dialogs, self._server = dialogs, server
+        self._holder, self._shares = holder, shares
+        self._below = len(request.record_routes)
+        self._mine: dict[str, PassingDialog] = {}
+        dialogs.hold(shares[:1], 1)
+
+    def on_response(
+        self, asked: Request, flow: Flow | None, response: Response, now: float
+    ) -> None:
+        """Take a response to `asked`, which went by `flow`: it may make a dialog (§12.1)."""
+        tag = response.to.tag
+        if not 100 < response.status < 300 or not tag or flow is None:
+            return
+        if _state(response) > MAX_STATE:
+            return  # whoever sent it is not found again
+        dialog = self._mine.get(tag) or self._new(tag, asked, flow)
+        if dialog is None:
+            return
+        above = max(0, len(response.record_routes) - self._below - 1)
+        dialog.callee.routes = response.record_routes[:above][::-1]
+        _retarget(dialog.callee, response)
+        if response.status >= 200:
+            self._dialogs.confirm(dialog, now)
+
+    def end(self) -> None:
+        """Take that no other answer can come (§12.3)."""
+        self._dialogs.drop_early(self._mine.values())
+        self._dialogs.hold(self._shares[:1], -1)
+
+    def _new(self, tag: str, asked: Request, flow: Flow) -> PassingDialog | None:
+        """The dialog of a phone that was not heard before; an early one may have to give way."""
+        request, server = self._server.request, self._server
+        if self._mine and not self._dialogs.has_room(self._shares):
+            return None  # the first has the place of its request
+        if len(self._mine) >= MAX_FORKS:
+            early = [tag for tag, dialog in self._mine.items() if not dialog.confirmed]
+            if not early:
+                return None
+            self._dialogs.drop_early([self._mine.pop(early[0])])
+        from_, to = request.from_, request.to
+        target, routes = request.contacts[0].uri, request.record_routes
+        caller = Side(from_.uri, from_.tag or "", target, routes, server.flow, self._holder)
+        callee = Side(to.uri, tag, asked.uri, (), flow, place_of(flow))
+        name = request.call_id, caller.tag, tag
+        dialog = PassingDialog(name, self._holder, self._shares, request.method, caller, callee)
+        if not self._dialogs.add(dialog):
+            return None
+        self._mine[tag] = dialog
+        return dialog
+
+
+class Within:
+    """A request on its way within a dialog (§12.2)."""
+
+    def __init__(self, dialogs: PassingDialogs, passage: Passage, request: Request) -> None:
+        self._dialogs, self._passage, self._request = dialogs, passage, request
+
+    def on_response(
+        self, asked: Request, flow: Flow | None, response: Response, now: float
+    ) -> None:
+        """Take a response: it may refresh targets (§12.2.1.2), or end the dialog (§15.1.1)."""
+        if 200 <= response.status < 300:
+            self._dialogs.refresh(self._passage, self._request, response)
+        is_final = response.status >= 200 and response.status not in (401, 407)
+        if is_final and ends(self._request, self._passage.dialog.method):
+            self._dialogs.fade(self._passage.dialog, now)  # or else it comes again: §22.2
+
+    def end(self) -> None:
+        """Own design: the dialog is kept without the request."""
+
+
+def ends(request: Request, method: str) -> bool:
+    """Whether a request ends the dialog that one of `method` began (§15.1, RFC 6665 §4.4.1)."""
+    if method == "INVITE":
+        return request.method == "BYE"
+    state = request.headers.get("Subscription-State", "").partition(";")[0].strip().lower()
+    return request.method == "NOTIFY" and state == "terminated"
+
+
+def _retarget(side: Side, message: Request | Response) -> None:
+    if message.contacts and not message.contacts[0].is_star:
+        side.target = message.contacts[0].uri
+
+
+def _state(message: Request | Response) -> int:
+    """How much a dialog would keep of a message: §12.1."""
+    kept = ("From", "To", "Call-ID", "Contact", "Record-Route")
+    target = len(str(message.uri)) if isinstance(message, Request) else 0
+    return target + sum(len(text) for name in kept for text in message.headers.values(name))

@@ -1,0 +1,208 @@
+"""A stateful proxy: one request in, one or more out, the best answer back.
+
+Implements RFC 3261 §16, with the fork limit of RFC 5393 §5.
+
+`forward` makes a response context (§16.2, `response_context`) out of a server
+transaction and one client transaction for each target.  Loops are found as RFC 5393 §4.2.2
+wants it, but by remembering instead of hashing into the branch: a request that came through
+here before, and is the same as one that is still being forwarded, has looped.
+
+What is within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
+
+Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
+first; a redirection (3xx) is not followed, it is passed back to the caller.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.server.proxied_dialogs import BEGINNING, WITHIN, Passage, PassingDialogs, Within
+from p2psip.server.response_context import ResponseContext, Target, Watcher
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.grammar import number
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.transaction.table import Agenda
+from p2psip.ua.request_validation import RefusalError, without_identity
+
+__all__ = ["Proxy", "Target"]
+
+MAX_BREADTH: Final = 60  # branches at once, here and further on: RFC 5393 §5.3.3
+
+_Sameness = tuple[str, int, str, str, str, tuple[str, ...]]
+
+
+class Proxy:
+    """The forwarding half of an element: §16.2.
+
+    `dialogs` are those that it stays on the way of.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self.dialogs = PassingDialogs(stack.t1)
+        self._contexts = 0
+        self._agenda = Agenda[ResponseContext]()
+        self._under_way = Counter[_Sameness]()
+
+    def __len__(self) -> int:
+        """How many requests are on their way."""
+        return self._contexts
+
+    def forward(
+        self,
+        server: ServerHandle,
+        targets: Sequence[Target],
+        now: float,
+        *,
+        user: str | None = None,
+    ) -> None:
+        """Send a request on to its targets: §16.3 to §16.6; `user` is whose it has proved to be.
+
+        The dialogs that come of it are kept, and so is the way of all that belongs to them.
+        Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
+        """
+        breadth = self._check(server.request)
+        begins = server.request.method in BEGINNING and server.request.to.tag is None
+        watcher = self.dialogs.begin(server, user) if begins else None
+        self._start(server, targets, breadth, now, watcher)
+
+    def forward_within(
+        self, server: ServerHandle, passage: Passage, by: Sequence[Flow], now: float
+    ) -> None:
+        """Send a request of a dialog on to its other side, and nowhere else: §16.4, §12.2.
+
+        `by` are the connections which that side has opened.  Raises RemoteError as `forward` does,
+        405 for what belongs in no dialog, and 481 when the other side was here and has gone.
+        """
+        request = server.request
+        if request.method not in WITHIN:
+            allowed = ", ".join(sorted(WITHIN))
+            raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
+        server.request = request = self._directed(request, passage)
+        breadth = self._check(request)
+        if not request.routes and self._stack.is_ours(request.uri):
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        self.dialogs.heard(passage, request, server.flow, now)
+        target = Target(request.uri, self._stack.ways(request, by))
+        watcher = Within(self.dialogs, passage, request)
+        self._start(server, [target], breadth, now, watcher)
+
+    def forward_ack(
+        self, request: Request, passage: Passage, by: Sequence[Flow], now: float
+    ) -> None:
+        """Send the ACK of a 2xx on to the dialog's other side, without state: §16.11."""
+        request = self._directed(request, passage)
+        if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
+            ack = _one_hop_less(request, _breadth(request))
+            self._stack.send_ack(ack, now, self._stack.ways(ack, by))
+
+    def take_route(self, request: Request) -> Request:
+        """Take our own Routes off the top: §16.4."""
+        routes = list(request.routes)
+        if routes and self._is_mark(request.uri):
+            # the hop before routes strictly, and has put the target last
+            request = request.replace(uri=routes.pop().uri)
+        while routes and self._stack.is_ours(routes[0].uri):
+            routes.pop(0)
+        return request.replace(headers=request.headers.with_("Route", *routes))
+
+    @property
+    def deadline(self) -> float | None:
+        """The next timer C (§16.6 step 11), or dialog to forget."""
+        times = (self._agenda.deadline, self.dialogs.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Give up on branches that were silent too long: §16.8."""
+        for context in self._agenda.due(now):
+            context.tick(now)
+        self.dialogs.tick(now)
+
+    def _check(self, request: Request) -> int:
+        """Whether it may go on at all; its breadth: §16.3, RFC 5393 §5.3.3."""
+        if request.max_forwards == 0:
+            raise RemoteError("Too Many Hops", 483)
+        if self._has_looped(request):
+            raise RemoteError("Loop Detected", 482)
+        if wanted := request.headers.all("Proxy-Require"):
+            raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(wanted))])
+        breadth = _breadth(request)
+        if not breadth:
+            raise RemoteError("Max-Breadth Exceeded", 440)
+        return breadth
+
+    def _start(
+        self,
+        server: ServerHandle,
+        targets: Sequence[Target],
+        breadth: int,
+        now: float,
+        watcher: Watcher | None,
+    ) -> None:
+        request = server.request
+        context = ResponseContext(
+            self._stack,
+            server,
+            breadth,
+            mark=self._mark,
+            watcher=watcher,
+            schedule=self._agenda.set,
+            on_end=partial(self._forget, same := _sameness(request)),
+        )
+        self._contexts += 1
+        self._under_way[same] += 1
+        context.begin(_one_hop_less(request, breadth), targets, now)
+
+    @staticmethod
+    def _directed(request: Request, passage: Passage) -> Request:
+        """The request on the other side's own way, whatever way it asks for: §12.2.1.1."""
+        receiver = passage.receiver
+        headers = request.headers.with_("Route", *receiver.routes)
+        return request.replace(uri=receiver.target, headers=headers)
+
+    def _forget(self, same: _Sameness) -> None:
+        self._contexts -= 1
+        self._under_way[same] -= 1
+        if not self._under_way[same]:
+            del self._under_way[same]
+
+    def _has_looped(self, request: Request) -> bool:
+        """Whether it passed here already, and nothing has changed since: RFC 5393 §4.2.2."""
+        return _sameness(request) in self._under_way and any(
+            self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
+        )
+
+    def _mark(self, transport: str | None) -> Address:
+        """Our Record-Route value: §16.6 step 4."""
+        return Address(self._stack.contact(transport=transport).with_params(lr=None))
+
+    def _is_mark(self, uri: Uri) -> bool:
+        """Whether a Request-URI is our Record-Route value: §16.4."""
+        return uri.user is None and uri.param("lr") is not None and self._stack.is_ours(uri)
+
+
+def _sameness(request: Request) -> _Sameness:
+    """What makes two requests the same one on its way round: RFC 5393 §4.2.1."""
+    tag, routes = request.from_.tag or "", request.headers.all("Route")
+    call_id, cseq = request.call_id, request.cseq
+    return call_id, cseq.number, request.method, tag, str(request.uri), routes
+
+
+def _breadth(request: Request) -> int:
+    """How many branches may be open at once: RFC 5393 §5.3.3."""
+    text = request.headers.get("Max-Breadth")
+    return MAX_BREADTH if text is None else min(number(text, 2**32 - 1), MAX_BREADTH)
+
+
+def _one_hop_less(request: Request, breadth: int) -> Request:
+    """The copy to send on: §16.6 step 3, and RFC 5393 §5.3.3 for who sent no Max-Breadth."""
+    hops = request.max_forwards
+    left = MAX_FORWARDS if hops is None else hops - 1
+    headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
+    return request.replace(headers=without_identity(headers))

@@ -1,0 +1,363 @@
+"""The registrar: where each address-of-record can be reached, and until when.
+
+Implements RFC 3261 §10.3.
+
+Bindings die by themselves; nothing has to tick.  What a store keeps of them outlives the process:
+`p2psip.server.location`.  A contact at another place than its REGISTER came from is asked first:
+`p2psip.server.contact_probe`.
+
+A device is bound once.  RFC 5626 §6 tells bindings apart by instance and flow where a phone asks
+for outbound; we do not offer that, so a `reg-id` means nothing here, and the last contact of an
+instance replaces the one before, as a phone wants it that lost its connection or its address.
+
+Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.server.contact_probe import Probation
+from p2psip.server.digest_server import DigestServer
+from p2psip.server.domains import Aor, Domains
+from p2psip.server.location import Binding, LocationStore, MemoryLocation, instance_of, is_at_host
+from p2psip.sip.address import Address
+from p2psip.sip.build import response_to
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri, equivalent
+from p2psip.sip.views import seconds
+from p2psip.stack.servers import ServerHandle
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import LOCAL, Flow
+from p2psip.ua.request_validation import RefusalError, refuse_extensions
+
+DEFAULT_EXPIRES: Final = 3600  # s: §10.3 step 7 leaves it to us, §10.2 names an hour
+MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423
+MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
+UNPROVEN_EXPIRES: Final = 60  # s for a contact that has to answer first: the question may be lost
+MAX_BINDINGS: Final = 10  # of one address-of-record
+MAX_USERS: Final = 10_000
+MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
+MAX_FACTOR: Final = 2.9  # how many times a datagram's size its answer may have
+
+__all__ = ["Binding", "Registrar"]
+
+
+class Registrar:
+    """Registrations of one element's domains.
+
+    §10.3.  Without a `verifier` everybody may register as anybody.  `nat` is what
+    `Binding.way` will be asked with.  `tell(what, aor, contact)` hears of contacts that are given
+    up though nobody asked for that: "contact-lost" with its connection, "contact-silent" when it
+    was asked.
+    """
+
+    def __init__(
+        self,
+        domains: Domains,
+        verifier: DigestServer | None,
+        stack: Stack,
+        random: Callable[[int], bytes],
+        *,
+        store: LocationStore | None = None,
+        nat: bool = False,
+        tell: Callable[[str, Aor, Address], None] = lambda what, aor, contact: None,
+        max_bindings: int = MAX_BINDINGS,
+        max_users: int = MAX_USERS,
+    ) -> None:
+        self._domains, self._verifier, self._stack = domains, verifier, stack
+        self._location, self._nat, self._tell = store or MemoryLocation(), nat, tell
+        self._max_bindings, self._max_users = max_bindings, max_users
+        self._bindings: dict[Aor, list[Binding]] = {}
+        self._of_flow: dict[Flow, set[Aor]] = {}  # connections that phones have opened
+        self._probation = Probation(stack, random, self)
+        stack.on_lost = self.on_flow_lost
+
+    def restore(self, now: float) -> None:
+        """Take back what the store has kept, once, before anything arrives.
+
+        Own design: connections have died with the process, and users may have gone meanwhile.
+        """
+        for aor, binding in list(self._location.load(now)):
+            kept = self._bindings.get(aor, [])
+            is_full = len(kept) >= self._max_bindings or (
+                not kept and len(self._bindings) >= self._max_users
+            )
+            is_gone = self._verifier is not None and not self._verifier.knows(aor)
+            left = self._again(binding, now)
+            if left is not None and not is_full and not is_gone:
+                self._put(aor, [*kept, left])
+        for aor in list(self._bindings):
+            self._ask_again(aor, now)
+
+    def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
+        refuse_extensions(request)
+        aor = self._domains.address_of_record(request.to.uri)
+        if aor is None or not aor[0]:
+            raise RemoteError("Not Found", 404)
+        if self._verifier is not None:
+            challenges = self._verifier.demand(
+                request, aor, self._domains, now, proxy=False, source=server.flow
+            )
+            if challenges:
+                server.reply(401, now, headers=challenges)
+                return
+        if request.contacts:
+            self._update(aor, request, server, now)
+        self._confirm(server, aor, now)
+        self._ask_next(aor, now)
+
+    def bindings(self, uri: Uri, now: float) -> list[Binding]:
+        """Who answers for `uri` now, the preferred first: §16.5.  Empty for strangers."""
+        alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
+        return sorted(alive, key=lambda binding: -binding.q)
+
+    def registered(self, uri: Uri, now: float) -> list[Binding]:
+        """All that is bound to `uri`, also what has to answer before it is called: §10.3 step 8."""
+        aor = self._domains.address_of_record(uri)
+        return list(self._alive(aor, now)) if aor else []
+
+    def everything(self, now: float) -> list[tuple[Aor, Binding]]:
+        """All bindings that are alive, with their address-of-record.
+
+        Own design: for the operator.
+        """
+        self._sweep(now)
+        return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
+
+    def remove(self, aor: Aor, binding: Binding, now: float) -> None:
+        """Forget a binding.  Own design: the operator's wish, as if it had expired."""
+        kept = [each for each in self._alive(aor, now) if each is not binding]
+        self._store(aor, kept, now)
+
+    def keeps(self, flow: Flow, now: float) -> bool:
+        """Whether a phone is reached by this connection: RFC 5626 §5.3 in spirit."""
+        users = tuple(self._of_flow.get(flow, ()))
+        return any(each.flow == flow for aor in users for each in self._alive(aor, now))
+
+    def count(self, now: float) -> int:
+        """How many bindings are alive.  Own design: for the status page."""
+        self._sweep(now)
+        return sum(map(len, self._bindings.values()))
+
+    def on_flow_lost(self, flow: Flow, now: float) -> None:
+        """Forget what could be reached by a connection alone that is lost: RFC 5626 §7."""
+        for aor in self._of_flow.get(flow, set()).copy():
+            kept = []
+            for binding in self._alive(aor, now):
+                left = binding.without_flow() if binding.flow == flow else binding
+                if left is not None:
+                    kept.append(left)
+                else:
+                    self._tell("contact-lost", aor, binding.contact)
+            self._store(aor, kept, now)
+            self._ask_again(aor, now)
+
+    # ProbationOwner
+
+    def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
+        """Call it from now on, where it answered; and ask the next.
+
+        Own design: see `p2psip.server.contact_probe`.
+        """
+        self._store(
+            aor,
+            [
+                replace(binding, is_proven=True, proven=flow)
+                if binding.contact.uri == contact and not binding.is_proven
+                else binding
+                for binding in self._alive(aor, now)
+            ],
+            now,
+        )
+        self._ask_next(aor, now)
+
+    def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
+        """Forget it.
+
+        Own design: it may register again, and is asked again then.
+        """
+        kept = []
+        for binding in self._alive(aor, now):
+            if binding.is_proven or binding.contact.uri != contact:
+                kept.append(binding)
+            else:
+                self._tell("contact-silent", aor, binding.contact)
+        self._store(aor, kept, now)
+
+    def _ask_next(self, aor: Aor, now: float) -> None:
+        """Ask one contact that has to answer before it is called; never two at once."""
+        for binding in self._bindings.get(aor, ()):
+            if not binding.is_proven and not self._probation.is_asked(aor, binding.contact.uri):
+                self._probation.ask(aor, binding.contact.uri, now)
+                return
+
+    def _ask_again(self, aor: Aor, now: float) -> None:
+        """Ask phones whose connection is gone whether they listen at their Contact."""
+        for binding in list(self._bindings.get(aor, ())):
+            uri = binding.contact.uri
+            if not binding.is_proven and binding.flow.reliable:
+                is_asked = self._probation.is_asked(aor, uri)
+                if not is_asked and not self._probation.ask(aor, uri, now, vouched=True):
+                    self.on_silent(aor, uri, now)
+
+    def _again(self, binding: Binding, now: float) -> Binding | None:
+        """What is left of a binding after a restart."""
+        binding = replace(binding, expires_at=min(binding.expires_at, now + MAX_EXPIRES))
+        is_local = binding.flow.transport == LOCAL
+        if binding.expires_at <= now or not binding.is_proven or is_local:
+            return None
+        if binding.flow.reliable:
+            return binding.without_flow()
+        is_reached = self._nat or binding.proven or is_at_host(binding.contact.uri, binding.flow)
+        return binding if is_reached else None
+
+    def _update(self, aor: Aor, request: Request, server: ServerHandle, now: float) -> None:
+        """All changes or none: §10.3 steps 6 and 7.  At the limit the oldest gives way."""
+        old = self._alive(aor, now)
+        if _is_clear_all(request):
+            for binding in old:
+                _check_order(binding, request)
+            self._store(aor, [], now)
+            return
+        kept, fresh = list(old), list[Binding]()
+        for contact, expires in _wishes(request):
+            if expires:
+                self._refuse_claim(contact.uri, server)
+            replaced = [b for b in kept if _is_replaced(b, contact, expires)]
+            for known in replaced:
+                _check_order(known, request)
+                kept.remove(known)
+            fresh = [b for b in fresh if not _is_replaced(b, contact, expires)]
+            if expires:
+                until = now + expires
+                fresh.append(self._bind(contact, request, server.flow, until, replaced, now))
+        if len(fresh) > self._max_bindings:
+            raise RemoteError("Too Many Contacts", 403)
+        if aor not in self._bindings and fresh and len(self._bindings) >= self._max_users:
+            self._sweep(now)
+            if len(self._bindings) >= self._max_users:
+                raise RemoteError("Service Unavailable", 503)
+        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
+
+    def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
+        """Nobody is bound to our own listeners or domains but who lives here: §10.3 step 4.
+
+        A contact of another user is no such claim: it is only ever tried for the user who bound it.
+        """
+        is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
+        if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):
+            raise RemoteError("Forbidden", 403)
+
+    def _bind(
+        self,
+        contact: Address,
+        request: Request,
+        flow: Flow,
+        until: float,
+        replaced: Sequence[Binding],
+        now: float,
+    ) -> Binding:
+        """A new binding; one that has to answer first is asked again soon."""
+        binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
+        if self._nat or flow.reliable or is_at_host(contact.uri, flow):
+            return binding
+        for known in replaced:
+            if known.proven is not None and equivalent(known.contact.uri, contact.uri):
+                return replace(binding, proven=known.proven)
+        until = min(until, now + UNPROVEN_EXPIRES)
+        return replace(binding, is_proven=False, expires_at=until)
+
+    def _confirm(self, server: ServerHandle, aor: Aor, now: float) -> None:
+        """Tell all bindings there are, the latest first: §10.3 step 8.
+
+        Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
+        make it more than `MAX_FACTOR` times as long as the question, whose source may be forged.
+        """
+        contacts = [
+            ("Contact", binding.contact.with_param("expires", str(_left(binding, now))))
+            for binding in reversed(self._alive(aor, now))
+        ]
+        response = response_to(server.request, 200, to_tag=server.to_tag, headers=contacts)
+        excess = 0.0 if server.flow.reliable else len(bytes(response)) - MAX_FACTOR * server.size
+        if excess > 0:
+            while contacts and excess > 0:
+                excess -= len("Contact: \r\n") + len(str(contacts.pop()[1]))
+            response = response_to(server.request, 200, to_tag=server.to_tag, headers=contacts)
+        server.respond(response, now)
+
+    def _alive(self, aor: Aor, now: float) -> list[Binding]:
+        known = self._bindings.get(aor, [])
+        alive = [binding for binding in known if binding.expires_at > now]
+        if len(alive) != len(known):
+            self._put(aor, alive)  # the store knows when they expire
+        return alive
+
+    def _store(self, aor: Aor, bindings: list[Binding], now: float) -> None:
+        """Change what is known of a user, here and in the store."""
+        if bindings != self._bindings.get(aor, []):
+            self._put(aor, bindings)
+            self._location.keep(aor, self._bindings, now)
+
+    def _put(self, aor: Aor, bindings: list[Binding]) -> None:
+        for binding in self._bindings.pop(aor, ()):
+            if binding.flow in self._of_flow:
+                self._of_flow[binding.flow].discard(aor)
+                if not self._of_flow[binding.flow]:
+                    del self._of_flow[binding.flow]
+        if bindings:
+            self._bindings[aor] = bindings
+        for binding in bindings:
+            if binding.flow.reliable and binding.flow.transport != LOCAL:
+                self._of_flow.setdefault(binding.flow, set()).add(aor)
+
+    def _sweep(self, now: float) -> None:
+        for aor in list(self._bindings):
+            self._alive(aor, now)
+
+
+def _wishes(request: Request) -> Iterator[tuple[Address, int]]:
+    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7."""
+    if _is_clear_all(request):
+        return
+    for contact in request.contacts:
+        if contact.is_star or len(str(contact)) > MAX_CONTACT:
+            raise RemoteError("Bad Contact")
+        if contact.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("Unsupported URI Scheme", 416)
+        text = contact.param("expires")
+        expires = request.expires if text is None else seconds(text)
+        if expires is None:
+            expires = DEFAULT_EXPIRES
+        if 0 < expires < MIN_EXPIRES:
+            raise RefusalError(423, "Interval Too Brief", [("Min-Expires", MIN_EXPIRES)])
+        yield contact, min(expires, MAX_EXPIRES)
+
+
+def _is_clear_all(request: Request) -> bool:
+    """`Contact: *` alone, with Expires 0: §10.3 step 6."""
+    contacts = request.contacts
+    return len(contacts) == 1 and contacts[0].is_star and request.expires == 0
+
+
+def _is_replaced(binding: Binding, contact: Address, expires: int) -> bool:
+    """Whether a contact takes a binding's place: by §19.1.4, or as the same device's new one.
+
+    RFC 5626 §6.  A device that takes back an old contact of its own keeps the others.
+    """
+    if equivalent(binding.contact.uri, contact.uri):
+        return True
+    instance = instance_of(contact)
+    return bool(expires) and instance is not None and instance == instance_of(binding.contact)
+
+
+def _check_order(binding: Binding, request: Request) -> None:
+    """A REGISTER that was overtaken changes nothing: §10.3 step 7."""
+    if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
+        raise RemoteError("CSeq Out Of Order")
+
+
+def _left(binding: Binding, now: float) -> int:
+    return max(0, round(binding.expires_at - now))

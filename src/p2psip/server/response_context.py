@@ -1,0 +1,272 @@
+"""One request that a proxy forwards: its branches, and the response that goes back.
+
+Implements RFC 3261 §16.6 to §16.10 for what happens after the decision where to forward.
+
+    begin -> a branch per target -> 1xx: passed back      -> 2xx: passed back, others cancelled
+                                                          -> 6xx: others cancelled
+                                 -> nothing pending       -> the best failure is passed back
+    CANCEL, or timer C: the branches are cancelled, and their 487 is the failure
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import response_to
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
+from p2psip.ua.request_validation import without_identity
+
+TIMER_C: Final = 185.0  # s: §16.6 step 11 wants more than three minutes between signs of life
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to forward to: the new Request-URI, and the flows if they are known already.
+
+    §16.5.
+    """
+
+    uri: Uri
+    flows: Sequence[Flow] | None = None
+
+    @property
+    def transport(self) -> str | None:
+        """The transport it is reached by, None when that is left to us: RFC 3263 §4.1."""
+        if self.flows:
+            return self.flows[0].transport
+        named = self.uri.param("transport")
+        return named.upper() if named else None
+
+
+@dataclass(slots=True, eq=False)
+class _Branch:
+    """One target's client transaction: §16.6."""
+
+    handle: ClientHandle
+    mark: str  # our Record-Route value in it
+    silent_until: float | None  # when timer C fires; None for what has shorter timers
+    was_heard: bool = False  # a provisional response came
+    is_done: bool = False
+
+
+class Watcher(Protocol):
+    """Whoever keeps the dialogs that a request makes or changes: RFC 3261 §6, call-stateful."""
+
+    def on_response(
+        self, asked: Request, flow: Flow | None, response: Response, now: float
+    ) -> None:
+        """Take a response to `asked`, which went by `flow`: §12.1, §12.2.1.2."""
+
+    def end(self) -> None:
+        """Take that no other response can be passed back: §12.3."""
+
+
+class ResponseContext:
+    """One forwarded request and its branches: §16.2, §16.7.
+
+    No more than `breadth` of them at once: RFC 5393 §5.3.3.  `mark(transport)` makes our
+    Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
+    to call `tick`; `on_end` when nobody waits for a response any more.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        server: ServerHandle,
+        breadth: int,
+        *,
+        mark: Callable[[str | None], Address],
+        watcher: Watcher | None,
+        schedule: Callable[["ResponseContext", float | None], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._stack, self._server, self._breadth = stack, server, breadth
+        self._mark, self._watcher = mark, watcher
+        self._schedule, self._on_end = schedule, on_end
+        self._request: Request = server.request
+        self._waiting: list[Target] = []
+        self._branches: list[_Branch] = []
+        self._finals: list[Response] = []
+        self._is_answered = False
+        self.answered_by: Flow | None = None  # where the 2xx came from that went back
+        server.user = self
+
+    def begin(self, request: Request, targets: Sequence[Target], now: float) -> None:
+        """Forward `request`, which has one hop less, to all targets: §16.6 step 10."""
+        self._request, self._waiting = request, list(targets)
+        self._start_waiting(now)
+
+    # ClientUser
+
+    def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Choose what to pass back: §16.7."""
+        branch = self._branch(handle)
+        self._watch(handle, response, now)
+        ours = self._on_our_behalf(branch, response)
+        if response.status < 200:
+            branch.was_heard = True
+            if response.status != 100:
+                branch.silent_until = self._timer_c(now)  # §16.7 step 2
+                self._pass_back(ours, now)
+        elif response.status < 300:
+            branch.is_done = True
+            self.answered_by = handle.flow
+            self._pass_back(ours, now)  # every 2xx at once: §16.7 step 5
+            self._give_up(now)
+        elif not branch.is_done:
+            self._fail(branch, ours, now)
+        self._reschedule()
+
+    def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
+        """Silence is a 408, no route a 503: §16.8, §16.9."""
+        branch = self._branch(handle)
+        if not branch.is_done:
+            response = self._own_response(status)
+            self._watch(handle, response, now)
+            self._fail(branch, response, now)
+        self._reschedule()
+
+    # ServerUser
+
+    def on_cancel(self, handle: ServerHandle, now: float) -> None:
+        """Cancel every branch; their 487 comes back as the answer: §16.10."""
+        self._give_up(now)
+
+    def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
+        """Give up: nobody is left to pass a response to.  §16.7 step 10."""
+        self._give_up(now)
+        self._is_answered = True
+        self._schedule(self, None)
+        if self._watcher is not None:
+            self._watcher.end()
+        self._on_end()
+        handle.user = None  # or both would wait for the garbage collector
+
+    def tick(self, now: float) -> None:
+        """Timer C: §16.8."""
+        for branch in list(self._branches):
+            if branch.silent_until is not None and branch.silent_until <= now:
+                branch.silent_until = None
+                branch.handle.cancel(now)
+                if not branch.was_heard and not branch.is_done:
+                    self._fail(branch, self._own_response(408), now)
+        self._reschedule()
+
+    # inside
+
+    @property
+    def _pending(self) -> list[_Branch]:
+        return [branch for branch in self._branches if not branch.is_done]
+
+    def _start_waiting(self, now: float) -> None:
+        """Fill the breadth that is free: RFC 5393 §5.5."""
+        width = min(self._breadth, len(self._waiting) + len(self._branches))
+        share, rest = divmod(self._breadth, max(width, 1))
+        while self._waiting and len(self._pending) < width:
+            target = self._waiting.pop(0)
+            breadth = share if self._branches else share + rest
+            request = self._request.replace(
+                uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
+                headers=self._request.headers.with_("Max-Breadth", breadth),
+            )
+            mark = str(self._mark(target.transport))
+            request = request.replace(headers=request.headers.prepend("Record-Route", mark))
+            handle = self._stack.request(request, self, now, flows=target.flows)
+            self._branches.append(_Branch(handle, mark, self._timer_c(now)))
+        self._reschedule()
+
+    def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Let a response that nobody can read make no dialog."""
+        if self._watcher is not None:
+            with suppress(RemoteError):
+                self._watcher.on_response(handle.request, handle.flow, response, now)
+
+    def _on_our_behalf(self, branch: _Branch, response: Response) -> Response:
+        """The response with the Vias below ours, and a Route to us that the caller can use.
+
+        §16.7 steps 3 and 8: each side of the dialog reaches us by the transport it has.
+        """
+        vias = self._server.request.headers.values("Via")
+        headers = without_identity(response.headers).with_("Via", *vias)
+        mark = self._mark(self._server.flow.transport)
+        routes = response.headers.all("Record-Route")
+        routes = tuple(str(mark) if value == branch.mark else value for value in routes)
+        return response.replace(headers=headers.with_("Record-Route", *routes))
+
+    def _own_response(self, status: int) -> Response:
+        return response_to(self._server.request, status, to_tag=self._server.to_tag)
+
+    def _branch(self, handle: ClientHandle) -> _Branch:
+        return next(branch for branch in self._branches if branch.handle is handle)
+
+    def _timer_c(self, now: float) -> float | None:
+        is_waiting = self._request.method == "INVITE" and not self._is_answered
+        return now + TIMER_C if is_waiting else None
+
+    def _reschedule(self) -> None:
+        times = (branch.silent_until for branch in self._pending)
+        self._schedule(self, min((at for at in times if at is not None), default=None))
+
+    def _pass_back(self, response: Response, now: float) -> None:
+        """After a final response only another 2xx is sent: §16.7 step 5."""
+        self._is_answered = self._is_answered or response.status >= 200
+        self._server.respond(response, now)
+
+    def _fail(self, branch: _Branch, response: Response, now: float) -> None:
+        """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6."""
+        branch.is_done = True
+        self._finals.append(response)
+        if response.status >= 600:
+            self._give_up(now)
+        self._start_waiting(now)
+        if not self._is_answered and not self._pending:
+            self._pass_back(best_response(self._finals), now)
+
+    def _give_up(self, now: float) -> None:
+        """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
+        self._waiting.clear()
+        for branch in self._pending:
+            branch.handle.cancel(now)
+
+
+def best_response(finals: Sequence[Response]) -> Response:
+    """The final failure a caller can do most with: §16.7 steps 6 and 7.
+
+    Any 6xx; else of the lowest class, one that asks for credentials first, with the
+    challenges of all.  A 503 speaks only of our own next hop, and becomes a 500.
+    """
+    lowest = min(_class(final) for final in finals)
+    best = min(
+        (final for final in finals if _class(final) == lowest),
+        key=lambda final: _PREFERENCE.get(final.status, 9),
+    )
+    if best.status in (401, 407):
+        return _with_challenges(best, finals)
+    if best.status == 503:
+        return best.replace(status=500, reason="Server Internal Error")
+    return best
+
+
+# §16.7 step 6: prefer what helps to send the request again; a time-out says the least.
+_PREFERENCE: Final = {401: 1, 407: 1, 415: 2, 420: 2, 484: 2, 486: 3, 480: 4, 408: 10}
+
+
+def _class(response: Response) -> int:
+    """The class of a failure, 6xx before all others: §16.7 step 6."""
+    return response.status // 100 % 6
+
+
+def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
+    """A challenge that holds all others too: RFC 8760 §2.5."""
+    headers = best.headers
+    for final in finals:
+        if final is not best and final.status in (401, 407):
+            for name in ("WWW-Authenticate", "Proxy-Authenticate"):
+                for value in final.headers.values(name):
+                    headers = headers.append(name, value)
+    return best.replace(headers=headers)

@@ -1,0 +1,322 @@
+"""The requests we have received: server transactions, and the responses they repeat.
+
+Implements RFC 3261 §17.2, §18.2 and §9.2.
+
+A transaction is made when something is owed: once a request has rung, is passed on, waits for its
+answer, or has changed something.  A refusal that is given at once leaves nothing behind.
+
+Departs from RFC 3261 §17.2.1: such a refusal, and a 200 to an OPTIONS or a CANCEL, is
+sent once, without a transaction, as §26.3.2.4 wants it of a 401 and §8.2.7 of stateless servers:
+what costs a stranger one datagram must not cost us half a minute of memory, nor a third party ten
+more.  Its client repeats the request until it hears an answer, and gets the same one.
+
+Departs from RFC 3261 §17.2.1 [timer-g-resends] [sends-100]: to a place that has not shown that it
+hears us no more is sent than `reach` allows; a client that hears nothing says its INVITE again,
+and that pays for more.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from p2psip.sip.build import response_to
+from p2psip.sip.message import Request, Response
+from p2psip.stack.address_validation import AddressValidator, ReplyAllowance
+from p2psip.stack.fair_pool import Pool
+from p2psip.stack.outbox import Outbox
+from p2psip.stack.routing import way_around, way_back
+from p2psip.transaction import invite_server, server
+from p2psip.transaction.flow import Flow, rate_limit_key
+from p2psip.transaction.invite_server import InviteServer
+from p2psip.transaction.key import ack_key, is_modern, server_key
+from p2psip.transaction.server import Server
+from p2psip.transaction.table import Table
+
+# What may be asked twice without harm, so that even a 2xx needs no memory: §11, §9.2.
+HARMLESS: Final = frozenset({"OPTIONS", "CANCEL"})
+
+Guard = Callable[..., bool]
+"""Calls what follows, and is false when that raised: `Stack.guarded`."""
+
+
+class ServerUser(Protocol):
+    """The transaction user of a received request (RFC 3261 §17.2)."""
+
+    def on_cancel(self, handle: "ServerHandle", now: float) -> None:
+        """Take a CANCEL of the INVITE, which still has no final response (§9.2)."""
+
+    def on_transaction_end(self, handle: "ServerHandle", now: float) -> None:
+        """Take the end, once and whatever the reason; `handle.failed` if no ACK came (§17.2.1)."""
+
+
+def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:
+    """Drop the news of a final response: nobody wants it."""
+
+
+class ServerHandle:
+    """One request received, waiting for its responses (§17.2).
+
+    `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
+    a To that has none, the same in every response; `final` is the status of the final response,
+    0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
+    many bytes request and response have.  `on_final` is told of the first final response;
+    it is given the handle, so that it need not know it: both go without the garbage collector.
+    """
+
+    def __init__(
+        self, request: Request, flow: Flow, way: Flow, to_tag: str, size: int, servers: "Servers"
+    ) -> None:
+        self.request = request
+        self.flow = flow
+        self.size = size
+        self.to_tag = to_tag
+        self.user: ServerUser | None = None
+        self.final = 0
+        self.failed = False
+        self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
+        self._servers = servers
+        self._is_new = True  # neither is there a transaction, nor was it answered without one
+        self._is_over = False  # and its user has been told
+        self._key = server_key(request)
+        self._way = way
+        self._way_around = way_around(request, flow)
+        self._allowance = ReplyAllowance(size)
+        self._wire = b""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether its client has shown that it hears our answers.  Own design: see `reach`."""
+        return self._servers.reach.hears(self._way)
+
+    def respond(self, response: Response, now: float) -> None:
+        """Send a response; after a final one, only more 2xx to an INVITE are sent (§17.2)."""
+        self._servers.respond(self, response, now)
+
+    def reply(
+        self,
+        status: int,
+        now: float,
+        reason: str | None = None,
+        headers: Sequence[tuple[str, object]] = (),
+    ) -> None:
+        """Answer without a body, as most answers are (§8.2.6)."""
+        tag = None if status == 100 else self.to_tag
+        response = response_to(self.request, status, reason, to_tag=tag, headers=headers)
+        self.respond(response, now)
+
+
+class Servers:
+    """All server transactions of one stack (§17.2).
+
+    `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.  `held` is how
+    many bytes of messages all of them keep, `kept` how many of them there are, by host.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        reach: AddressValidator,
+        t1: float,
+        ack_up: Callable[[Request, Flow, float], None],
+        guard: Guard,
+        kept: Pool,
+        held: Pool,
+    ) -> None:
+        self._outbox, self.reach, self._t1 = outbox, reach, t1
+        self._ack_up, self._guard = ack_up, guard
+        self.kept, self.held = kept, held
+        self._table = Table[ServerHandle]()
+        self._machines: dict[ServerHandle, InviteServer | Server] = {}
+
+    def __len__(self) -> int:
+        """How many transactions are not forgotten yet."""
+        return len(self._table)
+
+    def receive(self, request: Request, flow: Flow, size: int, now: float) -> bool:
+        """Give a repeated request or an ACK to its transaction.
+
+        RFC 6026 §8.10 [match-is-passed-on].  False for a request that is new.
+        """
+        handle = self._table.get(server_key(request))
+        if handle is None:
+            return False
+        machine = self._machines[handle]
+        if isinstance(machine, InviteServer):
+            if request.method == "INVITE":
+                handle._allowance.repeated(size)
+            todo = machine.receive(request.method, now)
+            if invite_server.Do.ACK_UP in todo:  # also of a client without the cookie:
+                self._ack_up(request, flow, now)  # RFC 6026 §6 [2543-ack-when-accepted]
+            self._perform(handle, todo, now)
+        else:
+            handle._allowance.repeated(size)
+            self._perform(handle, machine.receive(now), now)
+        return True
+
+    def open(self, request: Request, flow: Flow, size: int) -> ServerHandle:
+        """Take a new request; the caller passes it up, and then calls `settle`.
+
+        §17.2.1, §17.2.2.  `size` is how many bytes the request had.
+        """
+        way = way_back(request, flow)
+        return ServerHandle(request, flow, way, self._tag(request, way), size, self)
+
+    def is_forgotten(self, ack: Request, flow: Flow) -> bool:
+        """Whether an ACK is for a refusal of ours that left no transaction: it ends here.
+
+        §17.1.1.3: its Via and Request-URI are the INVITE's, and so our tag is as it was.
+        """
+        return ack.to.tag is not None and ack.to.tag == self._tag(ack, way_back(ack, flow))
+
+    def _tag(self, request: Request, way: Flow) -> str:
+        about = f"{request.via} {request.uri} {request.cseq.number}"
+        return self.reach.tag(about, request.call_id, way)
+
+    def keep(self, handle: ServerHandle, now: float) -> None:
+        """Make the transaction of a request, if it has none (§17.2.1, §17.2.2)."""
+        if not handle._is_new:
+            return
+        handle._is_new = False
+        request, host = handle.request, rate_limit_key(handle.flow.remote[0])
+        self.kept.add(host, 1)
+        self.held.add(host, handle.size)
+        start = InviteServer.start if request.method == "INVITE" else Server.start
+        machine, _pass_up = start(now, reliable=handle.flow.reliable, t1=self._t1)
+        self._machines[handle] = machine
+        self._table.add(handle, handle._key, handle.flow)
+        self._table.schedule(handle, machine.deadline)
+
+    def settle(self, handle: ServerHandle, now: float) -> None:
+        """Keep a request that the core has not answered at once (§17.2); see the module."""
+        if handle._is_new:
+            self.keep(handle, now)
+        elif handle not in self._machines:
+            self._end(handle, now)
+
+    def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
+        """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2)."""
+        target = self._table.get(server_key(request, "INVITE"))
+        handle = self.open(request, flow, size)
+        if target is None:
+            handle.reply(481, now)
+            return
+        handle.to_tag = target.to_tag
+        handle.reply(200, now)
+        if target.final:
+            return
+        if target.user is None or not self._guard(target.user.on_cancel, target, now):
+            target.reply(487, now)
+
+    def respond(self, handle: ServerHandle, response: Response, now: float) -> None:
+        """Carry out `ServerHandle.respond` (§17.2)."""
+        if handle._is_new:
+            if response.status >= 300 or (
+                response.status >= 200 and handle.request.method in HARMLESS
+            ):
+                handle._is_new = False
+                self._finish(handle, response, now)
+                handle._wire = bytes(response)
+                self._post(handle)
+                return
+            self.keep(handle, now)
+        machine = self._machines.get(handle)
+        todo = machine.respond(response.status, now) if machine else ()
+        if not todo:
+            return  # too late
+        self._store(handle, bytes(response))
+        if response.status >= 200:
+            self._finish(handle, response, now)
+            if handle.request.method == "INVITE" and not is_modern(handle.request):
+                self._table.alias(handle, ack_key(handle.request, response))
+        self._perform(handle, todo, now)
+
+    def fail(self, handle: ServerHandle, now: float) -> None:
+        """Answer a request that its user could not bear, and take it from that user (§21.5.1)."""
+        handle.reply(500, now)
+        if handle.user is not None:
+            self._guard(handle.user.on_cancel, handle, now)
+
+    def flow_failed(self, flow: Flow, now: float) -> None:
+        """Tell every transaction on a broken connection; all of them stay (RFC 6026 §8.8).
+
+        First there is another connection to try (§18.2.2): from now on responses take that.  A
+        refusal whose ACK is still missing may have been lost, and is said again; a 2xx is said
+        again by who gave it (§13.3.1.4).
+        """
+        for handle in self._table.at(flow):
+            machine, other = self._machines[handle], handle._way_around
+            if other is None:
+                self._perform(handle, machine.transport_failed(now), now)
+                continue
+            handle._way, handle._way_around = other, None
+            self._table.move(handle, other)
+            if machine.state is invite_server.State.COMPLETED:
+                self._post(handle)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: the earliest timer of all."""
+        return self._table.deadline
+
+    def tick(self, now: float) -> None:
+        """Fire the timers that are due (§17.2)."""
+        for handle in self._table.due(now):
+            self._perform(handle, self._machines[handle].tick(now), now)
+
+    def _perform(
+        self,
+        handle: ServerHandle,
+        todo: Sequence[invite_server.Do | server.Do],
+        now: float,
+    ) -> None:
+        for do in todo:
+            match do:
+                case invite_server.Do.SEND_RESPONSE | server.Do.SEND_RESPONSE if handle._wire:
+                    self._post(handle)
+                case invite_server.Do.SEND_100 if not handle.is_heard:
+                    pass  # its place is the 180's; if the INVITE comes again, this one goes out
+                case invite_server.Do.SEND_100 | invite_server.Do.SEND_RESPONSE:
+                    self._store(handle, bytes(response_to(handle.request, 100)))
+                    self._post(handle)
+                case invite_server.Do.FAILED | server.Do.FAILED:
+                    handle.failed = True
+        self._settle(handle, now)
+
+    def _post(self, handle: ServerHandle) -> None:
+        """Send the latest response, if its receiver may be sent so much: see `reach`."""
+        is_final = not handle._wire.startswith(b"SIP/2.0 1")
+        if handle.is_heard or handle._allowance.admits(len(handle._wire), is_final=is_final):
+            self._outbox.send(handle._wire, handle._way)
+
+    def _finish(self, handle: ServerHandle, response: Response, now: float) -> None:
+        if not handle.final:
+            handle.final = response.status
+            self._guard(handle.on_final, handle, response, now)
+
+    def _store(self, handle: ServerHandle, wire: bytes) -> None:
+        """Remember the response to repeat."""
+        grown = len(wire) - len(handle._wire)
+        handle._wire = wire
+        handle.size += grown
+        self.held.add(rate_limit_key(handle.flow.remote[0]), grown)
+
+    def _settle(self, handle: ServerHandle, now: float) -> None:
+        """Reschedule a transaction, or forget it; a timer of zero fires at once."""
+        machine = self._machines.get(handle)
+        if machine is None:
+            return  # its user, or an answer to ourselves, has been quicker
+        if machine.finished:
+            self._table.remove(handle)
+            del self._machines[handle]
+            host = rate_limit_key(handle.flow.remote[0])
+            self.kept.add(host, -1)
+            self.held.add(host, -handle.size)
+            self._end(handle, now)
+        elif machine.deadline is not None and machine.deadline <= now:
+            self._perform(handle, machine.tick(now), now)
+        else:
+            self._table.schedule(handle, machine.deadline)
+
+    def _end(self, handle: ServerHandle, now: float) -> None:
+        if handle.user is not None and not handle._is_over:
+            handle._is_over = True
+            self._guard(handle.user.on_transaction_end, handle, now)

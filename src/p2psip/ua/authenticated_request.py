@@ -1,0 +1,101 @@
+"""One question of a user agent, however often it has to be put.
+
+Implements RFC 3261 §8.1.3.5 and §22.2: a request that is challenged is sent again with
+credentials and the next CSeq number, and whoever asked hears of the last answer only.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from p2psip.sip.build import REASONS, response_to
+from p2psip.sip.message import Request, Response
+from p2psip.stack.clients import ClientHandle
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import Flow
+from p2psip.ua.digest_client import DigestClient
+
+MAX_ROUNDS: Final = 4  # challenges to one question: as many proxies, or stale nonces
+
+
+class AuthenticatedRequestUser(Protocol):
+    """Who put the question (RFC 3261 §8.1.3)."""
+
+    def on_response(self, exchange: "AuthenticatedRequest", response: Response, now: float) -> None:
+        """Take a provisional or final response (§8.1.3).
+
+        Silence arrives as a 408, and a missing route as a 503, of our own making (§8.1.3.1).
+        """
+
+
+class AuthenticatedRequest:
+    """A request and its answer, challenges met on the way (§8.1.3.5).
+
+    `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` once
+    there is a final answer.  `by` is the connection that the other side has opened, if any.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        user: AuthenticatedRequestUser,
+        next_cseq: Callable[[], int],
+        keyring: DigestClient | None = None,
+        by: Sequence[Flow] = (),
+    ) -> None:
+        self.done = False
+        self.request: Request
+        self._stack, self._user, self._next_cseq = stack, user, next_cseq
+        self._keyring, self._by = keyring, by
+        self._handle: ClientHandle
+        self._cancelled = False
+        self._answered: set[str] = set()  # realms: each gets one answer to one question
+        self._rounds = 0
+
+    def send(self, request: Request, now: float) -> None:
+        """Put the question (§8.1.2); the user is never called before this returns."""
+        self._send(request if self._keyring is None else self._keyring.sign(request), now)
+
+    def _send(self, request: Request, now: float) -> None:
+        self.request = request
+        flows = self._stack.ways(request, self._by)
+        self._handle = self._stack.request(request, self, now, flows=flows)
+
+    @property
+    def sent_to(self) -> Flow | None:
+        """Where it was last sent; None while its server is being located (RFC 3263 §4)."""
+        return self._handle.flow
+
+    def cancel(self, now: float) -> None:
+        """Give up an INVITE (§9.1); its final answer still comes."""
+        self._cancelled = True
+        self._handle.cancel(now)
+
+    def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
+        """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
+        if response.status in (401, 407) and self._try_again(response, now):
+            return
+        self.done = self.done or response.status >= 200
+        self._user.on_response(self, response, now)
+
+    def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
+        """Take the end without an answer as the answer that it stands for (§8.1.3.1)."""
+        self.done = True
+        self._user.on_response(self, response_to(self.request, status, REASONS[status]), now)
+
+    def _try_again(self, response: Response, now: float) -> bool:
+        """Send the request again with credentials; False when that would not help (§22.2)."""
+        if self._keyring is None or self._cancelled or self._rounds == MAX_ROUNDS:
+            return False
+        if not self._keyring.is_for(self.request, self.sent_to):
+            return False
+        asked = self._keyring.asked(response)
+        realms = {realm for _, realm in asked}
+        if not realms or realms & self._answered:
+            return False  # refused already, or asked for by somebody behind who was content
+        self._rounds += 1
+        self._answered |= realms
+        self._keyring.learn(asked)
+        cseq = f"{self._next_cseq()} {self.request.method}"
+        request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
+        self._send(self._keyring.sign(request, is_asked=True), now)
+        return True

@@ -1,0 +1,150 @@
+"""Answering challenges: whose, with which password, which nonce, used how often.
+
+Implements RFC 3261 §22.2 and §22.3, with the choice of algorithms of RFC 8760 §2.4.
+
+Own design: whoever is called could ask for a password as well, and try words on the answer for as
+long as it likes (RFC 7616 §5.9).  A password belongs to one server, and only what goes there next
+carries a proof of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from p2psip.sip.auth import Challenge, answer, challenges, strongest
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import LOCAL, Flow, HostPort
+from p2psip.transaction.key import default_port
+
+# The header that answers each kind of challenge (§22.2, §22.3).
+ANSWERS: Final = {
+    "WWW-Authenticate": "Authorization",
+    "Proxy-Authenticate": "Proxy-Authorization",
+}
+MAX_REALMS: Final = 8  # remembered at once: no honest path has more
+HERE: Final[HostPort] = ("", 0)  # this very process, whichever of its names was used
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user name and password, and the server that they belong to (RFC 3261 §22.1).
+
+    `server` is the registrar or trunk as it was named, and `places` are addresses where it was met
+    by that name; without any of them nobody gets an answer.  `realms` are those it may ask in, None
+    while it has not said.
+    """
+
+    user: str
+    password: str
+    server: Uri | None = None
+    places: frozenset[HostPort] = frozenset()
+    realms: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        """Own design: a password never reaches a log or a traceback."""
+        return f"Login({self.user}, {self.server})"
+
+    def belongs_to(self, uri: Uri) -> bool:
+        """Whether a next hop is that server, by name or address (RFC 3263 §4)."""
+        if uri.param("maddr") is not None:
+            return False
+        place = _place(uri)
+        return place in self.places or (self.server is not None and place == _place(self.server))
+
+
+def hop_of(flow: Flow) -> HostPort:
+    """The address of the server at the other end, `HERE` for this process (own design)."""
+    return HERE if flow.transport == LOCAL else flow.remote
+
+
+class DigestClient:
+    """The credentials of one user, and the challenges it has met (§22.2).
+
+    `random(n)` gives n random bytes.  A nonce is used again, with its count going up, until the
+    server has had enough of it: RFC 7616 §3.4.
+    """
+
+    def __init__(self, login: Login, random: Callable[[int], bytes]) -> None:
+        self._login, self._random = login, random
+        self._known: dict[tuple[str, str], Challenge] = {}  # by answering header and realm
+        self._uses: dict[tuple[str, str], int] = {}
+
+    @property
+    def realms(self) -> frozenset[str]:
+        """The realms that were answered in (§22.1)."""
+        return frozenset(realm for _, realm in self._known)
+
+    def is_for(self, request: Request, flow: Flow | None) -> bool:
+        """Whether a challenge of what was sent over `flow` is to be met: see `Login`."""
+        if flow is not None and hop_of(flow) in self._login.places:
+            return not _is_behind_a_route(request)
+        return self.may_sign(request)
+
+    def may_sign(self, request: Request) -> bool:
+        """Whether credentials may go along: the next hop is their server (§8.1.2)."""
+        first = request.routes[0].uri if request.routes else request.uri
+        return self._login.belongs_to(first) and not _is_behind_a_route(request)
+
+    def asked(self, response: Response) -> dict[tuple[str, str], Challenge]:
+        """The challenges of a 401 or 407 that can be met, by answering header and realm (§22.2)."""
+        realms = self._login.realms
+        return {
+            (answering, challenge.realm): challenge
+            for asking, answering in ANSWERS.items()
+            for challenge in strongest(challenges(response.headers, asking))
+            if realms is None or challenge.realm in realms
+        }
+
+    def learn(self, asked: Mapping[tuple[str, str], Challenge]) -> None:
+        """Remember challenges that are to be met (§22.2)."""
+        for key, challenge in asked.items():
+            if key in self._known and self._known[key].nonce == challenge.nonce:
+                continue  # the count of a nonce never starts again
+            if key in self._known or len(self._known) < MAX_REALMS:
+                self._known[key], self._uses[key] = challenge, 0
+
+    def sign(self, request: Request, *, is_asked: bool = False) -> Request:
+        """The request with credentials for every challenge met so far (§22.2, §22.3).
+
+        Unasked only where the request itself names their server.
+        """
+        headers = request.headers.without(*ANSWERS.values())
+        if not (is_asked or self.may_sign(request)):
+            return request.replace(headers=headers)
+        for key, challenge in self._known.items():
+            self._uses[key] += 1
+            credentials = answer(
+                challenge,
+                request.method,
+                request.uri,
+                self._login.user,
+                self._login.password,
+                cnonce=self._random(8).hex(),
+                nc=self._uses[key],
+                body=request.body,
+            )
+            headers = headers.append(key[0], credentials)
+        return request.replace(headers=headers)
+
+
+def _is_behind_a_route(request: Request) -> bool:
+    """Whether it is within a dialog that others have routed, so that anybody may be the asker."""
+    return request.to.tag is not None and bool(request.routes)
+
+
+def _place(uri: Uri) -> HostPort:
+    return uri.host, uri.port or default_port((uri.param("transport") or "UDP").upper())
+
+
+def copy_credentials(source: Request, target: Request, keyring: DigestClient | None) -> Request:
+    """The target with the credentials of the source, as an ACK has its INVITE's (§13.2.2.4).
+
+    Departs from RFC 3261 §13.2.2.4: not where the ACK passes their server by, or goes on from
+    there to the callee, who could try passwords on them.
+    """
+    headers = target.headers
+    for name in ANSWERS.values() if keyring is not None and keyring.may_sign(target) else ():
+        for value in source.headers.values(name):
+            headers = headers.append(name, value)
+    return target.replace(headers=headers)

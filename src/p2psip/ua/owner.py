@@ -1,0 +1,56 @@
+"""Who a call is for: what the layer above hears of its calls.
+
+Implements RFC 3261 §13, §14 and §15 from the user's side.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from p2psip.ua.call import UserAgentCall
+
+
+class CallHandler(Protocol):
+    """Hears of a call (§13), until it has said `UserAgentCall.bye` or `IncomingCall.reject`."""
+
+    def on_ringing(
+        self, call: "UserAgentCall", status: int, reason: str, sdp: bytes | None, now: float
+    ) -> None:
+        """Take progress of a call we make, perhaps with early media (§13.2.2.1)."""
+
+    def on_accepted(self, call: "UserAgentCall", sdp: bytes, now: float) -> None:
+        """Take the beginning: a 2xx was acknowledged, by us (§13.2.2.4) or to us (§13.3.1.4).
+
+        `sdp` is the peer's: of the 2xx, of the INVITE we answered, or the answer in the ACK.
+        """
+
+    def on_rejected(self, call: "UserAgentCall", status: int, reason: str, now: float) -> None:
+        """Take the refusal of a call we make (§13.2.2.3), or that nobody here answered it."""
+
+    def on_cancelled(self, call: "UserAgentCall", now: float) -> None:
+        """Take that the caller gave up before we answered (§9.2)."""
+
+    def on_ended(self, call: "UserAgentCall", reason: str, now: float) -> None:
+        """Take the end of a call that was answered: a BYE, or a lost peer (§15)."""
+
+    def on_offer(self, call: "UserAgentCall", sdp: bytes | None, now: float) -> bytes:
+        """Answer a new offer of the peer, or make an offer when `sdp` is None (§14.2).
+
+        Raises RemoteError, 488 as a rule, to leave everything as it was.
+        """
+
+    def on_answer(self, call: "UserAgentCall", sdp: bytes, now: float) -> None:
+        """Take the peer's answer to our new offer (§14.1)."""
+
+    def on_confirmed(self, call: "UserAgentCall", now: float) -> None:
+        """Take that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
+
+    def on_alive(self, call: "UserAgentCall", now: float) -> None:
+        """Take that the peer said something within the dialog, whatever it was (§12.2)."""
+
+    def on_reoffer_failed(
+        self, call: "UserAgentCall", status: int, reason: str, now: float
+    ) -> None:
+        """Take that our new offer was refused, and everything is as it was (§14.1)."""
+
+    def on_info(self, call: "UserAgentCall", content_type: str, body: bytes, now: float) -> None:
+        """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it."""

@@ -1,0 +1,249 @@
+"""A user agent's registration: made, kept alive, taken back.
+
+Implements RFC 3261 §10.2.
+
+A sans-I/O machine.  The owner hears of the first answer and of every change for the worse;
+what is refreshed in time it need not know.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri, equivalent
+from p2psip.sip.views import seconds
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import HostPort
+from p2psip.transaction.table import Agenda
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.digest_client import DigestClient, Login, hop_of
+
+DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
+REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
+RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
+RETRY_MAX: Final = 300.0
+MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
+MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
+
+
+class State(StrEnum):
+    """How the registrar sees us.  Own design: §10.2 draws no figure."""
+
+    TRYING = "trying"
+    REGISTERED = "registered"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class RegistrationOwner(Protocol):
+    """Who wants to be reachable, and hears whether it is: §10.2.4, §10.2.7."""
+
+    def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
+        """The registrar took us, for `expires` seconds; told once, and after a failure.
+
+        §10.2.4.
+        """
+
+    def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
+        """The registrar refused or was silent: §10.2.7.
+
+        The first time that is the end of it; a failed refresh is tried again.
+        """
+
+
+class Registration:
+    """Keeps `aor` registered at `registrar` with one Contact: §10.2.
+
+    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.
+    `on_deadline(self, at)` is told whenever `deadline` changes.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        aor: Address,
+        contact: Uri,
+        registrar: Uri,
+        owner: RegistrationOwner,
+        random: Callable[[int], bytes],
+        *,
+        login: Login | None = None,
+        expires: int = DEFAULT_EXPIRES,
+    ) -> None:
+        self.state = State.TRYING
+        self.deadline: float | None = None
+        self.on_deadline: Callable[[Registration, float | None], None] | None = None
+        self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
+        self._owner, self._expires = owner, expires
+        login = replace(login, server=registrar) if login else None
+        self._login, self._keyring = login, DigestClient(login, random) if login else None
+        self._places: frozenset[HostPort] = frozenset()
+        self._call_id, self._tag = random(12).hex(), random(6).hex()
+        self._cseq = 0
+        self._exchange: AuthenticatedRequest | None = None
+        self._was_registered = self._is_withdrawing = False
+        self._retry = RETRY_MIN
+        self._asked_at = 0.0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the registrar still owes us an answer: §10.2."""
+        return self._exchange is not None and not self._exchange.done
+
+    @property
+    def login(self) -> Login | None:
+        """What may be told to the registrar in calls as well: in its realm, at its addresses.
+
+        §22.1: to nobody else.
+        """
+        if self._login is None or self._keyring is None:
+            return None
+        return replace(self._login, places=self._places, realms=self._keyring.realms or None)
+
+    def start(self, now: float) -> None:
+        """Send the first REGISTER: §10.2."""
+        self._register(self._expires, now)
+
+    def close(self, now: float) -> None:
+        """Take the binding back, and hear no more: §10.2.2.
+
+        That waits for a REGISTER on its way, since two must not be: §10.2.
+        """
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self._wake_at(None)
+        if self._was_registered and not self.pending:
+            self._withdraw(now)
+
+    def tick(self, now: float) -> None:
+        """Refresh, or try again: §10.2.4."""
+        if self.deadline is not None and self.deadline <= now:
+            self._wake_at(None)
+            self._register(self._expires, now)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
+        if response.status < 200:
+            return
+        if exchange.sent_to is not None and len(self._places) < MAX_PLACES:
+            self._places |= {hop_of(exchange.sent_to)}
+        granted = response.status < 300
+        if self.state is State.CLOSED:
+            if not self._is_withdrawing and (granted or self._was_registered):
+                self._withdraw(now)
+        elif granted:
+            self._granted(response, now)
+        elif response.status == 423 and self._may_ask_longer(response):
+            self._register(self._expires, now)
+        else:
+            self._refused(response, now)
+
+    def _granted(self, response: Response, now: float) -> None:
+        granted = self._lifetime(response)
+        self._was_registered, self._retry = True, RETRY_MIN
+        # the registrar's clock began when it heard us, which may be long before we heard it
+        self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
+        if self.state is not State.REGISTERED:
+            self.state = State.REGISTERED
+            self._owner.on_registered(self, granted, now)
+
+    def _refused(self, response: Response, now: float) -> None:
+        if self._was_registered:
+            self._wake_at(now + self._retry)
+            self._retry = min(self._retry * 2, RETRY_MAX)
+        if self.state is not State.FAILED:
+            self.state = State.FAILED
+            self._owner.on_failed(self, response.status, response.reason, now)
+
+    def _lifetime(self, response: Response) -> int:
+        """What was granted to our own Contact: §10.2.4."""
+        for contact in response.contacts:
+            if not contact.is_star and equivalent(contact.uri, self._contact):
+                text = contact.param("expires")
+                if text is not None:
+                    return seconds(text)
+        return self._expires if response.expires is None else response.expires
+
+    def _may_ask_longer(self, response: Response) -> bool:
+        """Learn the registrar's minimum from a 423: §10.2.8."""
+        wanted = seconds(response.headers.get("Min-Expires", "0"))
+        if not self._expires < wanted <= MAX_EXPIRES:
+            return False
+        self._expires = wanted
+        return True
+
+    def _register(self, expires: int, now: float) -> None:
+        request = Request(
+            "REGISTER",
+            self._registrar,
+            Headers(
+                [
+                    ("Max-Forwards", MAX_FORWARDS),
+                    ("From", self._aor.with_tag(self._tag)),
+                    ("To", self._aor),
+                    ("Call-ID", self._call_id),  # one for all of a boot: §10.2
+                    ("CSeq", f"{self._next_cseq()} REGISTER"),
+                    ("Contact", Address(self._contact)),
+                    ("Expires", expires),
+                ]
+            ),
+        )
+        self._asked_at = now
+        self._exchange = AuthenticatedRequest(self._stack, self, self._next_cseq, self._keyring)
+        self._exchange.send(request, now)
+
+    @property
+    def call_id(self) -> str:
+        """What all its requests have in common: §10.2."""
+        return self._call_id
+
+    def _withdraw(self, now: float) -> None:
+        self._is_withdrawing = True
+        self._register(0, now)
+
+    def _wake_at(self, at: float | None) -> None:
+        self.deadline = at
+        if self.on_deadline is not None:
+            self.on_deadline(self, at)
+
+    def _next_cseq(self) -> int:
+        self._cseq += 1
+        return self._cseq
+
+
+class Registrations:
+    """Many registrations as one machine with one deadline.  Own design: no scan per event."""
+
+    def __init__(self) -> None:
+        self._members: set[Registration] = set()
+        self._agenda = Agenda[Registration]()
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return len(self._members)
+
+    def add(self, registration: Registration) -> None:
+        """Drive this one too.  Own design: it is told of deadlines instead of asking."""
+        self._members.add(registration)
+        self._agenda.set(registration, registration.deadline)
+        registration.on_deadline = self._agenda.set
+
+    def discard(self, registration: Registration) -> None:
+        """Drive it no longer.  Own design: for one that is closed, which has no deadline."""
+        self._members.discard(registration)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the first is due.  Own design: kept, not searched."""
+        return self._agenda.deadline
+
+    def tick(self, now: float) -> None:
+        """Tick each that is due: §10.2.4."""
+        for registration in self._agenda.due(now):
+            registration.tick(now)

@@ -1,0 +1,122 @@
+"""New offers of ours within a call that is up.
+
+Implements RFC 3261 §14.1.
+
+Only one INVITE at a time may be under way in a dialog, in either direction; when both sides
+begin one, both are refused with 491 and try again after different random times.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from p2psip.dialog.invite import glare_delay
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.request_validation import SDP, session
+
+if TYPE_CHECKING:
+    from p2psip.ua.call import UserAgentCall
+
+GONE: Final = frozenset({408, 481})  # answers that end a dialog: §12.2.1.2
+
+
+class Reoffer:
+    """The offer a call wants to make, and the re-INVITE that makes it (§14.1)."""
+
+    def __init__(self, call: "UserAgentCall") -> None:
+        self._call = call
+        self._exchange: AuthenticatedRequest | None = None
+        self._wanted: bytes | None = None
+        self._outdated = False  # the session changed since the offer was written
+        self._ack: tuple[int, Request] | None = None  # the last one, by its number
+        self._retry_at: float | None = None
+        self._give_up_at: float | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Is a re-INVITE of ours without its final response (§14.1)?"""
+        return self._exchange is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: both waits are rare, and never scanned for."""
+        times = (self._retry_at, self._give_up_at)
+        return min((at for at in times if at is not None), default=None)
+
+    def want(self, sdp: bytes) -> None:
+        """Set the offer to make next; a newer one takes its place (§14.1)."""
+        self._wanted, self._outdated = sdp, False
+
+    def overtaken(self) -> None:
+        """Take that the peer's offer came first: ours has to be written again (RFC 3264 §8)."""
+        self._outdated = True
+
+    def proceed(self, now: float) -> None:
+        """Make the offer, unless one is under way or has to wait (§14.1)."""
+        call = self._call
+        if self._wanted is None or self._exchange or self._retry_at is not None:
+            return
+        try:
+            if self._outdated:
+                self.want(call.owner.on_offer(call, None, now))
+        except RemoteError as error:
+            self._wanted = None
+            call.owner.on_reoffer_failed(call, error.status, error.reason, now)
+            return
+        request = call.new_request("INVITE", self._wanted, SDP)
+        request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
+        self._wanted = None
+        self._give_up_at = now + call.agent.answer_timeout
+        self._exchange = call.exchange(request, now)
+
+    def tick(self, now: float) -> bool:
+        """Do what is due; true when it is time to `proceed` (§14.1)."""
+        if self._give_up_at is not None and self._give_up_at <= now:
+            self._give_up_at = None
+            if self._exchange is not None:
+                self._exchange.cancel(now)
+        if self._retry_at is not None and self._retry_at <= now:
+            self._retry_at = None
+            return True
+        return False
+
+    def abandon(self, now: float) -> None:
+        """Take that the call ends: an open re-INVITE would otherwise wait for ever (§9.1)."""
+        self._wanted = None
+        if self._exchange is not None:
+            self._exchange.cancel(now)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take the peer's word on our offer (§14.1)."""
+        if 200 <= response.status < 300:
+            self._acknowledge(exchange.request, response, now)
+        if exchange is not self._exchange or response.status < 200:
+            return
+        self._exchange = self._give_up_at = None
+        call = self._call
+        if not call.is_up:
+            return
+        if response.status == 491:
+            self._retry_at = now + glare_delay(call.agent.random, call.direction == "out")
+            self._wanted = self._wanted or exchange.request.body
+        elif response.status in GONE:
+            call.lost(f"{response.status} {response.reason}", now)
+        elif response.status >= 300:
+            call.owner.on_reoffer_failed(call, response.status, response.reason, now)
+        else:
+            call.agreed(exchange.request.body, response)
+            call.owner.on_answer(call, session(response) or b"", now)
+
+    def _acknowledge(self, invite: Request, response: Response, now: float) -> None:
+        """Send the ACK of a 2xx, and the same one again when that comes again (§13.2.2.4).
+
+        It goes where the 2xx says that the peer is from now on (§12.2.1.2).
+        """
+        call, number = self._call, response.cseq.number
+        assert call.dialog is not None
+        if self._ack is not None and self._ack[0] == number:
+            call.send_ack(self._ack[1], now)
+            return
+        call.dialog.refresh(response)
+        self._ack = number, call.acknowledge(invite, number, now)

@@ -1,0 +1,134 @@
+"""A call that we receive.
+
+Implements RFC 3261 §13.3 and §9.2.
+
+    INVITE -> ring: 1xx -> accept: 200 until the ACK, on_accepted -> ... BYE
+           |            -> reject: 3xx-6xx
+           +-- CANCEL: 487, on_cancelled      silence: 480, on_rejected
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from p2psip.dialog.dialog import Dialog
+from p2psip.errors import LocalError
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.transaction.flow import LOCAL
+from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_state import CallState, Timer
+from p2psip.ua.dialog_response import dialog_response
+from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.owner import CallHandler
+from p2psip.ua.request_validation import offer_of
+
+if TYPE_CHECKING:
+    from p2psip.ua.ua import UserAgent
+
+PROGRESS_EVERY: Final = 60.0  # s between provisional responses: §13.3.1.1
+
+
+class IncomingCall(UserAgentCall):
+    """A call from the INVITE we received on (§13.3).
+
+    Raises RemoteError when the INVITE has no Contact or a body that is no session description.
+    """
+
+    direction = "in"
+
+    def __init__(
+        self,
+        agent: "UserAgent",
+        owner: CallHandler,
+        contact: Uri,
+        server: ServerHandle,
+        keyring: DigestClient | None = None,
+    ) -> None:
+        super().__init__(agent, owner, contact, CallState.RINGING, keyring)
+        self.invite, self.remote = server.request, server.request.from_
+        self.remote_sdp = offer_of(server.request)
+        self._server = server
+        self.whereabouts.heard(server.request, server.flow)
+        self.dialog = Dialog.of_server(server.request, server.to_tag)
+        agent.remember(self, self.dialog)
+        self._progress: tuple[int, bytes] = (180, b"")
+        server.user = self
+
+    @property
+    def peer_host(self) -> str | None:
+        """Where the INVITE came from, even if it passed our own proxy (§18.2.1)."""
+        flow, vias = self._server.flow, self.invite.vias
+        if flow.transport != LOCAL:
+            return flow.remote[0]
+        return (vias[1].received or vias[1].host.strip("[]")) if len(vias) > 1 else None
+
+    def start(self, now: float) -> None:
+        """Wait for the user, as long as caller and agent allow (§13.3.1)."""
+        patience = self.agent.answer_timeout
+        expires = self.invite.expires
+        if expires is not None and expires < patience:
+            self._timers[Timer.EXPIRES] = now + expires
+        else:
+            self._timers[Timer.ANSWER] = now + patience
+        self.reschedule()
+
+    def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
+        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media."""
+        if self.state is CallState.RINGING:
+            self._progress = status, sdp or b""
+            self._server.respond(dialog_response(self._server, self.contact, *self._progress), now)
+            self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
+            self.reschedule()
+
+    def accept(self, sdp: bytes, now: float) -> None:
+        """Answer with 200 (§13.3.1.4): `sdp` answers the offer, or is one if there was none.
+
+        Raises LocalError unless the call is ringing.
+        """
+        if self.state is not CallState.RINGING or self.dialog is None:
+            raise LocalError(f"the call is {self.state}")
+        self._timers.clear()
+        self._set_state(CallState.ANSWERED)
+        self.dialog.confirmed = True
+        self._accept(self._server, sdp, self.remote_sdp is None, now)
+
+    def reject(self, status: int, reason: str, now: float) -> None:
+        """Refuse the call (§13.3.1.3); nothing happens if it is not ringing any more."""
+        if self.state is CallState.RINGING:
+            self._refuse(status, reason, now)
+
+    def bye(self, now: float, reason: str | None = None) -> None:
+        """Hang up: refuse the call while it rings, else send a BYE (§15)."""
+        self.reject(603, "Decline", now)
+        super().bye(now, reason)
+
+    def on_cancel(self, handle: ServerHandle, now: float) -> None:
+        """Take the caller's change of mind (§9.2)."""
+        if self.state is CallState.RINGING:
+            self._refuse(487, "Request Terminated", now)
+            self.owner.on_cancelled(self, now)
+
+    def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
+        """Own design: an INVITE that is answered has its own timer for the ACK (§13.3.1.4)."""
+
+    def _refuse(self, status: int, reason: str, now: float) -> None:
+        self._server.reply(status, now, reason)
+        self._set_state(CallState.ENDED)
+
+    def _on_bye(self, server: ServerHandle, now: float) -> None:
+        """Take a BYE; the caller may send one before we have answered (§15)."""
+        if self.state is CallState.RINGING:
+            self._reply(server, 200, now)
+            self._refuse(487, "Request Terminated", now)
+            self.owner.on_cancelled(self, now)
+        else:
+            super()._on_bye(server, now)
+
+    def _on_timer(self, timer: Timer, now: float) -> None:
+        if timer is Timer.PROGRESS:
+            self.ring(now, *self._progress)
+        elif timer is Timer.EXPIRES:  # the caller's own limit is reached: §13.3.1
+            self._refuse(487, "Request Terminated", now)
+            self.owner.on_cancelled(self, now)
+        else:  # nobody here answers
+            self._refuse(480, "Temporarily Unavailable", now)
+            self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)

@@ -1,0 +1,1 @@
+"""Guards: who may connect, publish and play."""

@@ -1,0 +1,330 @@
+"""Who may connect, publish and play: questions to a guard, and what is done with its verdicts.
+
+Own design: RTMP has no authentication of its own, but many places for proof (RTMP Errata §8.1.6),
+and every decision is left to "the server".  A guard is asked before an application is; it answers
+at once or later, and meanwhile nothing is read from that client.
+
+    >>> def no_kittens(question):
+    ...     return question.event != Event.PUBLISH or "kitten" not in question.name
+    >>> guard = Calling(no_kittens)  # for a `GuardedApplication`
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from rtmplite.rtmp.application import Application, HasLengths
+from rtmplite.rtmp.message_transport import text
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.wire.command import Command
+
+
+class Event(StrEnum):
+    """What a client is about to do, or has done.  Own design: nginx-rtmp's words."""
+
+    CONNECT = "connect"
+    PUBLISH = "publish"
+    PLAY = "play"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that is known of somebody who wants something.  Own design.
+
+    `app`, `tc_url`, `flash_version`, `page_url` and `swf_url` are what connect said (RTMP 1.0
+    §7.2.1.1), `args` what followed it; `connect_query` and `query` are what follows a question
+    mark in tcUrl, or else app, and in the name of the stream.  `path` is the name seen from the
+    first part of `app` on.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.  With DONE, `was` is
+    what is over.
+    """
+
+    event: Event
+    host: str
+    port: int
+    client: str
+    app: str
+    tc_url: str
+    flash_version: str
+    page_url: str
+    swf_url: str
+    connect_query: str
+    args: tuple[object, ...]
+    name: str = ""
+    path: str = ""
+    query: str = ""
+    kind: str = ""
+    start: float = 0.0
+    duration: float = 0.0
+    reset: bool = True
+    was: Event = Event.CONNECT
+
+    @classmethod
+    def of(cls, connection: NetConnection, event: Event) -> "Question":
+        """Own design: what a connection says of itself."""
+        said = {key: text(connection.properties.get(key)) for key in _SAID}
+        query = said["tcUrl"].partition("?")[2] or said["app"].partition("?")[2]
+        host, port = connection.peer_address
+        return cls(
+            event,
+            host,
+            port,
+            connection.id,
+            connection.app,
+            said["tcUrl"],
+            said["flashVer"],
+            said["pageUrl"],
+            said["swfUrl"],
+            query,
+            connection.connect_args,
+        )
+
+    def about(self, stream: ServerStream) -> "Question":
+        """Own design: the same with what a stream says."""
+        request = stream.request
+        return replace(
+            self,
+            name=stream.name,
+            path=stream.path,
+            query=stream.query,
+            kind=stream.kind,
+            start=request.start,
+            duration=request.duration,
+            reset=request.reset,
+        )
+
+
+_SAID: Final = ("app", "tcUrl", "flashVer", "pageUrl", "swfUrl")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a guard says; `description` is for the client.  Own design.
+
+    With `url` the client is sent there.  With `name` a stream is published or played under that
+    name instead of its own, and who connects is sent to the application of that name.
+    """
+
+    is_allowed: bool
+    description: str = ""
+    name: str = ""
+    url: str = ""
+
+
+ALLOWED: Final = Verdict(True)
+
+Answer = Callable[[Verdict, float], None]
+
+
+class Guard(Protocol):
+    """Own design: who decides."""
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Call `answer` with a verdict and the time, once, now or later.  Own design."""
+
+    def tell(self, question: Question, now: float) -> None:
+        """Hear that something allowed is over: DONE.  Own design."""
+
+
+class Calling:
+    """A guard that calls a function of yours, which must not block.  Own design."""
+
+    def __init__(self, function: Callable[[Question], Verdict | bool]) -> None:
+        self._function = function
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Answer what it returns.  Own design."""
+        said = self._function(question)
+        answer(said if isinstance(said, Verdict) else Verdict(said, "Denied."), now)
+
+    def tell(self, question: Question, now: float) -> None:
+        """It gets the question, and whatever it returns is ignored.  Own design."""
+        self._function(question)
+
+
+class Guards:
+    """Several guards who must all agree, asked one after the other.  Own design.
+
+    The first who refuses or sends elsewhere has the last word, the last name counts.
+    """
+
+    def __init__(self, guards: Sequence[Guard]) -> None:
+        self._guards = tuple(guards)
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Ask the first, who leads to the second.  Own design."""
+        self._ask(0, question, ALLOWED, answer, now)
+
+    def tell(self, question: Question, now: float) -> None:
+        """Tell all.  Own design."""
+        for guard in self._guards:
+            guard.tell(question, now)
+
+    def _ask(
+        self, number: int, question: Question, so_far: Verdict, answer: Answer, now: float
+    ) -> None:
+        if number == len(self._guards):
+            answer(so_far, now)
+            return
+
+        def heard(verdict: Verdict, now: float) -> None:
+            if not verdict.is_allowed or verdict.url:
+                answer(verdict, now)
+            else:
+                kept = replace(so_far, name=verdict.name or so_far.name)
+                self._ask(number + 1, question, kept, answer, now)
+
+        self._guards[number].ask(question, heard, now)
+
+
+class AuditedGuard:
+    """A guard, and somebody who is told whom it refuses.  Own design."""
+
+    def __init__(self, guard: Guard, on_refused: Callable[[Question, Verdict], None]) -> None:
+        self._guard, self._on_refused = guard, on_refused
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Pass the question on, and look at the answer.  Own design."""
+
+        def heard(verdict: Verdict, now: float) -> None:
+            if not verdict.is_allowed:
+                self._on_refused(question, verdict)
+            answer(verdict, now)
+
+        self._guard.ask(question, heard, now)
+
+    def tell(self, question: Question, now: float) -> None:
+        """Pass it on.  Own design."""
+        self._guard.tell(question, now)
+
+
+class GuardedApplication:
+    """An application behind a guard.  Own design: it sees only what was allowed.
+
+    A client that is refused while it publishes or connects is closed, so that guessing takes a
+    connection each time.
+    """
+
+    def __init__(self, application: Application, guard: Guard) -> None:
+        self._application, self._guard = application, guard
+        self._inside: set[NetConnection] = set()
+
+    def on_connect(self, connection: NetConnection, now: float) -> None:
+        """Ask, then let the application decide: RTMP 1.0 §7.2.1.1."""
+
+        def decide(verdict: Verdict, now: float) -> None:
+            if verdict.url or verdict.name:
+                url = verdict.url or _other_app(connection.tc_url, verdict.name)
+                connection.redirect(url, now, verdict.description)
+            elif verdict.is_allowed:
+                self._inside.add(connection)
+                self._application.on_connect(connection, now)
+            else:
+                connection.reject(verdict.description or "Denied.", now)
+
+        self._ask(connection, Question.of(connection, Event.CONNECT), decide, now)
+
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
+        """Pass it on: RTMP 1.0 §7.2.1.2."""
+        self._application.on_command(connection, command, now)
+
+    def on_length(
+        self,
+        connection: NetConnection,
+        path: str,
+        query: str,
+        answer: Callable[[float, float], None],
+        now: float,
+    ) -> None:
+        """Pass it on, if the application knows such: `HasLengths`.
+
+        Own design: nobody is asked, since a length is not worth a question of its own.
+        """
+        if isinstance(self._application, HasLengths):
+            self._application.on_length(connection, path, query, answer, now)
+        else:
+            answer(0.0, now)
+
+    def on_publish(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Ask, then let the application decide: RTMP 1.0 §7.2.2.6."""
+
+        def decide(verdict: Verdict, now: float) -> None:
+            if self._elsewhere(connection, stream, verdict, now):
+                return
+            if not verdict.is_allowed:
+                description = verdict.description or "Denied."
+                stream.reject_publish("NetStream.Publish.Rejected", description, now)
+                connection.close(now, f"may not publish: {description}")
+                return
+            self._watch(stream, asked)
+            self._application.on_publish(connection, stream, stream.name, now)
+
+        asked = Question.of(connection, Event.PUBLISH).about(stream)
+        self._ask(connection, asked, decide, now)
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Ask, then let the application decide: RTMP 1.0 §7.2.2.1."""
+
+        def decide(verdict: Verdict, now: float) -> None:
+            if self._elsewhere(connection, stream, verdict, now):
+                return
+            if not verdict.is_allowed:
+                description = verdict.description or "Denied."
+                if stream.state is StreamState.PLAYING:  # this was to come after what plays
+                    stream.status("NetStream.Play.Failed", description, "error")
+                stream.reject_play("NetStream.Play.Failed", description, now)
+                return
+            self._watch(stream, asked)
+            self._application.on_play(connection, stream, stream.name, now)
+
+        asked = Question.of(connection, Event.PLAY).about(stream)
+        self._ask(connection, asked, decide, now)
+
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
+        """Pass it on, if the application has ever heard of that one: RTMP 1.0 §7.2.1.1."""
+        if connection in self._inside:
+            self._inside.remove(connection)
+            self._application.on_disconnect(connection, now)
+
+    def _ask(
+        self, connection: NetConnection, question: Question, decide: Answer, now: float
+    ) -> None:
+        """Ask, and let nothing more come from that client before the answer."""
+        connection.wait_for(lambda answer: self._guard.ask(question, answer, now), decide)
+
+    def _elsewhere(
+        self, connection: NetConnection, stream: ServerStream, verdict: Verdict, now: float
+    ) -> bool:
+        """Do what a verdict says about the place; whether that was all."""
+        if verdict.url:
+            stream.redirect(verdict.url, verdict.description, now)
+        elif verdict.is_allowed and verdict.name:
+            stream.rename(verdict.name)
+        return bool(verdict.url)
+
+    def _watch(self, stream: ServerStream, asked: Question) -> None:
+        """Tell when it is over, after what else plays on that stream: a playlist's items."""
+        before, over = stream.on_done, replace(asked, event=Event.DONE, was=asked.event)
+
+        def done(now: float) -> None:
+            if before is not None:
+                before(now)
+            self._guard.tell(over, now)
+
+        stream.on_done = done
+
+
+def _other_app(tc_url: str, name: str) -> str:
+    """The URL of another application of the server that the client knows."""
+    scheme, _, rest = tc_url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{name.lstrip('/')}"
+
+
+_: type[Application] = GuardedApplication  # the type checker's proof

@@ -1,0 +1,256 @@
+"""The command line of `python -m rtmplite`: play and dump; the other commands have modules."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from rtmplite.amf import amf0
+from rtmplite.cli import direct, probe, push, repair, serve
+from rtmplite.cli import publish as sending
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv import file
+from rtmplite.flv.metadata import unwrapped
+from rtmplite.flv.tag import Tag, TagType
+from rtmplite.live.tracks import Tracks
+from rtmplite.net.client.client import Client, ClientStream
+from rtmplite.net.client.reconnecting import Connect, Playing, Publishing, begin
+from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
+from rtmplite.net.redaction import public
+from rtmplite.net.server import access, transports
+from rtmplite.net.usage import BAD_USAGE, Parser, in_words, seconds
+from rtmplite.rtmfp.netconnection.media_flows import LIVE, RELIABLE
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
+
+FAILED: Final = 1  # exit code
+
+# What a server says of the playing, no part of what is played.
+_ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
+_KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT: "data"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit code: 0 done, 1 the other side failed, 2 bad usage."""
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(sending.spelled_out(words))
+    try:
+        code: int = options.run(options)
+        return code
+    except KeyboardInterrupt:
+        return 0
+    except (OSError, RemoteError, TimeoutError) as error:
+        print(f"rtmplite: {public(in_words(error))}", file=sys.stderr)
+        is_ours = options.run is serve.run or getattr(error, "filename", None) is not None
+        return BAD_USAGE if is_ours else FAILED
+    except LocalError as error:
+        print(f"rtmplite: {public(str(error))}", file=sys.stderr)
+        return BAD_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = Parser(prog="python -m rtmplite", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve.add_to(commands)
+    repair.add_to(commands)
+    access.add_commands(commands)
+    push.add_to(commands)
+    probe.add_to(commands)
+
+    publish = sending.add_to(commands)
+    publish.set_defaults(run=_publish)
+
+    play = commands.add_parser("play", help="store a stream in an FLV file")
+    play.add_argument("-o", "--output", type=Path, default=Path("-"), help="the file, - for stdout")
+    play.set_defaults(run=_play)
+
+    dump = commands.add_parser("dump", help="print a line for every message of a stream")
+    dump.add_argument("-o", "--output", type=Path, help="store it in an FLV file as well")
+    dump.set_defaults(run=_dump)
+
+    for command in (play, dump):
+        command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
+        command.add_argument("--seconds", type=seconds, help="stop after so much of it")
+    for command in (publish, play, dump):
+        command.add_argument("url", help=sending.URL)
+        command.add_argument("--digest", action="store_true", help="sign the handshake")
+        command.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
+        transports.add_trust(command.add_argument)
+    return parser
+
+
+def _publish(options: argparse.Namespace) -> int:
+    tags = sending.load(options.file)
+    if options.direct:
+        return direct.publish(_to_peers(options), _named(options), options, tags)
+
+    def publish(stream: ClientStream, name: str) -> None:
+        stream.publish(name, timeout=options.timeout)
+
+    client, stream, target = _begin(options, publish)
+    publishing = Publishing(client, stream, target.stream, _connector(options), options.timeout)
+    try:
+        sending.send(options, tags, publishing)
+        publishing.client.send("FCUnpublish", target.stream)
+        publishing.stream.delete()
+    except BaseException:
+        publishing.leave()
+        raise
+    publishing.close()
+    return 0
+
+
+def _play(options: argparse.Namespace) -> int:
+    playing = _playing(options)
+    with _output(options.output) as output:
+        _store(output, _from_zero(_messages(playing, options)))
+    return 0
+
+
+def _dump(options: argparse.Namespace) -> int:
+    playing = _playing(options)
+
+    def told() -> Iterator[Tag]:
+        for tag in _messages(playing, options):
+            kind = _KINDS[TagType(tag.tag_type)]
+            print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
+            yield tag
+
+    if options.output is None:
+        for _ in told():
+            pass
+        return 0
+    with _output(options.output) as output:
+        _store(output, told())
+    return 0
+
+
+def _begin(
+    options: argparse.Namespace, start: Callable[[ClientStream, str], None]
+) -> tuple[Client, ClientStream, Target]:
+    target = Target.parse(options.url)
+    _named(options)
+    return begin(target, _connector(options), start, options.timeout)
+
+
+def _named(options: argparse.Namespace) -> str:
+    name = Target.parse(options.url).stream
+    if not name:
+        raise LocalError(f"{options.url} names no stream")
+    return name
+
+
+def _to_peers(options: argparse.Namespace) -> RtmfpClient:
+    """Connect to the server that introduces us."""
+    client = _connector(options)(Target.parse(options.url))
+    if not isinstance(client, RtmfpClient):
+        client.close()
+        raise LocalError(f"{options.url}: peers speak rtmfp")
+    return client
+
+
+def _playing(options: argparse.Namespace) -> Playing | direct.DirectPlaying:
+    if options.peer is not None:
+        name = _named(options)
+        return direct.play(_to_peers(options), options.peer, name, options.timeout)
+
+    def play(stream: ClientStream, name: str) -> None:
+        stream.play(name, timeout=options.timeout)
+
+    client, stream, target = _begin(options, play)
+    return Playing(client, stream, target.stream, _connector(options), options.timeout)
+
+
+def _connector(options: argparse.Namespace) -> Connect:
+    """How to reach a server, the one that was asked for or one that it sends us to."""
+    return partial(
+        connect,
+        timeout=options.timeout,
+        digest=options.digest,
+        tls=transports.trust(options),
+        lifetimes=RELIABLE if getattr(options, "fast", False) else LIVE,
+    )
+
+
+def _messages(
+    playing: Playing | direct.DirectPlaying, options: argparse.Namespace
+) -> Iterator[Tag]:
+    """What a stream has, from its first message to its end or for so many seconds of media."""
+    begin = _Begin()
+    try:
+        while not playing.ended or not playing.is_drained:
+            message = playing.read(timeout=1.0)
+            if message is None:
+                continue
+            if message.payload.startswith(_ABOUT_PLAYING):
+                continue  # about the connection, no part of the stream
+            data = message.payload
+            if message.type_id == TagType.SCRIPT:
+                data = unwrapped(data)
+            tag = Tag(message.type_id, message.timestamp, data)
+            late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
+            if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
+                return
+            yield tag
+    finally:
+        playing.close()
+
+
+def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
+    """The same tags, their times from the first sound or picture on.
+
+    A live stream's time is that of its publisher; players show a file from 0 on and are confused
+    by one that has nothing there for hours: FLV 10.1 §E.4.1 wants the first to be 0.
+    """
+    begin = _Begin()
+    for tag in tags:
+        yield replace(tag, timestamp=max(0, begin.since(tag)))  # some data has no time
+
+
+class _Begin:
+    """When the first sound or picture was.
+
+    Who comes late gets the codecs' headers at once, and then waits for a key frame: a while that
+    is no part of what is played.
+    """
+
+    def __init__(self) -> None:
+        self._tracks, self._time = Tracks(), 0
+        self._has_begun = False
+
+    def since(self, tag: Tag) -> int:
+        """The ms from there to a tag, 0 as long as there was none."""
+        if not self._has_begun:
+            if tag.tag_type == TagType.SCRIPT:
+                return 0
+            self._tracks.note(tag.tag_type, tag.timestamp, tag.data, 0.0)
+            self._has_begun, self._time = self._tracks.begun, tag.timestamp
+        since = (tag.timestamp - self._time) & TIMESTAMP_MASK
+        return since if since < 1 << 31 else since - (1 << 32)
+
+
+def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:
+    """Write as it comes: the header promises both media, since nobody knows yet."""
+    output.write(bytes(file.Header(has_audio=True, has_video=True)) + bytes(4))
+    for tag in tags:
+        raw = bytes(tag)
+        output.write(raw + len(raw).to_bytes(4, "big"))
+        output.flush()
+
+
+def _output(path: Path) -> BinaryIO:
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb") if str(path) == "-" else path.open("wb")
+
+
+def _describe(tag: Tag) -> str:
+    if tag.tag_type != TagType.SCRIPT:
+        return tag.data[:16].hex(" ")
+    try:
+        return " ".join(map(str, amf0.decode(tag.data)))
+    except RemoteError as error:
+        return str(error)

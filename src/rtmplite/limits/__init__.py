@@ -1,0 +1,1 @@
+"""Memory and hosts: what one peer may take of the whole server."""

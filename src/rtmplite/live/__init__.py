@@ -1,0 +1,1 @@
+"""Live streams: one publisher, many players; independent of the protocol they use."""

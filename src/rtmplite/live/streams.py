@@ -1,0 +1,393 @@
+"""Live streams: one publisher, any number of players, and bytes made once for all of them.
+
+Own design: RTMP 1.0 §7.2.2.1 and §7.2.2.6 say what publish and play are, not how a server joins
+them.  A message is encoded once for all players with the same `Framing`, into bytes that suit
+every one of them whatever it had before: a late or a slow player needs no bytes of its own.  Only
+whole messages are ever left out.  Which protocol a player speaks is known to its framing alone.
+
+    >>> class Screen:  # what a connection is to us
+    ...     def __init__(self) -> None:
+    ...         self.output, self.output_size = [], 0
+    ...     def put(self, data: bytes) -> None:
+    ...         self.output.append(data)
+    >>> def written(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    ...     return b"%d at %d: %s" % (type_id, timestamp, payload)
+    >>> registry = Registry()
+    >>> live, screens = registry.open("live", "demo"), [Screen(), Screen()]
+    >>> players = [live.join(screen, written, None, now=0.0) for screen in screens]
+    >>> live.write(8, 20, b"some audio", now=0.0)
+    >>> screens[0].output[0] is screens[1].output[0]
+    True
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, TypeAlias
+
+from rtmplite.flv.tag import TagType
+from rtmplite.limits.memory_budget import Account, MemoryBudget
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.timestamp_rebase import Publisher, TimestampRebase
+from rtmplite.live.tracks import Tracks, Weight
+from rtmplite.shared_objects.server import SharedObjects
+
+AUDIO: Final = TagType.AUDIO
+VIDEO: Final = TagType.VIDEO
+DATA: Final = TagType.SCRIPT
+
+# Writes a message as its players' protocol has it, from type, timestamp in ms and payload.
+# Players whose framings are equal get the same bytes.
+Framing: TypeAlias = Callable[[int, int, bytes], bytes]
+
+
+class Sink(Protocol):
+    """Own design: where a published stream goes, be it a `LiveStream`, a recorder or a phone."""
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
+
+    def end(self, now: float) -> None:
+        """Own design: no more will come, whether unpublished or cut off."""
+
+
+class Outlet(Protocol):
+    """What a player's bytes go into; `ServerConnection` is one.
+
+    Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
+    comparison tells the fast from the slow.
+    """
+
+    output_size: int
+
+    def put(self, data: bytes) -> None:
+        """Queue whole messages, already cut into chunks: RTMP 1.0 §5.3."""
+
+    def abort(self, reason: str, now: float) -> None:
+        """Close without sending what is queued.  Own design: it would never be read."""
+
+
+class Viewer(Protocol):
+    """Who wants to know when a stream starts and stops; `ServerStream` tells its client."""
+
+    def published(self, now: float) -> None:
+        """A publisher has come: NetStream.Play.PublishNotify (RTMP 1.0 §7.2.2)."""
+
+    def unpublished(self, now: float) -> None:
+        """The publisher has gone: NetStream.Play.UnpublishNotify (RTMP 1.0 §7.2.2)."""
+
+
+class Player:
+    """One place in the audience of a stream, from `LiveStream.join` to `leave`.
+
+    Own design: `waiting` is the whole state.  It is true for who has missed something, by coming
+    late or being slow, until there is a good place to start.
+    """
+
+    __slots__ = ("_live", "audio", "behind_since", "framing", "outlet", "paused", "video",
+                 "viewer", "waiting")  # fmt: skip
+
+    def __init__(
+        self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
+    ) -> None:
+        self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
+        self.audio = self.video = True
+        self.waiting = live.has_begun
+        self.paused = False
+        self.behind_since: float | None = None
+
+    def wants(self, type_id: int) -> bool:
+        """Whether its client has not switched this medium off: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
+        return self.video if type_id == VIDEO else self.audio if type_id == AUDIO else True
+
+    def select(
+        self, *, audio: bool | None = None, video: bool | None = None, paused: bool | None = None
+    ) -> None:
+        """Switch a medium, or all, off and on: RTMP 1.0 §7.2.2.4, §7.2.2.5, §7.2.2.8.
+
+        What comes back comes back at a key frame, as for a player who just joined.
+        """
+        self.audio = self.audio if audio is None else audio
+        self.waiting = self.waiting or bool(video and not self.video) or bool(paused is False)
+        self.video = self.video if video is None else video
+        self.paused = self.paused if paused is None else paused
+        self._live.rearrange()
+
+    def leave(self, now: float) -> None:
+        """Give up the place.  Own design: twice is as good as once."""
+        self._live.left(self, now)
+
+    def keeps_up(self, patience: SlowConsumerPolicy, now: float) -> bool:
+        """Judge a player whose socket does not take everything, by the policy."""
+        size = self.outlet.output_size
+        if self.behind_since is None and size > patience.skip:
+            self.behind_since, self.waiting = now, True
+            self._live.rearrange()
+        late = self.behind_since is not None and now - self.behind_since > patience.seconds
+        if size > patience.limit or late:
+            self.outlet.abort(f"too slow: {size} bytes behind", now)
+            return False
+        if self.behind_since is not None and size < patience.skip // 2:
+            self.behind_since = None
+        return self.behind_since is None
+
+
+_NOTHING, _ESSENTIAL = Weight.NOTHING, Weight.ESSENTIAL
+
+_Audience = list[tuple[Framing, list[Player]]]  # and the players that have it
+
+
+class LiveStream:
+    """One name: what is published under it goes to all who play it.
+
+    Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
+    the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
+    or left; who records it sets `recorded`.  `publisher` may be replaced, and answers for what is
+    kept of its stream; it is None for what is ours.  `since` is when the last one began.
+    """
+
+    def __init__(self, registry: "Registry", app: str, name: str) -> None:
+        self.app, self.name = app, name
+        self.publishing, self.kind, self.recorded = False, "live", False
+        self.since = 0.0
+        self.on_players_changed: Callable[[LiveStream, float], None] | None = None
+        self._registry, self._patience = registry, registry.patience
+        self.publisher: Publisher | None = None
+        self._succession: TimestampRebase | None = None
+        self._tracks, self._account = Tracks(), Account(registry.budget)
+        self._players: list[Player] = []
+        self._taps: list[Sink] = []
+        self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
+        self._waiting: list[Player] = []
+
+    @property
+    def players(self) -> int:
+        """Own design: how many play it or wait for it."""
+        return len(self._players)
+
+    @property
+    def has_begun(self) -> bool:
+        """Own design: whether who joins now has missed something."""
+        return self._tracks.begun
+
+    @property
+    def kinds(self) -> frozenset[int]:
+        """Own design: the message types that this publication has had so far."""
+        return frozenset(self._tracks.kinds)
+
+    @property
+    def timestamp(self) -> int:
+        """Own design: the time of the last message, in ms, 0 before the first."""
+        return self._tracks.timestamp
+
+    def opening(self) -> list[tuple[int, bytes]]:
+        """Type and payload of metadata and codec headers.  Own design: as `join` sends them."""
+        return self._tracks.opening()
+
+    def tap(self, sink: Sink) -> None:
+        """Let `sink` have every message of this publication, and its end.
+
+        Own design: for who must miss nothing and is no player: a recorder, a relay.
+        """
+        self._taps.append(sink)
+
+    def begin(self, now: float, kind: str = "live", publisher: Publisher | None = None) -> None:
+        """Open it for writing: what a former publisher left behind is forgotten.
+
+        Who is here already gets everything from the first message on.  Own design: the first
+        `write` does this too.  A `publisher` that is there is replaced, and only recordings end
+        with it; see `publishing` before.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
+        """
+        self._end_taps(now)
+        before, self.publisher, self._succession = self.publisher, publisher, None
+        if before is not None:
+            before.replaced(now)
+            if self._tracks.kinds:
+                self._succession = TimestampRebase(self._tracks.timestamp)
+        self.publishing, self.kind, self.recorded = True, kind, False
+        self.since = now
+        self._account.close()
+        self._tracks = Tracks(None if publisher is None else self._account)
+        for player in self._players:
+            player.waiting = player.behind_since is not None
+            if player.viewer is not None:
+                player.viewer.published(now)
+        self.rearrange()
+        self._registry.keep(self)
+        for on_begin in self._registry.on_begin:
+            on_begin(self, now)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
+
+        `timestamp` is in ms.  Implements RTMP 1.0 §7.1.2, §7.1.4 and §7.1.5 for an audience.
+        RemoteError if its publisher may have us keep no more.
+
+        Departs from RTMP Errata §5.2 [not-backwards]: times are passed on as they come.
+        """
+        if not self.publishing:
+            self.begin(now)
+        weight, payload = self._tracks.note(type_id, timestamp, payload, now)
+        if weight is _NOTHING:
+            return
+        if self._succession is not None:
+            is_media = type_id != DATA and weight is not _ESSENTIAL
+            timestamp = self._succession.next(timestamp, is_media=is_media)
+            self._tracks.timestamp = timestamp
+        for tap in self._taps:
+            tap.write(type_id, timestamp, payload, now)
+        if not self._players:
+            return
+        skippable = weight is not _ESSENTIAL
+        if self._flowing is None:
+            self._arrange()
+        if self._waiting and skippable:
+            self._release(weight, now)
+        audience = self._flowing if skippable else None
+        groups = self._audience(type_id, weight) if audience is None else audience[type_id]
+        for framing, players in groups:
+            data = framing(type_id, timestamp, payload)
+            for player in players:
+                outlet = player.outlet
+                if outlet.output_size and not player.keeps_up(self._patience, now) and skippable:
+                    continue
+                outlet.put(data)
+
+    def end(self, now: float) -> None:
+        """The publisher has gone.  Own design: the players stay for the next one."""
+        if not self.publishing:
+            return
+        self.publishing, self.publisher, self._tracks = False, None, Tracks()
+        self._account.close()
+        for player in list(self._players):
+            if player.viewer is not None:
+                player.viewer.unpublished(now)
+        self._end_taps(now)
+        self._registry.keep(self)
+        for on_end in self._registry.on_end:
+            on_end(self, now)
+
+    def join(self, outlet: Outlet, framing: Framing, viewer: Viewer | None, now: float) -> Player:
+        """Add a player: metadata and codec headers come first, the rest from a key frame on.
+
+        Own design; FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
+        `framing` writes the messages for this player; see `Framing`.
+        """
+        player = Player(self, outlet, framing, viewer)
+        for type_id, payload in self._tracks.opening():
+            at = 0 if type_id == DATA else self._tracks.timestamp  # or ffmpeg sees text
+            outlet.put(framing(type_id, at, payload))
+        self._players.append(player)
+        self._changed(now)
+        return player
+
+    def left(self, player: Player, now: float) -> None:
+        """Forget a player.  Own design: for `Player.leave` alone."""
+        if player in self._players:
+            self._players.remove(player)
+            self._changed(now)
+
+    def rearrange(self) -> None:
+        """Sort the audience anew before the next message.  Own design: once, however many ask."""
+        self._flowing = None
+
+    def _end_taps(self, now: float) -> None:
+        taps, self._taps = self._taps, []
+        for tap in taps:
+            tap.end(now)
+
+    def _changed(self, now: float) -> None:
+        self.rearrange()
+        self._registry.keep(self)
+        if self.on_players_changed is not None:
+            self.on_players_changed(self, now)
+        for on_audience in self._registry.on_audience:
+            on_audience(self, now)
+
+    def _arrange(self) -> None:
+        ready = [player for player in self._players if not player.paused]
+        self._waiting = [player for player in ready if player.waiting]
+        flowing = [player for player in ready if not player.waiting]
+        self._flowing = {type_id: _by_framing(flowing, type_id) for type_id in (AUDIO, VIDEO, DATA)}
+
+    def _audience(self, type_id: int, weight: Weight) -> _Audience:
+        """All who want this medium for what they cannot do without, else those who wait not."""
+        if weight is Weight.ESSENTIAL:
+            return _by_framing([each for each in self._players if not each.paused], type_id)
+        if self._flowing is None:
+            self._arrange()
+        assert self._flowing is not None
+        return self._flowing[type_id]
+
+    def _release(self, weight: Weight, now: float) -> None:
+        """Let those go on who can start with the message at hand."""
+        for player in self._waiting:
+            if weight is Weight.START or not player.video or not self._tracks.has_video(now):
+                if player.outlet.output_size and not player.keeps_up(self._patience, now):
+                    continue
+                player.waiting = False
+                self.rearrange()
+
+
+def _by_framing(players: list[Player], type_id: int) -> _Audience:
+    groups: dict[Framing, list[Player]] = {}
+    for player in players:
+        if player.wants(type_id):
+            groups.setdefault(player.framing, []).append(player)
+    return list(groups.items())
+
+
+class Registry:
+    """All live streams of a server, by application and name.
+
+    Own design: a stream is here while it is published or played; an idle one is forgotten, so
+    open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
+    starts and when it is over, everyone in `on_audience` when somebody has joined or left; whoever
+    publishes what somebody joins is in `fetchers`, and says which that may be.
+    `budget` is the memory for what its connections have not said to the end and for codec headers,
+    `shared` are the objects that they share.
+    """
+
+    def __init__(
+        self,
+        patience: SlowConsumerPolicy | None = None,
+        budget: MemoryBudget | None = None,
+        shared: SharedObjects | None = None,
+    ) -> None:
+        self.patience, self.budget = patience or SlowConsumerPolicy(), budget or MemoryBudget()
+        self.shared = SharedObjects() if shared is None else shared
+        self.on_begin: list[Callable[[LiveStream, float], None]] = []
+        self.on_end: list[Callable[[LiveStream, float], None]] = []
+        self.on_audience: list[Callable[[LiveStream, float], None]] = []
+        self.fetchers: list[Callable[[str, str], bool]] = []
+        self._streams: dict[tuple[str, str], LiveStream] = {}
+
+    @property
+    def streams(self) -> int:
+        """Own design: how many are in use."""
+        return len(self._streams)
+
+    def __iter__(self) -> Iterator[LiveStream]:
+        """Those in use."""
+        return iter(list(self._streams.values()))
+
+    def get(self, app: str, name: str) -> LiveStream | None:
+        """Own design: the stream of that name if it is in use."""
+        return self._streams.get((app, name))
+
+    def open(self, app: str, name: str) -> LiveStream:
+        """The stream of that name.  Own design: new if need be, since players may come first."""
+        return self._streams.get((app, name)) or LiveStream(self, app, name)
+
+    def can_fetch(self, live: LiveStream) -> bool:
+        """Own design: whether it is worth joining while nobody publishes it."""
+        return any(fetches(live.app, live.name) for fetches in self.fetchers)
+
+    def keep(self, live: LiveStream) -> None:
+        """Own design: know `live` for as long as it has a publisher or a player."""
+        key = (live.app, live.name)
+        if live.publishing or live.players:
+            self._streams.setdefault(key, live)
+        elif self._streams.get(key) is live:
+            del self._streams[key]
+
+
+_: type[Sink] = LiveStream  # the type checker's proof

@@ -1,0 +1,214 @@
+"""What a live stream must remember for those who come late: metadata, codec headers, no media.
+
+Own design: a decoder needs the newest sequence headers (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1) of
+every track, and colors if they are told (E-RTMP v2 §"Metadata Frame"), a player the newest
+onMetaData, and then a frame that stands alone.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, TypeAlias
+
+from rtmplite.amf import amf0
+from rtmplite.flv.audio import SoundFormat
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.enhanced import MOD_EX
+from rtmplite.flv.enhanced_raw import (
+    AUDIO_MULTITRACK,
+    DEFAULT_TRACK,
+    VIDEO_MULTITRACK,
+    audio_packet_type,
+    track_ids,
+    video_packet_type,
+)
+from rtmplite.flv.metadata import unwrapped
+from rtmplite.flv.tag import TagType
+from rtmplite.flv.video import is_key_frame
+from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.limits.memory_budget import Account
+
+AUDIO: Final = int(TagType.AUDIO)
+VIDEO: Final = int(TagType.VIDEO)
+
+VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
+
+# What one stream may make us keep, far beyond need: two headers for each of 256 tracks of both
+# media.  Every header counts as so many bytes more than it has.
+MAX_KEPT: Final = 2 * 1024 * 1024  # bytes
+KEEPING: Final = 1024  # bytes
+
+_CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
+_ON_META_DATA: Final = amf0.encode("onMetaData")
+
+_OPENING: Final = (int(TagType.SCRIPT), int(TagType.AUDIO), int(TagType.VIDEO))
+
+# Packet types.  Sequence start, and where loudspeakers stand: E-RTMP v2 §"Enhanced Audio".
+_AUDIO_HEADERS: Final = (0, 4)
+# Sequence start, colors, another sequence start: E-RTMP v2 §"Enhanced Video".
+_VIDEO_HEADERS: Final = (0, 4, 5)
+_MPEG2TS_START: Final = 5  # instead of the usual one, so it replaces that
+
+_Key: TypeAlias = tuple[int, int, frozenset[int]]  # message type, packet type, track ids
+
+
+class Weight(Enum):
+    """Own design: what a message means to a player who has not seen those before it."""
+
+    NOTHING = 0  # meant for the server alone
+    ESSENTIAL = 1  # nothing plays without it: sent to those who wait as well
+    START = 2  # a good place to begin
+    PLAIN = 3  # of no use without the ones before, where there is video
+
+
+_PLAIN, _ESSENTIAL, _NOTHING = Weight.PLAIN, Weight.ESSENTIAL, Weight.NOTHING
+
+
+class Tracks:
+    """The media of one publication.  Own design: kept apart from who watches.
+
+    `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
+    `kinds` are the message types seen.  What is kept is paid from `account`, if there is one.
+    """
+
+    def __init__(self, account: Account | None = None) -> None:
+        self._account = account
+        self.timestamp, self.begun = 0, False
+        self.kinds: set[int] = set()
+        self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
+        self._kept = 0  # bytes, as MAX_KEPT counts
+        self._main = 0  # the track at whose key frames one can begin
+        self._video_at: float | None = None
+
+    def note(
+        self, type_id: int, timestamp: int, payload: bytes, now: float
+    ) -> tuple[Weight, bytes]:
+        """Judge one message, remember it if that helps, and give what players should get.
+
+        `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).  RemoteError if
+        the account cannot pay for it.
+        """
+        self.timestamp = timestamp
+        if type_id not in self.kinds:
+            self.kinds.add(type_id)
+        if type_id == AUDIO:
+            weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
+            if weight is None:
+                weight = _weigh_audio(payload)
+        elif type_id == VIDEO:
+            weight = self._weigh_video(payload, now)
+        else:
+            weight, payload = self._unwrap(payload)
+        if weight is _ESSENTIAL:
+            self._keep(type_id, payload)
+        elif weight is not _NOTHING:
+            self.begun = True
+        return weight, payload
+
+    def has_video(self, now: float) -> bool:
+        """Whether pictures are coming, as opposed to a camera that was switched off.
+
+        Own design: `now` is in seconds.
+        """
+        return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
+
+    def opening(self) -> list[tuple[int, bytes]]:
+        """Type and payload of what comes before all else.  Own design: metadata first.
+
+        E-RTMP v2 §"Metadata Frame" [metadata-first] and E-RTMP v1 §"Metadata Frame"
+        [metadata-first]: the colors before any picture, and all as it came; so whoever shows
+        them has them for the first frame (E-RTMP v2 §"Metadata Frame" [in-time]).
+        """
+        kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
+        return sorted(kept, key=lambda each: _OPENING.index(each[0]))
+
+    def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
+        if payload.startswith(_CLEAR_DATA_FRAME):
+            self._forget((TagType.SCRIPT, 0, DEFAULT_TRACK))
+            return Weight.NOTHING, payload
+        payload = unwrapped(payload)  # players of all kinds want it so
+        is_metadata = payload.startswith(_ON_META_DATA)
+        return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
+
+    def _weigh_video(self, payload: bytes, now: float) -> Weight:
+        weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None
+        if weight is None:
+            weight = _weigh_video(payload)
+            if payload and payload[0] & 0x80 and not self._is_main(payload, now):
+                return Weight.ESSENTIAL if weight is Weight.ESSENTIAL else Weight.PLAIN
+        self._video_at = now
+        return weight
+
+    def _is_main(self, payload: bytes, now: float) -> bool:
+        """Whether the main track is among those of a message.
+
+        Own design: that is the lowest one of those that have not fallen silent, for the sake of
+        E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].  Nothing else
+        depends on a number: E-RTMP v2 §"Multitrack Media Message Guidelines" [no-guess-by-id].
+        """
+        ids = track_ids(payload, VIDEO_MULTITRACK)
+        if ids and (min(ids) < self._main or not self.has_video(now)):
+            self._main = min(ids)
+        return self._main in ids
+
+    def _keep(self, type_id: int, payload: bytes) -> None:
+        """Remember a header, and no longer those which it replaces: the same for fewer tracks."""
+        key = _key(type_id, payload)
+        # For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
+        replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
+        for each in replaced:
+            self._forget(each)
+        if self._account is not None:
+            self._account.take(len(payload) + KEEPING)
+        self._newest[key] = payload
+        self._kept += len(payload) + KEEPING
+        while self._kept > MAX_KEPT:
+            self._forget(next(iter(self._newest)))
+
+    def _forget(self, key: _Key) -> None:
+        if key in self._newest:
+            size = len(self._newest.pop(key)) + KEEPING
+            self._kept -= size
+            if self._account is not None:
+                self._account.give(size)
+
+
+def _weigh_audio(payload: bytes) -> Weight:
+    essential = is_audio_header(payload)
+    if payload and payload[0] >> 4 == 9:  # E-RTMP v2 §"Enhanced Audio"
+        essential = audio_packet_type(payload) in _AUDIO_HEADERS
+    return Weight.ESSENTIAL if essential else Weight.PLAIN
+
+
+def _weigh_video(payload: bytes) -> Weight:
+    essential = is_video_header(payload)
+    if payload and payload[0] & 0x80:  # E-RTMP v2 §"Enhanced Video"
+        essential = video_packet_type(payload) in _VIDEO_HEADERS
+    if essential:
+        return Weight.ESSENTIAL
+    return Weight.START if is_key_frame(payload) else Weight.PLAIN
+
+
+# What a first byte alone tells, so that most messages cost one look: sound that is not AAC, and
+# FourCC packets without modifiers and track ids.
+_SOUNDS: Final[Mapping[int, Weight]] = {
+    first: _weigh_audio(bytes((first, 0)))
+    for first in range(256)
+    if first >> 4 != SoundFormat.AAC and first not in (0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
+}
+_PICTURES: Final[Mapping[int, Weight]] = {
+    first: _weigh_video(bytes((first, 0)))
+    for first in range(0x80, 0x100)
+    if first & 0x0F not in (VIDEO_MULTITRACK, MOD_EX)
+}
+
+
+def _key(type_id: int, payload: bytes) -> _Key:
+    """What a header is for: the same key, the same place in a decoder."""
+    first = payload[0] if payload else 0
+    if type_id == TagType.AUDIO and first >> 4 == 9:
+        return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)
+    if type_id == TagType.VIDEO and first & 0x80:
+        kind = video_packet_type(payload) or 0
+        # E-RTMP v2 §"Enhanced Video" [one-sequence-start]
+        return type_id, 0 if kind == _MPEG2TS_START else kind, track_ids(payload, VIDEO_MULTITRACK)
+    return type_id, 0, DEFAULT_TRACK

@@ -1,0 +1,336 @@
+"""A client for scripts, tests and the demo: its calls wait, and let other greenlets run.
+
+Whether it speaks RTMP (`rtmp_client`) or RTMFP (`rtmfp_client`) is the same to all that is here.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+import gevent
+from gevent.event import AsyncResult
+from gevent.queue import Empty, Queue
+
+from rtmplite.amf.values import Value
+from rtmplite.auth.adobe import proven
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net.client.refusal import ElsewhereError, failure, may_go, naming, next_target, place
+from rtmplite.net.client.shared import RemoteObject
+from rtmplite.net.clock import now
+from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
+from rtmplite.rtmp.reconnect import requested
+from rtmplite.rtmp.wire.framing import CHUNK_STREAMS
+from rtmplite.rtmp.wire.message import Message
+from rtmplite.rtmp.wire.shared_object import SharedObject
+
+TIMEOUT: Final = 10.0  # s, unless a call says otherwise
+REDIRECTS: Final = 3
+CLOSED: Final = "NetConnection.Connect.Closed"
+
+# After these a server sends no more of a stream.
+_FINAL: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete")
+
+
+class Client:
+    """One connection, of which `RtmpClient` and `RtmfpClient` know how it is carried.
+
+    `on_call(name, args)` is called for every command of the server that is not about a stream, in
+    the greenlet that reads, so it must not wait for the server.  `information` is what connect was
+    answered with.  `reconnect_to` is the tcUrl that the server has asked us to go to, None unless
+    it has; `following` obeys.
+    """
+
+    def __init__(self, machine: NetClient) -> None:
+        self.on_call: Callable[[str, tuple[Value, ...]], None] = lambda name, args: None
+        self.information: dict[str, Value] = {}
+        self.reconnect_to: str | None = None
+        self._machine = machine
+        self._replies: dict[float, AsyncResult[Reply]] = {}
+        self._streams: dict[int, ClientStream] = {}
+        self._objects: dict[str, RemoteObject] = {}
+        self._connected: AsyncResult[Reply] = self._await(1.0)
+
+    def establish(self, timeout: float) -> None:
+        """Wait until the server has accepted the connection.
+
+        Raises RemoteError if it refuses, TimeoutError.
+        """
+        reply = self._wait(1.0, self._connected, timeout)
+        information = reply[1] if len(reply) > 1 else None
+        self.information = information if isinstance(information, dict) else {}
+
+    @property
+    def target(self) -> Target:
+        """Where the server is."""
+        return self._machine.target
+
+    def flush(self) -> None:
+        """Send what is queued; waits while the server takes nothing."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the connection when what was sent has left; a second time does nothing.
+
+        Where arriving is told (RTMFP), it waits for that.  Raises RemoteError if some of what was
+        published never arrived.
+        """
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """End the connection in a moment, whatever may not have arrived."""
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended; `reason` says how."""
+        return self._machine.closed
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, empty while it has not."""
+        return self._machine.reason
+
+    def call(self, name: str, *args: Value, timeout: float = TIMEOUT) -> Value:
+        """Call the server and give its answer.
+
+        Raises RemoteError if that is an error, or if the connection ends; TimeoutError.
+        """
+        number = self._machine.call(name, *args)
+        waiting = self._await(number)
+        self.flush()
+        values = self._wait(number, waiting, timeout)
+        return values[1] if len(values) > 1 else None
+
+    def send(self, name: str, *args: Value) -> None:
+        """Call the server and want no answer."""
+        self._machine.send(name, *args)
+        self.flush()
+
+    def create_stream(self, timeout: float = TIMEOUT) -> "ClientStream":
+        """Ask for a stream to publish or play on; errors as those of `call`."""
+        number = self.call("createStream", timeout=timeout)
+        if not (isinstance(number, float) and number.is_integer()):
+            raise RemoteError(f"{number!r} is no stream")
+        stream = self._streams[int(number)] = ClientStream(self, self._machine, int(number))
+        return stream
+
+    def shared_object(
+        self, name: str, *, persistent: bool = False, timeout: float = TIMEOUT
+    ) -> RemoteObject:
+        """Use a remote shared object; RemoteError if that is refused, TimeoutError."""
+        thing = self._objects[name] = RemoteObject(name, persistent, self._share)
+        thing.use()
+        thing.wait_until(lambda: thing.is_used, timeout)
+        return thing
+
+    def forget(self, stream_id: int) -> None:
+        """Route nothing to this stream any more; `ClientStream.delete` does the rest."""
+        self._streams.pop(stream_id, None)
+
+    def _await(self, number: float) -> "AsyncResult[Reply]":
+        waiting: AsyncResult[Reply] = AsyncResult()
+        self._replies[number] = waiting
+        if self.closed:
+            self._finish()
+        return waiting
+
+    def _wait(
+        self, number: float, waiting: "AsyncResult[Reply]", timeout: float
+    ) -> tuple[Value, ...]:
+        try:
+            reply = waiting.get(timeout=timeout)
+        except gevent.Timeout:
+            raise TimeoutError(f"no answer within {timeout:g} s") from None
+        finally:
+            self._replies.pop(number, None)
+        assert reply is not None  # the stubs think of get(block=False)
+        if not reply.succeeded:
+            raise failure(reply.values[-1])
+        return reply.values
+
+    def _stream_of(self, event: Called | Ended | Message) -> "ClientStream | None":
+        """The stream that an event is about.
+
+        ffmpeg as a server (`-listen 1`, 5.1) sends its media on message stream 0, where none
+        belongs; with one stream it is clear which is meant.
+        """
+        if event.stream_id == 0 and isinstance(event, Message) and len(self._streams) == 1:
+            return next(iter(self._streams.values()))
+        return self._streams.get(event.stream_id)
+
+    def _share(self, message: SharedObject) -> None:
+        self._machine.send_shared(message.message())
+        self.flush()
+
+    def _finish(self) -> None:
+        """Tell all who wait that the connection has ended."""
+        end = RemoteError(self.reason or "closed", CLOSED, "status")
+        for waiting in self._replies.values():
+            if not waiting.ready():
+                waiting.set_exception(end)
+        for stream in self._streams.values():
+            stream.end()
+        for thing in self._objects.values():
+            thing.end(end)
+
+    def _hear(self) -> None:
+        """Hand on what has happened to whom it concerns."""
+        for event in self._machine.events():
+            match event:
+                case Reply(transaction_id=number):
+                    if waiting := self._replies.get(number):
+                        waiting.set(event)
+                case Called(stream_id=0, command=command):
+                    with suppress(RemoteError, LocalError):  # it names no place
+                        asked = requested(command, self.target.tc_url)
+                        if asked is not None and may_go(self.target, asked):
+                            self.reconnect_to = asked
+                    self.on_call(command.name, command.args)
+                case SharedObject(name=name):
+                    if (thing := self._objects.get(name)) is not None:
+                        thing.take(event)
+                case _ if stream := self._stream_of(event):
+                    stream.take(event)
+
+
+class ClientStream:
+    """One NetStream; `Client.create_stream` makes it.  `id` is the server's number for it."""
+
+    def __init__(self, client: Client, machine: NetClient, stream_id: int) -> None:
+        self.id = stream_id
+        self.ended = False
+        self._client, self._machine = client, machine
+        self._media: Queue[Message | None] = Queue()
+        self._statuses: Queue[dict[str, Value] | None] = Queue()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that has arrived has been read."""
+        return self._media.empty()
+
+    def publish(self, name: str, kind: str = "live", timeout: float = TIMEOUT) -> None:
+        """Publish under `name`; RemoteError if that is refused, TimeoutError."""
+        self._machine.send("publish", name, kind, stream_id=self.id)
+        self._client.flush()
+        self._expect("NetStream.Publish.Start", timeout)
+
+    def play(self, name: str, timeout: float = TIMEOUT) -> None:
+        """Play `name`, live; then `read`.  RemoteError if that is refused, TimeoutError."""
+        self._machine.set_buffer_length(self.id, 1000)
+        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp has it
+        self._client.flush()
+        self._expect("NetStream.Play.Start", timeout)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Send one message of type 8, 9 or 18, `timestamp` in ms; waits for a slow server.
+
+        Raises RemoteError if the connection has ended.
+        """
+        if self._client.closed:
+            raise RemoteError(self._client.reason, CLOSED, "status")
+        self._machine.send_media(type_id, timestamp, self.id, payload)
+        self._client.flush()
+
+    def read(self, timeout: float | None = TIMEOUT) -> Message | None:
+        """The next audio, video or data message; what is not read is kept.
+
+        None after `timeout` seconds without one, or at the end, when `ended` is true.
+        """
+        if self.ended and self._media.empty():
+            return None
+        try:
+            return self._media.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def status(self, timeout: float | None = TIMEOUT) -> dict[str, Value] | None:
+        """The next information object of an onStatus; None after `timeout` s, or at the end."""
+        if self.ended and self._statuses.empty():
+            return None
+        try:
+            return self._statuses.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def delete(self) -> None:
+        """Stop publishing or playing, and give the stream back: RTMP Errata §8.3 [on-stream-0]."""
+        self._machine.send("deleteStream", float(self.id))
+        self._client.forget(self.id)
+        self._client.flush()
+        self.end()
+
+    def take(self, event: Called | Ended | Message) -> None:
+        """Sort what has arrived on this stream; `Client` calls it."""
+        match event:
+            case Message(type_id=type_id) if type_id in CHUNK_STREAMS:
+                self._media.put(event)
+            case Called(command=command) if command.name == "onStatus":
+                information = command.args[0] if command.args else None
+                if isinstance(information, dict):
+                    self._statuses.put(information)
+                    if information.get("code") in _FINAL:
+                        self.end()
+            case Ended():
+                self.end()
+
+    def end(self) -> None:
+        """Let nobody wait for more; `Client` calls it."""
+        if not self.ended:
+            self.ended = True
+            self._media.put(None)
+            self._statuses.put(None)
+
+    def _expect(self, code: str, timeout: float) -> None:
+        end = now() + timeout
+        while (left := end - now()) > 0:
+            information = self.status(left)
+            if information is None and self._client.closed:
+                raise RemoteError(self._client.reason, CLOSED, "status")
+            if information is not None and information.get("level") == "error":
+                raise failure(information)
+            if information is not None and information.get("code") == code:
+                return
+        raise TimeoutError(f"no {code} within {timeout:g} s")
+
+
+C = TypeVar("C", bound=Client)
+
+
+def established(
+    open_to: Callable[[Target], C],
+    target: Target,
+    timeout: float,
+    on_call: Callable[[str, tuple[Value, ...]], None] | None,
+) -> C:
+    """Connect, by `open_to`; a server that sends us elsewhere is obeyed a few times.
+
+    One that asks who we are is told what the URL says: Field §"authmod=adobe".  Raises RemoteError
+    if the server refuses, and what `open_to` does, with host and port.
+    """
+    hops_left = REDIRECTS
+    while True:
+        with naming(target):
+            client = open_to(target)
+        if on_call is not None:
+            client.on_call = on_call
+        try:
+            with naming(target):
+                client.establish(timeout)
+        except ElsewhereError as error:
+            client.close()
+            target, hops_left = next_target(target, error, hops_left), hops_left - 1
+        except RemoteError as error:
+            client.close()
+            again = proven(target, error.description, os.urandom)
+            if again is None and error.code == CLOSED:  # without a word of the server's
+                reason = f"{place(target)}: {error.description}"
+                raise RemoteError(reason, CLOSED, error.level) from None
+            if again is None:
+                raise
+            target = again
+        except BaseException:
+            client.close()
+            raise
+        else:
+            return client

@@ -1,0 +1,119 @@
+"""Connections that we open for machines: a relay says to whom, this does the rest."""
+
+import logging
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import gevent
+from gevent import socket
+
+from rtmplite.errors import LocalError
+from rtmplite.net.client.rtmfp_dial import dial
+from rtmplite.net.clock import now
+from rtmplite.net.rtmfp_port import RtmfpPort
+from rtmplite.net.tcp_connections import Socket, TcpConnections
+from rtmplite.net.tls import Tls, client_context
+from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmp.client import ClientConnection
+
+log = logging.getLogger(__name__)
+
+TIMEOUT: Final = 10.0  # s, for a connection to stand
+FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they are lost
+LOOK: Final = 0.01  # s between looks whether they have
+
+
+class Dialer(TcpConnections[ClientConnection]):
+    """Gives sockets to clients' machines; `tick` is called once a second, for who has deadlines.
+
+    Without `tls` the system's certificates are trusted, and loaded when the first is needed.
+    `on_cut_short` hears of those whose streams have not arrived as a whole: by RTMFP that is known.
+    """
+
+    def __init__(
+        self,
+        *,
+        merge_ms: float = 0.0,
+        tls: ssl.SSLContext | None = None,
+        tick: Callable[[float], None] = lambda now: None,
+    ) -> None:
+        super().__init__(merge_ms)
+        self._tls, self.tick = tls, tick
+        self.on_cut_short: Callable[[FlowConnection], None] = _say_cut_short
+        self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
+
+    def dial(self, machine: ClientConnection | RtmfpClientConnection) -> None:
+        """Connect `machine` to its target; it hears by `connection_lost` if that fails."""
+        if isinstance(machine, ClientConnection):
+            gevent.spawn(self._dial, machine)
+        else:
+            gevent.spawn(self._dial_by_flows, machine)
+
+    def farewell(self, *, is_patient: bool = False) -> None:
+        """Wait a moment for those whose machines are closed, until they have said so.
+
+        With `is_patient` longer, until what they publish by RTMFP has arrived or never will.
+        """
+        super().farewell()
+        end = now() + FAREWELL
+        while (waiting := [each for port in self._ports for each in port.connections]) and (
+            now() < end or (is_patient and any(each.holds_media for each in waiting))
+        ):
+            gevent.sleep(LOOK)
+
+    def stop(self) -> None:
+        """Close every socket, now."""
+        super().stop()
+        for port in list(self._ports):
+            self._close(port)
+
+    def _dial(self, machine: ClientConnection) -> None:
+        target = machine.target
+        try:
+            waiting = socket.create_connection((target.host, target.port), TIMEOUT)
+        except OSError as error:
+            machine.connection_lost(now(), error.strerror or str(error))
+            return
+        connected = Socket(fileno=waiting.detach())
+        if machine.closed:  # in the meantime
+            connected.close()
+            return
+        connected.setblocking(False)
+        tls = None
+        if target.secure:
+            self._tls = self._tls or client_context()
+            tls = Tls(self._tls, target.host)
+        self.adopt(connected, machine, tls)
+
+    def _dial_by_flows(self, machine: RtmfpClientConnection) -> None:
+        try:
+            port, _, _ = dial(machine)
+        except OSError as error:
+            machine.connection_lost(now(), error.strerror or str(error))
+            return
+        except LocalError as error:
+            machine.connection_lost(now(), str(error))
+            return
+        self._ports[port] = None
+        port.on_over = partial(self._over, port)
+        port.watch(machine)  # from now on, to hear if it is given up before there is a session
+
+    def _over(self, port: RtmfpPort, machine: FlowConnection) -> None:
+        if machine.cut_short:
+            self.on_cut_short(machine)
+        gevent.spawn_later(FAREWELL, self._close, port)
+
+    def _close(self, port: RtmfpPort) -> None:
+        self._ports.pop(port, None)
+        port.close()
+
+    def _tick(self) -> None:
+        super()._tick()
+        self.tick(now())
+
+
+def _say_cut_short(machine: FlowConnection) -> None:
+    log.warning("not all has arrived at %s:%d: %s", *machine.peer_address, machine.cut_short)

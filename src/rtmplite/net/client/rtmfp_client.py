@@ -1,0 +1,236 @@
+"""An RTMFP client for scripts and tests: its calls wait, and let other greenlets run.
+
+client = RtmfpClient.connect("rtmfp://127.0.0.1/live")
+stream = client.create_stream()
+stream.play("demo")
+message = stream.read()
+client.close()
+"""
+
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import gevent
+from gevent.event import Event
+
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
+from rtmplite.net.client.client import CLOSED, TIMEOUT, Client, ClientStream, established
+from rtmplite.net.client.refusal import place
+from rtmplite.net.client.rtmfp_dial import dial
+from rtmplite.net.client.rtmfp_direct import (
+    PATIENCE,
+    DirectClient,
+    DirectPublishing,
+    UnreachableError,
+)
+from rtmplite.net.client.rtmp_client import RtmpClient
+from rtmplite.net.clock import now
+from rtmplite.net.rtmfp_port import RtmfpPort
+from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes
+from rtmplite.rtmfp.netconnection.messages import STAND_IN
+from rtmplite.rtmfp.p2p.direct import MayPlay
+from rtmplite.rtmfp.p2p.peers import Peers
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.message_transport import text
+
+BACKLOG: Final = 256 * 1024  # bytes under way; who writes faster waits
+FAREWELL: Final = 2.0  # s for last words to arrive, besides what was published
+LOOK: Final = 0.01  # s between looks whether they have
+
+
+class RtmfpClient(Client):
+    """One connection by RTMFP, on a port of its own; make it with `connect`.
+
+    `peer_id` is by what others can ask for us: RFC 7425 §4.3.2.  `may_play(peer_id, name)` says
+    who may play what `publish_direct` publishes; all may, unless it is set.
+    """
+
+    _machine: RtmfpClientConnection
+
+    def __init__(
+        self, machine: RtmfpClientConnection, port: RtmfpPort, peers: Peers, peer_id: bytes
+    ) -> None:
+        super().__init__(machine)
+        self.peer_id = peer_id
+        self._port, self._peers = port, peers
+        self._direct: list[DirectClient] = []
+        self._is_closed = self._heard_end = False
+        self._news = Event()
+        port.on_turn = self._news.set
+        self._greenlet = gevent.spawn(self._run)
+
+    @classmethod
+    def connect(
+        cls,
+        url: str | Target,
+        *args: Value,
+        timeout: float = TIMEOUT,
+        properties: dict[str, Value] | None = None,
+        lifetimes: Lifetimes = LIVE,
+        on_call: Callable[[str, tuple[Value, ...]], None] | None = None,
+    ) -> "RtmfpClient":
+        """Connect to an application: the whole path of `url`, or a `Target`.
+
+        `args` follow the command object, `properties` go into it; what is published is worth
+        sending for `lifetimes`.  A server that sends us elsewhere is obeyed a few times.  Raises
+        RemoteError if the server refuses, OSError if there is none, TimeoutError after `timeout`
+        seconds.
+        """
+        target = url if isinstance(url, Target) else Target.parse(url, stream=False)
+        open_to = partial(cls.open, args=args, properties=properties, lifetimes=lifetimes)
+        return established(open_to, target, timeout, on_call)
+
+    @classmethod
+    def open(
+        cls,
+        target: Target,
+        *,
+        args: tuple[Value, ...] = (),
+        properties: dict[str, Value] | None = None,
+        lifetimes: Lifetimes = LIVE,
+    ) -> "RtmfpClient":
+        """Begin to connect; `connect` waits for the server's answer as well."""
+        machine = RtmfpClientConnection(target, now(), args=args, properties=properties)
+        machine.lifetimes = lifetimes
+        port, peers, peer_id = dial(machine)
+        peers.lifetimes = lifetimes
+        return cls(machine, port, peers, peer_id)
+
+    def close(self) -> None:
+        """End the connection when what was sent has arrived; a second time does nothing.
+
+        With it all ends that is between us and other clients; without it that goes on, even if
+        the server is gone.  Raises RemoteError if some of what was published never arrived, which
+        is certain when nobody has acknowledged anything for a while.
+        """
+        if self._is_closed:
+            return
+        senders = self._end(is_patient=True)
+        reason = next((each.cut_short for each in senders if each.cut_short), "")
+        if reason:
+            raise RemoteError(f"{place(self.target)}: not all has arrived: {reason}", CLOSED)
+
+    def leave(self) -> None:
+        """End the connection in a moment, whatever may not have arrived."""
+        self._end(is_patient=False)
+
+    def _end(self, *, is_patient: bool) -> list[FlowConnection]:
+        """Close it with all that is between us and others, which is what this gives."""
+        peers = [stream for peer in self._peers.sessions for stream in peer.streams]
+        senders: list[FlowConnection] = [self._machine, *peers]
+        for each in senders:
+            each.close(now())
+        if self._greenlet is not gevent.getcurrent():
+            self._greenlet.kill()
+        end = now() + FAREWELL
+        try:
+            while self._port.connections and (
+                now() < end or (is_patient and any(each.holds_media for each in senders))
+            ):
+                gevent.sleep(LOOK)
+        finally:
+            self._is_closed = True
+            self._port.close()
+            self._hear()
+        return senders
+
+    def flush(self) -> None:
+        """Send what is queued; waits while too much is under way."""
+        self._port.flush()
+        while self._machine.queued > BACKLOG and not self.closed:
+            self._news.clear()
+            self._news.wait()
+
+    @property
+    def may_play(self) -> MayPlay:
+        """Who may play what from us: see the class."""
+        return self._peers.may_play
+
+    @may_play.setter
+    def may_play(self, may_play: MayPlay) -> None:
+        self._peers.may_play = may_play
+
+    def publish_direct(self, name: str) -> "DirectPublishing":
+        """Let other clients play `name` from us; LocalError if they can already."""
+        return DirectPublishing(self._peers, self._peers.publish(name, now()), self._pace)
+
+    def play_from(
+        self,
+        peer_id: bytes,
+        name: str,
+        *,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
+        relayed: bool = True,
+    ) -> ClientStream:
+        """Play `name` from another client, directly; then `read`: RFC 7425 §5.4.1.
+
+        If they cannot reach each other within `patience` seconds and `relayed` is true, the server
+        is asked to stand between them, which it may.  Raises RemoteError if the peer refuses,
+        TimeoutError, LocalError for what is no peer id of another one.
+        """
+        relayed = relayed and not self.closed
+        direct = self._play(peer_id)
+        try:
+            return direct.begin(name, timeout, min(patience, timeout) if relayed else timeout)
+        except UnreachableError as error:
+            if not relayed:
+                raise
+            try:
+                stand_in = self.call(STAND_IN, peer_id.hex(), timeout=timeout)
+            except RemoteError:  # it has no such call, or will not
+                raise error from None
+        direct = self._play(bytes.fromhex(text(stand_in)))
+        return direct.begin(name, timeout, timeout)
+
+    def _play(self, peer_id: bytes) -> DirectClient:
+        direct = DirectClient(self._peers.play(peer_id, now()), self._peers, self._port.flush)
+        self._direct.append(direct)
+        return direct
+
+    def _pace(self) -> None:
+        """Let go what is published directly; waits while too much of it is under way."""
+        self._port.flush()
+        while any(
+            stream.queued > BACKLOG for peer in self._peers.sessions for stream in peer.streams
+        ):
+            self._news.clear()
+            self._news.wait(LOOK)
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._news.wait()
+            self._news.clear()
+            self._hear()
+
+    def _hear(self) -> None:
+        was_closed, self._heard_end = self._heard_end, self.closed
+        super()._hear()
+        for direct in self._direct:
+            direct.hear()
+        self._direct = [direct for direct in self._direct if not direct.closed]
+        if self.closed and not was_closed:
+            self._finish()
+
+
+def connect(
+    target: Target,
+    *,
+    timeout: float,
+    digest: bool = False,
+    tls: ssl.SSLContext | None = None,
+    lifetimes: Lifetimes = LIVE,
+) -> Client:
+    """Connect by whatever the URL says, and by what servers that send us elsewhere say."""
+
+    def open_to(place: Target) -> Client:
+        if place.by_datagrams:
+            return RtmfpClient.open(place, lifetimes=lifetimes)
+        return RtmpClient.open(place, timeout=timeout, digest=digest, tls=tls)
+
+    return established(open_to, target, timeout, None)

@@ -1,0 +1,84 @@
+"""Streams between clients, for scripts and tests: what `RtmfpClient` gives for them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.live.streams import LiveStream
+from rtmplite.net.client.client import Client, ClientStream
+from rtmplite.net.clock import now
+from rtmplite.rtmfp.p2p.direct import FAILED, SUCCESS, Subscription
+from rtmplite.rtmfp.p2p.peers import Peers
+
+PATIENCE: Final = 6.0  # s to reach a peer: its hello is sent three times in that time
+
+
+class UnreachableError(RemoteError):
+    """There is no way to the peer."""
+
+
+class DirectClient(Client):
+    """One stream that is played from a peer; it is closed when that stream is over."""
+
+    _machine: Subscription
+
+    def __init__(self, machine: Subscription, peers: Peers, flush: Callable[[], None]) -> None:
+        super().__init__(machine)
+        self._peers, self._flush = peers, flush
+        self._stream = self._streams[machine.stream_id] = ClientStream(
+            self, machine, machine.stream_id
+        )
+
+    def begin(self, name: str, timeout: float, patience: float) -> ClientStream:
+        """Play, if the peer is reached within `patience`; errors as those of `play_from`."""
+        self.flush()
+        try:
+            if not self._is_reached(patience):
+                raise UnreachableError("the peer cannot be reached", FAILED)
+            self._stream.play(name, timeout)
+        except BaseException:
+            self.close()
+            raise
+        return self._stream
+
+    def _is_reached(self, patience: float) -> bool:
+        information = self._stream.status(patience)
+        return information is not None and information.get("code") == SUCCESS
+
+    def hear(self) -> None:
+        """Hand on what has happened to whom it concerns; `RtmfpClient` calls it."""
+        self._hear()
+        if self.closed:
+            self._finish()
+
+    def flush(self) -> None:
+        """Send what is queued."""
+        self._flush()
+
+    def close(self) -> None:
+        """Play no more; a second time does nothing."""
+        self._peers.give_up(self._machine, now())
+        self._flush()
+        self.hear()
+
+
+class DirectPublishing:
+    """A name that others play from us; `write` waits for those who cannot keep up."""
+
+    def __init__(self, peers: Peers, live: LiveStream, pace: Callable[[], None]) -> None:
+        self._peers, self._live, self._pace = peers, live, pace
+
+    @property
+    def players(self) -> int:
+        """How many play it now."""
+        return self._live.players
+
+    def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Send one message of type 8, 9 or 18 to all who play, `timestamp` in ms."""
+        self._live.write(type_id, timestamp, payload, now())
+        self._pace()
+
+    def delete(self) -> None:
+        """Publish it no more; who plays hears so."""
+        self._live.end(now())
+        self._pace()

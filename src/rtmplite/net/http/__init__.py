@@ -1,0 +1,1 @@
+"""FLV and RTMP through HTTP and WebSocket, on gevent."""

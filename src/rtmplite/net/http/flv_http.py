@@ -1,0 +1,278 @@
+"""Live streams for players in browsers: FLV over HTTP and over WebSocket.
+
+`GET /live/NAME.flv` is answered with a file that never ends, and by WebSocket (RFC 6455 §5.6) with
+the same bytes, a message a tag; flv.js and mpegts.js play either, ffmpeg and VLC the first.  A late
+viewer gets header, metadata, codec headers and then a key frame, like any other player.
+
+gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for every viewer
+and message, so a viewer's socket is taken over once it is clear that it is one: from then on it is
+fed like an RTMP player's, see `flv_viewer`.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import gevent
+from gevent import monkey
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv import metadata
+from rtmplite.flv.file import start
+from rtmplite.flv.tag import TagType
+from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.net.connection_limit import ConnectionLimit
+from rtmplite.net.descriptors import STRANGERS, is_scarce
+from rtmplite.net.http.flv_viewer import FlvViewer, PendingViewer
+from rtmplite.net.http.websocket import WebSocket, is_upgrade
+from rtmplite.net.http.wsgi import Handler, Server
+from rtmplite.net.read_budget import ReadBudget
+
+REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
+MAX_CLIENTS: Final = 500  # that are no viewers yet
+MAX_OF_HOST: Final = 64  # of those; a browser opens six
+MAX_VIEWERS: Final = 1000
+FETCHING: Final = 5.0  # s until a stream that is fetched from elsewhere must be there
+
+_VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
+_NO_ROOM: Final = "rtmplite.no_room"
+_PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
+_Socket: type[socket.socket] = monkey.get_original("socket", "socket")
+
+CORS: Final = [("Access-Control-Allow-Origin", "*")]  # a page of anybody's may play it
+HEADERS: Final = [("Content-Type", "video/x-flv"), ("Cache-Control", "no-store"), *CORS]
+TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Admits = Callable[[str, str, str, str], Callable[[], None] | None]
+
+
+def all_may(app: str, name: str, query: str, host: str) -> Callable[[], None]:
+    """Let everybody watch, and do nothing when he has left."""
+    return lambda: None
+
+
+class FlvHttp:
+    """Serves the streams of `apps` to viewers, as part of somebody's HTTP server.
+
+    `admits` says who may watch, from application, stream, query and address: it gives what to call
+    when that one has left, or None.  Whom `crowd` does not admit is told that there is no room, and
+    listeners may share it.  A stream that is fetched when somebody wants it is waited for.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        apps: Iterable[str] = ("live",),
+        admits: Admits = all_may,
+        max_viewers: int = MAX_VIEWERS,
+        crowd: ConnectionLimit | None = None,
+    ) -> None:
+        self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._registry, self._apps, self._admits = registry, frozenset(apps), admits
+        self._max_viewers = max_viewers
+        self._viewers: dict[FlvViewer, None] = {}
+        self._dirty: list[FlvViewer] = []
+        self.turns = ReadBudget(gevent.get_hub().loop)
+
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        return len(self._viewers)
+
+    def serve(self, address: tuple[str, int], application: Application) -> Server:
+        """Start a server for `application` and, before it, the streams.
+
+        Raises OSError as `bind` does.
+        """
+        handler = type("Handler", (_Handler,), {"flv": self})
+
+        def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
+            return self._answer(environ, begin, application)
+
+        server = Server(address, answer, handler, most=MAX_CLIENTS, most_of_one=MAX_OF_HOST)
+        server.start()
+        return server
+
+    def stop(self) -> None:
+        """Close all viewers."""
+        for viewer in list(self._viewers):
+            viewer.shut()
+
+    def forget(self, viewer: "FlvViewer") -> None:
+        """Drop a viewer whose socket is closed, and make room for another one."""
+        if viewer in self._viewers:
+            del self._viewers[viewer]
+            self._crowd.leaves(viewer.host)
+
+    def schedule(self, viewer: "FlvViewer") -> None:
+        """Send what `viewer` has when this turn of the loop ends."""
+        if not self._dirty:
+            gevent.get_hub().loop.run_callback(self._flush)
+        self._dirty.append(viewer)
+
+    def take(self, handler: "_Handler") -> bool:
+        """Make a viewer of who asks for a stream that is there; false leaves it to `_answer`."""
+        environ: dict[str, Any] = handler.environ or {}
+        live = self._find(environ)
+        if live is None or environ["REQUEST_METHOD"] != "GET" or self._is_full:
+            return False
+        head, web = _head([("Connection", "close"), *HEADERS]), None
+        if is_upgrade(environ):
+            web = WebSocket.accept(handler.headers.items(), environ["PATH_INFO"])
+            if web is None:
+                return False
+            head = web.head
+        host, is_last = environ.get("REMOTE_ADDR", ""), is_scarce(handler.fileno(), STRANGERS)
+        if is_last or not self._crowd.admits(host):
+            environ[_NO_ROOM] = True
+            return False
+        seat = connected = None
+        try:
+            if (seat := self._seat(live, web)) is not None:
+                connected = _detach(handler)
+        finally:
+            if connected is None:
+                self._crowd.leaves(host)
+                if seat is not None:
+                    seat.leave()
+        if connected is None or seat is None:
+            return False
+        viewer = FlvViewer(self, connected, web, host)
+        viewer.on_shut = environ[_VERDICT]
+        self._viewers[viewer] = None
+        opening = start(*_kinds(live))
+        viewer.put(head)
+        viewer.put(web.frame(opening) if web else opening)
+        seat.hand_over(viewer)
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._viewers) >= self._max_viewers
+
+    def _find(self, environ: dict[str, Any]) -> LiveStream | None:
+        """The stream asked for, if it is or can be had and this client may watch."""
+        match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
+        if match is None or match[1] not in self._apps:
+            return None
+        live = self._registry.open(match[1], match[2])
+        if not self._is_there(live):
+            return None
+        if _VERDICT not in environ:  # a request is one question, whoever looks
+            host, query = environ.get("REMOTE_ADDR", ""), environ.get("QUERY_STRING", "")
+            environ[_VERDICT] = self._admits(match[1], match[2], query, host)
+            live = self._registry.open(match[1], match[2])  # that took a while
+        return live if environ[_VERDICT] and self._is_there(live) else None
+
+    def _is_there(self, live: LiveStream) -> bool:
+        return live.publishing or self._registry.can_fetch(live)
+
+    def _seat(self, live: LiveStream, web: WebSocket | None) -> PendingViewer | None:
+        """Sit down; where nothing is published yet, that makes it be fetched: wait for it."""
+        seat, is_ready = PendingViewer(live, web), False
+        try:
+            is_ready = live.publishing or seat.arrived.wait(FETCHING)
+        finally:
+            if not is_ready:
+                seat.leave()
+        return seat if is_ready else None
+
+    def _comes(self, live: LiveStream, method: str) -> bool:
+        """Whether it is there; for GET, `take` has waited for it before."""
+        if live.publishing or method == "GET":
+            return live.publishing
+        if (seat := self._seat(live, None)) is not None:
+            seat.leave()
+        return seat is not None
+
+    def _answer(
+        self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
+    ) -> Iterable[bytes]:
+        """Everything but a stream."""
+        match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
+        if match is None or match[1] not in self._apps:
+            return application(environ, begin)
+        method = environ["REQUEST_METHOD"]
+        if method == "OPTIONS":  # a page asks before it asks
+            allowed = [("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")]
+            begin("204 No Content", [*CORS, *allowed, ("Access-Control-Allow-Headers", "*")])
+            return []
+        if method not in ("GET", "HEAD"):
+            begin("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD, OPTIONS")])
+            return [b"Only GET and HEAD are served.\n"]
+        live = self._find(environ)
+        if live is not None and method == "GET" and (self._is_full or _NO_ROOM in environ):
+            begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
+            return [b"Too many watch already.\n"]
+        if live is None or not self._comes(live, method):
+            begin("404 Not Found", TEXT)
+            return [b"Nobody publishes that.\n"]
+        if method == "HEAD":
+            begin("200 OK", HEADERS)
+            return []
+        begin("400 Bad Request", TEXT)
+        return [b"No proper WebSocket handshake, or the extra `web` is not installed.\n"]
+
+    def _flush(self) -> None:
+        dirty, self._dirty = self._dirty, []
+        for viewer in dirty:
+            viewer.flush()
+
+
+class _Handler(Handler):
+    """One connection until it is a viewer's."""
+
+    flv: FlvHttp
+
+    def handle(self) -> None:
+        """Serve the connection, but not for ever."""
+        gevent.with_timeout(REQUEST_TIMEOUT, super().handle, timeout_value=None)
+
+    def fileno(self) -> int:
+        """The number of its descriptor."""
+        return self.socket.fileno()
+
+    def run_application(self) -> None:
+        """Hand a viewer's socket over, answer the others."""
+        if not self.flv.take(self):
+            super().run_application()
+
+
+def _detach(handler: _Handler) -> socket.socket:
+    """Take a connection away from its handler, which ends as if there were no more requests."""
+    connected = _Socket(fileno=os.dup(handler.socket.fileno()))
+    connected.setblocking(False)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    handler.close_connection = True
+    handler.socket = None  # type: ignore[assignment]
+    return connected
+
+
+def _head(headers: list[tuple[str, str]]) -> bytes:
+    """A response that ends with the connection (RFC 9112 §6.3), so no chunk needs a frame."""
+    lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def _kinds(live: LiveStream) -> tuple[bool, bool]:
+    """Whether there is audio, and video: some players wait for all that the header promises."""
+    kinds = set(live.kinds)
+    for type_id, payload in live.opening():
+        if type_id == TagType.SCRIPT:
+            try:
+                members = metadata.read(payload) or {}
+            except RemoteError:
+                continue
+            kinds |= {TagType.AUDIO} if "audiocodecid" in members else set()
+            kinds |= {TagType.VIDEO} if "videocodecid" in members else set()
+    known = kinds & {TagType.AUDIO, TagType.VIDEO}
+    return (TagType.AUDIO in kinds, TagType.VIDEO in kinds) if known else (True, True)
+
+
+def _text(path: str) -> str:
+    """A path as the client meant it: WSGI gives bytes as if they were Latin-1."""
+    return path.encode("latin-1", "replace").decode("utf-8", "replace")

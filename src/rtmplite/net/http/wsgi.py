@@ -1,0 +1,156 @@
+"""gevent's HTTP server, that holds out: nobody has all its places, and nonsense is not told.
+
+A place is for a client that asks something.  The oldest connection that has not yet sent a whole
+head gives way, one of the same host if that host has its share.
+"""
+
+import http.client
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import gevent
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
+
+from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.net.clock import now
+from rtmplite.net.descriptors import ASKING, Door, is_scarce
+
+HEAD_LIMIT: Final = 5.0  # s for the head of the first request
+TICK: Final = 0.5  # s between looks who is late
+PAUSE: Final = 0.05  # s, when the system has no descriptor ...
+MANY: Final = 16  # ... and so many of those that ask nothing have to go
+
+
+class Handler(WSGIHandler):
+    """One HTTP connection."""
+
+    server: "Server"
+
+    def read_request(self, raw_requestline: str) -> Any:
+        """Read the head; too many headers are as bad as others, and no reason for a trace."""
+        try:
+            return super().read_request(raw_requestline)
+        except http.client.HTTPException as error:
+            raise ValueError(str(error)) from None
+        finally:
+            self.server.asked()
+
+
+class Server(WSGIServer):
+    """A listener for `most` connections, `most_of_one` of one host.
+
+    Of descriptors the last one in `part` is not for it; `name` is what a log calls it.
+    """
+
+    max_accept = 1  # in one turn of the loop; after some turns who gave way has gone
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        application: Callable[..., Any],
+        handler: type[Handler],
+        *,
+        most: int,
+        most_of_one: int,
+        name: str = "http",
+        part: int = ASKING,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._of_host = Counter[str]()
+        self._reading: dict[Any, tuple[str, float]] = {}  # whose head is awaited, the oldest first
+        self._door, self._part = Door(name, part), part
+        self._places = Pool()  # without an end: `_has_place` sees to that
+        self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
+        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        super().__init__(
+            address,
+            application,
+            log=None,
+            error_log=None,  # of requests that are none
+            handler_class=handler,
+            spawn=self._places,
+            **options,
+        )
+
+    @property
+    def clients(self) -> int:
+        """How many connections there are."""
+        return self._of_host.total()
+
+    def start(self) -> None:
+        """Listen.  Raises OSError as `bind` does."""
+        super().start()
+        self._sweeper.start(self._sweep)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._sweeper.stop()
+        super().close()
+
+    def asked(self) -> None:
+        """Whoever is served at present has sent a head, and so keeps the place."""
+        self._reading.pop(gevent.getcurrent(), None)
+
+    def do_read(self) -> Any:
+        """Accept one; a failure is a line, and no reason to try again at once."""
+        try:
+            return super().do_read()
+        except OSError as error:
+            self._door.tell(error.strerror or str(error))
+            for _ in range(MANY):
+                self._give_way(None)
+            self.stop_accepting()
+            base: Any = self  # what its stubs leave out
+            base._timer = self.loop.timer(PAUSE)
+            base._timer.start(base._start_accepting_if_started)
+            return None
+
+    def do_handle(self, *args: Any) -> None:
+        """Serve a connection, if there is a place for it."""
+        client, address = args
+        serve = getattr(self, "_handle")  # noqa: B009
+        host = rate_limit_key(address[0])
+        if not self._has_place(host, client.fileno()):
+            client.close()
+            return
+        greenlet = self._places.spawn(serve, client, address)
+        self._of_host[host] += 1
+        self._reading[greenlet] = host, now() + HEAD_LIMIT
+
+        def left(greenlet: Any) -> None:
+            self._reading.pop(greenlet, None)
+            self._of_host[host] -= 1
+            if not self._of_host[host]:
+                del self._of_host[host]
+            client.close()
+
+        greenlet.rawlink(left)
+
+    def _has_place(self, host: str, fd: int) -> bool:
+        if self._of_host[host] >= self._most_of_one:
+            return self._give_way(host)
+        if self.clients >= self._most:
+            return self._give_way(None)
+        if self._door.is_shut(fd):  # those that gave way before may still be going
+            return self._give_way(None) or not is_scarce(fd, 2 * self._part)
+        return True
+
+    def _give_way(self, host: str | None) -> bool:
+        """Close the oldest that has asked nothing, of `host` or at all; whether there was one."""
+        for greenlet, (whose, _) in self._reading.items():
+            if host in (None, whose):
+                del self._reading[greenlet]
+                greenlet.kill(block=False)
+                return True
+        return False
+
+    def _sweep(self) -> None:
+        moment = now()
+        late = [greenlet for greenlet, (_, end) in self._reading.items() if end <= moment]
+        for greenlet in late:
+            del self._reading[greenlet]
+            greenlet.kill(block=False)

@@ -1,0 +1,1 @@
+"""The server's sockets, files and hooks, on gevent."""

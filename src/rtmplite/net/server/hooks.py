@@ -1,0 +1,232 @@
+"""A web service that decides: who connects, publishes and plays is asked of it by HTTP.
+
+Requests and answers are nginx-rtmp's, so that what was written for it works here: a form is
+posted, and 2xx allows, 3xx sends elsewhere (its Location is a new name, or an rtmp URL), anything
+else denies.  Nothing and nobody waits for a request but the client that it is about; no answer in
+time is none.
+"""
+
+import logging
+import re
+import ssl
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+import gevent
+from gevent import socket
+from gevent import ssl as gevent_ssl
+
+from rtmplite.auth.guard import ALLOWED, Answer, Event, Question, Verdict
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net.clock import now
+from rtmplite.net.redaction import public
+from rtmplite.rtmp.wire.url import split
+
+log = logging.getLogger(__name__)
+
+TIMEOUT: Final = 4.0  # s, less than the five that GStreamer waits
+REQUESTS: Final = 100  # under way at once
+MAX_FIELDS: Final = 32  # of a client's own
+MAX_HEAD: Final = 16384  # bytes of an answer; its body is of no interest
+PIECE: Final = 4096  # bytes of it that are read at once
+MAX_REASON: Final = 200  # characters of what is wrong with one, in a log
+USER_AGENT: Final = "rtmplite"
+
+_SCHEMES: Final = {"http": 80, "https": 443}
+_STATUS: Final = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3})(?: |$)")  # RFC 9112 §4
+_SAFE: Final = "%/?:@!$&'()*+,;=~[]"  # what a path or a query may have: RFC 3986 §3.3, §3.4
+_ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
+
+
+class HttpGuard:
+    """Asks `urls`, one for each event that it is to be asked about.
+
+    No more than `requests` are under way; beyond that clients are denied at once, as they are
+    without an answer within `timeout` seconds.
+    """
+
+    def __init__(
+        self,
+        urls: Mapping[Event, str],
+        *,
+        timeout: float = TIMEOUT,
+        requests: int = REQUESTS,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._urls, self._timeout, self._requests = dict(urls), timeout, requests
+        self._tls = tls
+        self._under_way: set[gevent.Greenlet[..., None]] = set()
+        for url in self._urls.values():
+            service(url)
+
+    @property
+    def under_way(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._under_way)
+
+    def ask(self, question: Question, answer: Answer, now: float) -> None:
+        """Post the question, unless nobody asked to be asked."""
+        url = self._urls.get(question.event)
+        if url is None:
+            answer(ALLOWED, now)
+        elif len(self._under_way) >= self._requests:
+            log.warning("%s is busy: %s is denied", public(url), question.host)
+            answer(Verdict(False, "Too busy to ask."), now)
+        else:
+            self._spawn(url, question, answer)
+
+    def tell(self, question: Question, now: float) -> None:
+        """Post that something is over; whatever comes back is ignored."""
+        url = self._urls.get(question.event)
+        if url is not None and len(self._under_way) < self._requests:
+            self._spawn(url, question, lambda verdict, now: None)
+        elif url is not None:
+            log.warning("%s is busy: the end of %s is not told", public(url), question.path)
+
+    def stop(self) -> None:
+        """Wait for nothing more."""
+        gevent.killall(list(self._under_way))
+
+    def _spawn(self, url: str, question: Question, answer: Answer) -> None:
+        greenlet = gevent.spawn(self._run, url, question, answer)
+        self._under_way.add(greenlet)
+        greenlet.rawlink(self._under_way.discard)
+
+    def _run(self, url: str, question: Question, answer: Answer) -> None:
+        try:
+            with gevent.Timeout(self._timeout):
+                verdict = self._post(url, form(question))
+        except (gevent.Timeout, OSError, RemoteError, LocalError, ValueError) as error:
+            words = error.description if isinstance(error, RemoteError) else str(error)
+            why = f"{words:.{MAX_REASON}}".strip() or type(error).__name__
+            why = why if why.isprintable() else ascii(why)
+            log.warning("%s: %s: %s is denied", public(url), why, question.host)
+            verdict = Verdict(False, "Nobody could be asked.")
+        try:
+            answer(verdict, now())
+        except Exception:
+            log.exception("a connection fails")
+
+    def _post(self, url: str, body: str) -> Verdict:
+        place, data = service(url), body.encode()
+        head = (
+            f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\nUser-Agent: {USER_AGENT}\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(data)}\r\n"
+            "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
+        )
+        connected = socket.create_connection((place.host, place.port))
+        try:
+            if place.is_secure:
+                tls = self._tls or gevent_ssl.create_default_context()
+                connected = tls.wrap_socket(connected, server_hostname=place.host)
+            connected.sendall(head.encode("latin-1") + data)
+            return verdict_of(*_answer(connected))
+        finally:
+            connected.close()
+
+
+class Service(NamedTuple):
+    """Where a question is posted."""
+
+    host: str
+    port: int
+    authority: str
+    path: str
+    is_secure: bool
+
+
+def service(url: str) -> Service:
+    """Read the address of a web service; LocalError for what is none."""
+    parts = split(url)
+    if parts.scheme not in _SCHEMES or not parts.host:
+        raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    authority = parts.authority.encode("idna").decode() if parts.host else ""
+    port = parts.port or _SCHEMES[parts.scheme]
+    return Service(parts.host, port, authority, quote(path, _SAFE), parts.scheme == "https")
+
+
+def _answer(connected: socket.socket) -> tuple[int, str]:
+    """Status and Location of an answer; RemoteError for what is none, or too long.
+
+    All that matters stands in one head, so nothing else is read, and nothing twice: `MAX_HEAD` is
+    for the interim answers before it as well (HTTP's 1xx), and each byte is looked at once.
+    """
+    said, begin, seen = b"", 0, 0
+    while len(said) < MAX_HEAD:
+        piece = connected.recv(min(PIECE, MAX_HEAD - len(said)))
+        if not piece:
+            raise RemoteError("no whole answer")
+        said += piece
+        if not said.startswith(b"HTTP/"[: len(said)]):
+            raise RemoteError(said.partition(b"\n")[0].decode("latin-1"))
+        while (end := said.find(b"\r\n\r\n", max(begin, seen - 3))) >= 0:
+            status, location = _head(said[begin:end])
+            if status >= 200:
+                return status, location
+            begin = seen = end + 4
+        seen = len(said)
+        gevent.sleep(0)  # a service that is quick, and has much to say, is not the only one
+    raise RemoteError("an answer without end")
+
+
+def _head(head: bytes) -> tuple[int, str]:
+    lines = head.split(b"\r\n")
+    match = _STATUS.match(lines[0])
+    if match is None:
+        raise RemoteError(lines[0].decode("latin-1"))
+    fields = (line.partition(b":") for line in lines[1:])
+    found = [value for name, _, value in fields if name.lower() == b"location"]
+    return int(match[1]), found[0].strip().decode("latin-1") if found else ""
+
+
+def form(question: Question) -> str:
+    """The body of a request, by nginx-rtmp's names.
+
+    What the client added to the stream's name, or to the URL if it connects, follows; but it can
+    say nothing twice.
+    """
+    said: dict[str, object] = {
+        "call": str(question.event),
+        "addr": question.host,
+        "clientid": question.client,
+        "app": question.app,
+        "flashver": question.flash_version,
+        "swfurl": question.swf_url,
+        "tcurl": question.tc_url,
+        "pageurl": question.page_url,
+    }
+    if question.event is not Event.CONNECT:
+        said |= {"name": question.name, "path": question.path}
+    if Event.PUBLISH in (question.event, question.was):
+        said["type"] = question.kind
+    elif Event.PLAY in (question.event, question.was):
+        said |= {
+            "start": f"{question.start:.0f}",
+            "duration": f"{question.duration:.0f}",
+            "reset": int(question.reset),
+        }
+    if question.event is Event.DONE:
+        said["was"] = str(question.was)
+    query = question.query if question.event is not Event.CONNECT else question.connect_query
+    own = [pair for pair in _pairs(query) if pair[0] not in said]
+    return urlencode([*said.items(), *own], errors="replace")
+
+
+def verdict_of(status: int, location: str) -> Verdict:
+    """What an answer means."""
+    if 200 <= status < 300:
+        return ALLOWED
+    if 300 <= status < 400 and location:
+        if location.startswith(_ELSEWHERE):
+            return Verdict(True, url=location)
+        return Verdict(True, name=unquote(location))
+    return Verdict(False, f"Denied ({status}).")
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return []

@@ -1,0 +1,87 @@
+"""The options of `serve` that say how clients by RTMFP meet each other, and where else to go."""
+
+import argparse
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rtmplite.errors import LocalError
+from rtmplite.net import addresses
+from rtmplite.rtmfp.session.listener import Address
+
+WAYS: Final = ("introduce", "relay", "both", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """How the clients of a server meet each other.
+
+    They are introduced, or we stand between them, at `relay_host` if that is not where we listen;
+    or both, or neither.
+    """
+
+    introduces: bool = True
+    relays: bool = False
+    relay_host: str | None = None
+
+
+INTRODUCED: Final = Meetings()
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The servers to which clients are sent: all of them if `refers`, else those too many."""
+
+    others: tuple[Address, ...] = ()
+    refers: bool = False
+
+
+NOWHERE: Final = Elsewhere()
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Add what `meetings` and `elsewhere` read; `add` is the `add_argument` of a parser."""
+    add(
+        "--rtmfp-peers",
+        choices=WAYS,
+        default=WAYS[0],
+        help="how clients of an application reach each other: introduced, to talk directly;"
+        " relayed by us; introduced and, where that fails, relayed; or not at all",
+    )
+    add("--rtmfp-relay-host", metavar="IP", help="where they reach us as relay, if it is not here")
+    there = "HOST:PORT[,...]"
+    add("--rtmfp-redirect-to", metavar=there, help="let nobody in, send all to these servers")
+    add("--rtmfp-overflow-to", metavar=there, help="send those there for whom there is no room")
+
+
+def meetings(options: argparse.Namespace) -> Meetings:
+    """How clients meet; LocalError if that is not said in words we know."""
+    way = options.rtmfp_peers
+    if way not in WAYS:
+        raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(WAYS)}")
+    host = options.rtmfp_relay_host
+    if host is not None:
+        _resolved(host, 0, "--rtmfp-relay-host", socket.AI_NUMERICHOST)
+    return Meetings(way in ("introduce", "both"), way in ("relay", "both"), host)
+
+
+def elsewhere(options: argparse.Namespace) -> Elsewhere:
+    """Where to send whom; LocalError for what is no address."""
+    all_to, too_many_to = options.rtmfp_redirect_to, options.rtmfp_overflow_to
+    name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
+    found: list[Address] = []
+    for each in (all_to or too_many_to or "").split(","):
+        if each:
+            found += _resolved(*addresses.parse(each), name)
+    if (all_to is not None or too_many_to is not None) and not found:
+        raise LocalError(f"{name} names no server")
+    return Elsewhere(tuple(dict.fromkeys(found)), all_to is not None)
+
+
+def _resolved(host: str, port: int, option: str, flags: int = 0) -> list[Address]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=flags)
+    except OSError as error:
+        raise LocalError(f"{option} {host}: {error.strerror}") from None
+    return [(str(address[0]), port) for *_, address in found]

@@ -1,0 +1,278 @@
+"""Recordings on a disk: every published stream becomes a file in a folder of its application.
+
+Bytes gather for a moment, then a thread appends them; a server that is killed loses that moment and
+leaves a file that plays, and that says how long it is, but for the last seconds.  A disk that fails
+or falls behind ends the recording, never the stream.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import gevent
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv.index import Index, load_index
+from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.net.clock import now
+from rtmplite.net.descriptors import FILES, is_scarce
+from rtmplite.net.server.files import FileSource
+from rtmplite.net.workers import Workers
+from rtmplite.vod.recorder import Recorder, can_continue, file_name
+
+log = logging.getLogger(__name__)
+
+FLUSH: Final = 0.2  # s, the most that a killed server loses
+RENEW: Final = 5.0  # s, after which a file's length and size are written anew
+MAX_BEHIND: Final = 16 * 1024 * 1024  # bytes that may wait for a disk
+FAREWELL: Final = 5.0  # s for the last bytes when the server stops
+TRIES: Final = 1000  # names, before a folder is called full
+
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Recordings:
+    """Records whatever is published in `registry`, below `folder`, until `stop`."""
+
+    def __init__(self, folder: Path, registry: Registry, workers: Workers | None = None) -> None:
+        self.folder, self.workers = folder, workers or Workers()
+        self._files: dict[_File, None] = {}
+        registry.on_begin.append(self._begin)
+        self._timer: Any = gevent.get_hub().loop.timer(FLUSH, FLUSH)
+        self._timer.start(self._flush)
+
+    @property
+    def active(self) -> int:
+        """How many files are being written."""
+        return len(self._files)
+
+    def stop(self) -> None:
+        """End all recordings properly; waits a moment for the disk."""
+        for file in list(self._files):
+            file.end(0.0)
+        self.workers.wait(FAREWELL)
+        self._timer.stop()
+        self._timer.close()
+
+    def forget(self, file: "_File") -> None:
+        """Drop a file that is closed."""
+        self._files.pop(file, None)
+
+    def begin(self, live: LiveStream) -> "_File":
+        """Start another file for a stream."""
+        file = _File(self, live)
+        self._files[file] = None
+        return file
+
+    def _begin(self, live: LiveStream, now: float) -> None:
+        live.recorded = True
+        live.tap(_Tap(self, live))
+
+    def _flush(self) -> None:
+        for file in list(self._files):
+            file.flush()
+
+
+class _Tap:
+    """What a stream writes to: one file after another, should one ever be full."""
+
+    def __init__(self, recordings: Recordings, live: LiveStream) -> None:
+        self._recordings, self._live = recordings, live
+        self._file: _File | None = None
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        if self._file is None or self._file.is_full:
+            opening = []
+            if self._file is not None:
+                self._file.end(now)
+                opening = self._live.opening()
+            self._file = self._recordings.begin(self._live)
+            for each, header in opening:
+                self._file.write(each, timestamp, header, now)
+        self._file.write(type_id, timestamp, payload, now)
+
+    def end(self, now: float) -> None:
+        if self._file is not None:
+            self._file.end(now)
+
+
+class _File:
+    """One recording: messages wait for the file to be opened, then bytes for it to be written."""
+
+    def __init__(self, recordings: Recordings, live: LiveStream) -> None:
+        self._recordings, self._workers = recordings, recordings.workers
+        self.path = recordings.folder / file_name(live.app) / f"{file_name(live.name)}.flv"
+        self._messages: list[tuple[int, int, bytes]] = []
+        self._output: list[bytes] = []
+        self._behind = 0
+        self._recorder: Recorder | None = None
+        self._fd = -1
+        self._busy, self._ended, self._failed = True, False, False
+        self._renew_at, self._told = now() + RENEW, 0  # bytes in all, when that was last done
+        self._closed = False  # its descriptor, which from then on may be another file's
+        continued = live.kind == "append"
+        self._workers.run(partial(_open, self.path, continued), self._opened)
+
+    @property
+    def is_full(self) -> bool:
+        return self._recorder is not None and self._recorder.is_full
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        if self._failed or self._ended:
+            return
+        if self._recorder is None:
+            self._messages.append((type_id, timestamp, payload))
+            size = len(payload)
+        else:
+            data = self._recorder.write(type_id, timestamp, payload)
+            self._output.append(data)
+            size = len(data)
+        self._behind += size
+        if self._behind > MAX_BEHIND:
+            self._fail(f"the disk is {self._behind} bytes behind")
+
+    def flush(self) -> None:
+        """Let a thread append what has gathered, unless one still does."""
+        if self._closed or self._busy:
+            return
+        last = self._ended or self._failed
+        patches: list[tuple[int, bytes]] = []
+        if self._recorder is not None and not self._failed:
+            patches = self._recorder.patches() if last else self._growth(self._recorder)
+        if not (self._output or patches or last):
+            return
+        output, self._output = self._output, []
+        self._busy = True
+        job = partial(_write, self._fd, output, patches, last)
+        self._workers.run(job, partial(self._written, last))
+
+    def _growth(self, recorder: Recorder) -> list[tuple[int, bytes]]:
+        """Its length and size now and then, if they are others than before."""
+        moment = now()
+        if moment < self._renew_at or recorder.size == self._told:
+            return []
+        self._renew_at, self._told = moment + RENEW, recorder.size
+        return recorder.growth()
+
+    def end(self, now: float) -> None:
+        """No more will come."""
+        self._ended = True
+        self.flush()
+
+    def _opened(self, found: "tuple[int, Path, Index | None] | OSError") -> None:
+        self._busy = False
+        if isinstance(found, OSError):
+            self._closed = True
+            self._fail(found.strerror or str(found))
+            self._recordings.forget(self)
+            return
+        self._fd, self.path, before = found
+        self._recorder = Recorder(before)
+        messages, self._messages = self._messages, []
+        self._output = [self._recorder.write(*message) for message in messages]
+        log.info("recording %s", self.path)
+        self.flush()
+
+    def _written(self, last: bool, done: "tuple[int, OSError | None]") -> None:
+        size, error = done
+        self._busy, self._behind = False, max(0, self._behind - size)
+        if error is not None and not self._failed:
+            self._fail(error.strerror or str(error))
+        if last:
+            self._closed = True
+            self._recordings.forget(self)
+            if self._recorder is not None and not self._failed:
+                seconds, size = self._recorder.duration / 1000, self._recorder.size
+                log.info("recorded %s, %.1f s, %d bytes", self.path, seconds, size)
+        elif self._ended or self._failed:
+            self.flush()
+
+    def _fail(self, reason: str) -> None:
+        log.error("recording %s ends: %s", self.path, reason)
+        self._failed = True
+        self._messages, self._output, self._behind = [], [], 0
+
+
+def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSError:
+    """In a thread: continue `path` if that is wanted and possible, else make a new file beside it.
+
+    A lock tells a file that is still being written; no file is ever overwritten.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if continued and (found := _continue(path)) is not None:
+            return found[0], path, found[1]
+        for name in _names(path):
+            try:
+                fd = os.open(name, _NEW, 0o644)
+            except FileExistsError:
+                continue
+            if is_scarce(fd, FILES):
+                os.close(fd)
+                os.unlink(name)
+                return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd, name, None
+        return FileExistsError(f"{TRIES} recordings of that name and second")
+    except OSError as error:
+        return error
+
+
+def _names(path: Path) -> Iterator[Path]:
+    yield path
+    when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    yield path.with_name(f"{path.stem}-{when}{path.suffix}")
+    for number in range(2, TRIES):
+        yield path.with_name(f"{path.stem}-{when}-{number}{path.suffix}")
+
+
+def _continue(path: Path) -> tuple[int, Index] | None:
+    """Open a recording of ours behind its last whole tag; None if it is something else."""
+    try:
+        fd = os.open(path, _OLD)
+    except OSError:
+        return None
+    try:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            index = load_index(FileSource(fd))
+            if can_continue(index):
+                os.ftruncate(fd, index.end)
+                os.lseek(fd, 0, os.SEEK_END)
+                return fd, index
+    except (OSError, RemoteError) as error:
+        log.info("%s is not continued: %s", path, error)
+    os.close(fd)
+    return None
+
+
+def _write(
+    fd: int, output: list[bytes], patches: list[tuple[int, bytes]], last: bool
+) -> tuple[int, OSError | None]:
+    """In a thread: append, overwrite, close; how much was to be appended, and what went wrong."""
+    data, failure = b"".join(output), None
+    try:
+        _all(partial(os.write, fd), data)
+        for at, patch in patches:
+            if os.pwrite(fd, patch, at) != len(patch):
+                raise OSError(errno.ENOSPC, "a description is cut short")
+    except OSError as error:
+        failure = error
+    finally:
+        if last:
+            os.close(fd)
+    return len(data), failure
+
+
+def _all(write: Callable[[memoryview], int], data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[write(view) :]

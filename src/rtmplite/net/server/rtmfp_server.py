@@ -1,0 +1,172 @@
+"""The RTMFP listener: it lets clients in, and introduces them to each other or stands between.
+
+Applications are called in the hub: they must not block.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+import gevent
+
+from rtmplite.net.clock import now
+from rtmplite.net.connection_limit import ConnectionLimit
+from rtmplite.net.rtmfp_port import RtmfpPort
+from rtmplite.net.server.peer_options import INTRODUCED, NOWHERE, Elsewhere, Meetings
+from rtmplite.net.server.rtmfp_figures import figures
+from rtmplite.net.server.rtmfp_relay import Relay
+from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
+from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmfp.p2p.introducer import Introducer
+from rtmplite.rtmfp.session.listener import Address, SessionListener
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.endpoint.initiator import Opening
+    from rtmplite.rtmfp.session.session import Session
+
+log = logging.getLogger(__name__)
+
+CLOSED: Final = "NetConnection.Connect.Closed"
+FAREWELL: Final = 0.5  # s for all clients together to hear that everything stops
+LOOK: Final = 0.01  # s between looks whether they have
+
+MakeConnection = Callable[[Address], RtmfpServerConnection]
+
+
+class RtmfpServer(EndpointListener):
+    """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
+
+    `limits` are its port's.  Whom `crowd` does not admit is hung up on, and listeners may share it.
+    `meetings` is how clients meet each other.  `elsewhere` is where all are sent, or those who come
+    while `crowd` is full.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        make_connection: MakeConnection,
+        *,
+        limits: StartupLimits = DEFAULT_LIMITS,
+        crowd: ConnectionLimit | None = None,
+        meetings: Meetings = INTRODUCED,
+        elsewhere: Elsewhere = NOWHERE,
+    ) -> None:
+        self._make_connection = make_connection
+        self._crowd = ConnectionLimit() if crowd is None else crowd
+        # RFC 7425 §7 [ephemeral-servers]
+        profile = FlashProfile.server(os.urandom)
+        self._port = RtmfpPort(host, port, profile, self, others=elsewhere.others, limits=limits)
+        if elsewhere.others:  # RFC 7016 §3.5.1.7: there may be no room at any time
+            self._port.endpoint.hellos.refers = lambda: elsewhere.refers or self._crowd.is_full
+        self._introducer = None
+        if meetings.introduces:
+            self._introducer = Introducer(self._sessions_at, self._by_session_of, os.urandom)
+        self._relay = (
+            Relay(host, meetings.relay_host, self._by_peer_id, self._port.endpoint.budget)
+            if meetings.relays
+            else None
+        )
+        self._port.on_over = self._on_over
+        self._sources: dict[FlowConnection, str] = {}
+        self._by_session: dict[Session, RtmfpServerConnection] = {}
+        self._is_open = False
+
+    def start(self) -> None:
+        """Listen.  Raises OSError if the address cannot be had."""
+        self._port.start()
+        if self._relay is not None:
+            self._relay.start()
+        self._is_open = True
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on, the real port even if 0 was asked for."""
+        return self._port.address
+
+    @property
+    def connections(self) -> list[RtmfpServerConnection]:
+        """All that are connected, in order of arrival."""
+        return list(self._by_session.values())
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What goes on here, as `rtmfp_figures` names it."""
+        relayed = 0 if self._relay is None else self._relay.stand_ins.clients
+        return figures(self._port.endpoint, relayed)
+
+    def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
+        """Tell every client, wait a moment for it to arrive, and close; twice does no harm.
+
+        `drain` and `reconnect_to` are those of `RtmpServer.stop`.
+        """
+        if not self._is_open:
+            return
+        self._is_open = False
+        clients = self.connections if drain else []
+        asked = [each for each in clients if each.request_reconnect(reconnect_to)]
+        end = now() + drain
+        while now() < end and not all(each.closed for each in asked):
+            gevent.sleep(LOOK)
+        for connection in self.connections:
+            connection.close(now(), "server stopped", CLOSED)
+        end = now() + FAREWELL
+        while self._by_session and now() < end:
+            gevent.sleep(LOOK)
+        if self._relay is not None:
+            self._relay.stop()
+        self._port.close()
+
+    def on_session(
+        self, session: "Session", opening: "Opening | None", now: float
+    ) -> SessionListener | None:
+        """Let a client in, if there is room for it."""
+        host = session.address[0]
+        if not self._is_open or not self._crowd.admits(host):
+            return None
+        connection = self._make_connection(session.address)
+        connection.attach(session)
+        if self._relay is not None:
+            connection.stand_ins = self._relay.stand_ins
+        self._sources[connection] = host
+        self._by_session[session] = connection
+        self._port.watch(connection)
+        return connection
+
+    def on_introduction(
+        self, session: "Session", asker: Address, now: float
+    ) -> Iterable[Address] | None:
+        """Say where else a client is, to who may be introduced to it: RFC 7425 §5.4.1."""
+        introducer = self._introducer
+        return None if introducer is None else introducer.addresses(session, asker, now)
+
+    def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
+        """Say where the stand-in is that somebody asks for."""
+        return () if self._relay is None else self._relay.stand_ins.addresses_of(epd)
+
+    def _sessions_at(self, address: Address) -> "Iterable[Session]":
+        found = self._port.endpoint.table.at(address)
+        return [held.session for held in found if held.is_open and held.is_proven]
+
+    def _by_session_of(self, session: "Session") -> RtmfpServerConnection | None:
+        return self._by_session.get(session)
+
+    def _by_peer_id(self, peer_id: bytes) -> RtmfpServerConnection | None:
+        held = self._port.endpoint.table.reachable(peer_id)
+        return None if held is None else self._by_session.get(held.session)
+
+    def _on_over(self, connection: FlowConnection) -> None:
+        """Make room for another one."""
+        self._crowd.leaves(self._sources.pop(connection))
+        for session, each in list(self._by_session.items()):
+            if each is connection:
+                del self._by_session[session]
+                if self._relay is not None:
+                    self._relay.forget(session)
+        if connection.aborted and connection.reason != "server stopped":
+            log.debug("%s:%d has gone: %s", *connection.peer_address, connection.reason)

@@ -1,0 +1,209 @@
+"""Every way into a server, and out of it: RTMP, RTMPS, RTMPT, RTMFP, and relays to others."""
+
+import argparse
+import os
+import ssl
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import gevent
+
+from rtmplite.errors import LocalError
+from rtmplite.live.streams import Registry
+from rtmplite.net.client.dialer import Dialer
+from rtmplite.net.clock import now
+from rtmplite.net.connection_limit import ConnectionLimit
+from rtmplite.net.http.rtmpt import TunnelServer
+from rtmplite.net.redaction import public
+from rtmplite.net.server import peer_options as meetings
+from rtmplite.net.server import rtmfp_figures
+from rtmplite.net.server.access import NUMBERS
+from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.tls import client_context, server_context
+from rtmplite.relay.link import Link, State
+from rtmplite.relay.rules import Relays, Rule
+from rtmplite.rtmfp.endpoint.startup import StartupLimits as PortLimits
+from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.message_transport import ConnectionLimits
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.server import ServerConnection
+from rtmplite.rtmp.wire.url import split
+
+Address: TypeAlias = tuple[str, int]
+
+LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Add what `Transports` reads, but for listeners; `add` is the `add_argument` of a parser."""
+    add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
+    add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
+    rule = "APP/NAME=URL"
+    add("--push", action="append", default=[], metavar=rule, help="publish there, too; * matches")
+    add("--pull", action="append", default=[], metavar=rule, help="play from there on demand")
+    add_trust(add)
+    read, usual = NUMBERS["drain"]
+    when = "when stopped, ask clients to reconnect and give them so many seconds"
+    meetings.add_options(add)
+    add("--drain", type=read, default=usual, metavar="S", help=when)
+    add("--reconnect-to", metavar="URL", help="ask them to go there")
+
+
+def add_trust(add: Callable[..., Any]) -> None:
+    """Add what `trust` reads, for everything that connects to servers."""
+    add("--ca", type=Path, metavar="FILE", help="trust these for rtmps, PEM")
+    add("--insecure", action="store_true", help="check no certificates")
+
+
+def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
+    """Whom to trust, None being the default, whose many files take a while to read.
+
+    Raises LocalError.
+    """
+    if options.ca is None and not options.insecure:
+        return None
+    return client_context(options.ca, insecure=options.insecure)
+
+
+def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
+    """What is to be pushed and pulled; LocalError for a rule that is none, or leads nowhere."""
+    if options.reconnect_to is not None:
+        split(options.reconnect_to)
+    return [Rule.parse(each) for each in options.push], [Rule.parse(each) for each in options.pull]
+
+
+def tell(link: Link, moment: float) -> None:
+    """A line for every change of a relay."""
+    words = f"{place(link.where)}: {link.state}"
+    if link.state is State.WAITING and link.deadline is not None:
+        words += f" {link.deadline - moment:.1f} s: {public(link.reason)}"
+    elif link.state is State.GIVEN_UP:
+        words += f": {public(link.reason)}"
+    print(words, file=sys.stderr, flush=True)
+
+
+def place(target: Target) -> str:
+    """Where a relay goes, without keys and tokens."""
+    return "/".join(word.partition("?")[0] for word in (target.tc_url, target.stream) if word)
+
+
+class Transports:
+    """All of it, as `options` say; LocalError if they are wrong, before anything listens.
+
+    `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None.  All listeners together admit one
+    `crowd`, each of whom is served by what `application_for` gives, within `limits`.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        application_for: Callable[[str], Application | None],
+        registry: Registry,
+        limits: ConnectionLimits,
+        crowd: ConnectionLimit,
+        on_change: Callable[[Link, float], None] = tell,
+    ) -> None:
+        def connection(peer: Address) -> ServerConnection:
+            return ServerConnection(application_for, registry, os.urandom, now(), limits=limits)
+
+        def by_flows(peer: Address) -> RtmfpServerConnection:
+            return RtmfpServerConnection(
+                application_for, registry, os.urandom, now(), limits=limits
+            )
+
+        merge = options.merge_ms
+        self._servers: dict[str, RtmpServer | TunnelServer | RtmfpServer] = {}
+        self._options = options
+        at: dict[str, Address | None] = {name: getattr(options, name) for name in LISTENERS}
+        if (address := at["rtmp"]) is not None:
+            self._servers["rtmp"] = RtmpServer(*address, connection, merge_ms=merge, crowd=crowd)
+        if (address := at["rtmps"]) is not None:
+            if options.tls_cert is None:
+                raise LocalError("--rtmps needs --tls-cert")
+            self._servers["rtmps"] = RtmpServer(
+                *address, connection, merge_ms=merge, crowd=crowd, tls=_context(options)
+            )
+        if (address := at["rtmpt"]) is not None:
+            self._servers["rtmpt"] = TunnelServer(*address, connection, crowd=crowd)
+        if (address := at["rtmfp"]) is not None:
+            self._servers["rtmfp"] = RtmfpServer(
+                *address,
+                by_flows,
+                limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
+                crowd=crowd,
+                meetings=meetings.meetings(options),
+                elsewhere=meetings.elsewhere(options),
+            )
+        push, pull = rules(options)
+        self._dialer = Dialer(merge_ms=merge, tls=trust(options))
+        self.relays = Relays(
+            registry, self._dialer.dial, os.urandom, push=push, pull=pull, on_change=on_change
+        )
+        self._dialer.tick = self.relays.tick
+
+    def start(self) -> None:
+        """Listen.  Raises LocalError for an address that cannot be had."""
+        for name, server in self._servers.items():
+            try:
+                server.start()
+            except OSError as error:
+                host, port = getattr(self._options, name)
+                reason = error.strerror or str(error)
+                raise LocalError(f"--{name} {host}:{port}: {reason}") from None
+        self._dialer.start()
+
+    def reload(self) -> None:
+        """Read the certificate again, which is replaced before it is too old; LocalError.
+
+        Who is connected stays, and if it cannot be used the old one does.
+        """
+        if isinstance(server := self._servers.get("rtmps"), RtmpServer):
+            server.renew(_context(self._options))
+
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Where it listens, by the names of the options."""
+        return {name: server.address for name, server in self._servers.items()}
+
+    @property
+    def connections(self) -> list[NetConnection]:
+        """All that are connected, in order of arrival at each listener."""
+        return [each for server in self._servers.values() for each in server.connections]
+
+    @property
+    def rtmfp_figures(self) -> dict[str, int]:
+        """What goes on by RTMFP, all zero if it is not served."""
+        server = self._servers.get("rtmfp")
+        return server.figures if isinstance(server, RtmfpServer) else dict(rtmfp_figures.NONE)
+
+    def stop(self) -> None:
+        """End all connections, those that clients are asked to leave by themselves after a while.
+
+        Ours to others come last: until then they have something to carry.
+        """
+        drain, elsewhere = self._options.drain, self._options.reconnect_to
+        gevent.joinall(
+            [
+                gevent.spawn(server.stop, drain, elsewhere)
+                for server in self._servers.values()
+                if not isinstance(server, TunnelServer)
+            ]
+        )
+        for server in self._servers.values():
+            if isinstance(server, TunnelServer):
+                server.stop()
+        self.relays.stop(now())
+        self._dialer.farewell()
+        self._dialer.stop()
+
+
+def _context(options: argparse.Namespace) -> ssl.SSLContext:
+    try:
+        return server_context(options.tls_cert, options.tls_key)
+    except LocalError as error:
+        raise LocalError(f"--tls-cert {error}") from None

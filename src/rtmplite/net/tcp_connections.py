@@ -1,0 +1,365 @@
+"""Connected sockets and loop watchers around RTMP machines, whoever called whom.
+
+No greenlet waits for a socket here.  A watcher reads once per wake-up; everything that the machines
+then want sent, to whomever, waits on one list and leaves at the end of that turn of the loop, by
+one system call per connection (or at the end of `merge_ms`, which makes fewer and larger ones).
+A socket that does not take it all keeps the rest and is watched until it does; nobody waits.
+With TLS, all that one connection has to send in one turn is sealed together before that.
+"""
+
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import gevent
+from gevent import monkey
+
+from rtmplite.net.clock import now
+from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.net.tls import Tls, explain
+from rtmplite.rtmp.connection import Connection
+
+log = logging.getLogger(__name__)
+
+READ_SIZE: Final = 65536  # bytes per wake-up ...
+SMALL_READ: Final = 4096  # ... of those who send little: room for more takes longer than a call
+LABOUR: Final = 0.01  # s for READ_SIZE; who takes longer is read in small pieces
+IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
+LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
+DRAIN: Final = 30.0  # s, for a peer we have ended to take what was queued before that
+FAREWELL: Final = 0.5  # s, the same for all peers together when everything stops
+TICK: Final = 1.0  # s, how coarse time-outs are
+
+LATE: Final = -1  # a watcher's priority: after those of gevent itself, which are 0
+WATCH_READ, WATCH_WRITE = 1, 2
+
+# Even where the program is monkey-patched: its sockets would watch a second time.
+Socket: type[socket.socket] = monkey.get_original("socket", "socket")
+
+M = TypeVar("M", bound=Connection)
+
+
+class TcpConnections(Generic[M]):
+    """All sockets that are flushed together; `merge_ms` holds output back for that long."""
+
+    def __init__(self, merge_ms: float = 0.0) -> None:
+        self._merge = merge_ms / 1000
+        self.merges = self._merge > 0
+        self._loop = gevent.get_hub().loop
+        self.turns = ReadBudget(self._loop)
+        self._peers: dict[Peer[M], None] = {}  # in order of arrival
+        self.dirty: list[Peer[M]] = []  # who has something to send; always this list object
+        self._ticker = self._loop.timer(TICK, TICK)
+        self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
+        # The last thing before the loop sleeps.  A callback of its own for every flush would make
+        # the loop poll once more each time, a good part of the work for a single call.
+        self._flusher = self._loop.prepare(ref=False, priority=LATE)
+
+    def start(self) -> None:
+        """Begin to flush and to let time pass."""
+        self._ticker.start(self._tick)
+        if self._merger is None:
+            self._flusher.start(self._flush)
+
+    def adopt(self, connected: socket.socket, machine: M, tls: Tls | None = None) -> None:
+        """Serve a connected socket that does not block, for as long as it lasts."""
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._peers[Peer(self, connected, machine, tls)] = None
+
+    @property
+    def connections(self) -> list[M]:
+        """All that are connected, in order of arrival."""
+        return [peer.machine for peer in self._peers]
+
+    def farewell(self) -> None:
+        """Wait a moment for those whose machines are closed to read it: see `_say_goodbye`."""
+        self._flush()
+        end = now() + FAREWELL
+        while self._peers and now() < end:
+            gevent.sleep(FAREWELL / 50)
+
+    def stop(self) -> None:
+        """Close every socket, now."""
+        self._ticker.stop()
+        self._flusher.stop()
+        for peer in list(self._peers):
+            peer.shut()
+
+    def schedule(self) -> None:
+        """Flush what is in `dirty` when the merge window ends."""
+        if self._merger is not None:  # or there is no window, and every turn flushes
+            self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
+
+    def forget(self, peer: "Peer[M]") -> None:
+        """Drop a peer whose socket is closed."""
+        self._peers.pop(peer, None)
+
+    def cut_off(self, machine: M) -> None:
+        """Hook: this one is ended by us, without its last words."""
+
+    def _flush(self) -> None:
+        """Send everything; the first branch is one message to a player who keeps up.
+
+        That is nearly all a server with an audience does, so no call is spent there but `send`.
+        """
+        if not self.dirty:
+            return
+        if self._merger is not None:
+            self._merger.stop()
+        dirty = self.dirty.copy()
+        self.dirty.clear()
+        for peer in dirty:
+            output = peer.machine.output
+            if len(output) == 1 and not peer.is_special:
+                data = output.pop()
+                try:
+                    sent = peer.send(data)
+                except OSError as error:
+                    peer.send_failed(error, [data])
+                    continue
+                if sent != len(data):
+                    peer.keep([data], sent)
+            else:
+                peer.guard(peer.flush)  # whoever comes after must be sent to as well
+
+    def _tick(self) -> None:
+        moment = now()
+        for peer in list(self._peers):
+            peer.tick(moment)
+
+
+class Peer(Generic[M]):
+    """A connected socket and its machine."""
+
+    def __init__(
+        self, peers: TcpConnections[M], connected: socket.socket, machine: M, tls: Tls | None = None
+    ) -> None:
+        self.machine = machine
+        self.send = connected.send
+        # It has unsent bytes, or an end to bring about, or all its bytes have to be sealed.
+        self.is_special = tls is not None
+        self._peers, self._socket, self._tls = peers, connected, tls
+        self._dirty, self._merges, self._turns = peers.dirty, peers.merges, peers.turns
+        self._unsent: list[bytes | memoryview] = []
+        self._closing_at: float | None = None
+        self._drain_ends: float | None = None
+        self._open = True
+        self._receive, self._room = connected.recv, SMALL_READ
+        loop = gevent.get_hub().loop
+        self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
+        self._writer = loop.io(connected.fileno(), WATCH_WRITE)
+        self._reader.start(self._on_readable)
+        machine.on_output = self._on_output
+        machine.on_reading = self._on_reading
+        if tls is not None:
+            self._say_tls(tls)
+        if machine.output:  # who opens a connection speaks first
+            self._on_output(machine)
+
+    def flush(self) -> None:
+        """Send what the machine has, unless the socket is still busy with the last."""
+        machine = self.machine
+        if not self._open:
+            return
+        if machine.aborted:
+            self._peers.cut_off(machine)
+            self.shut()
+            return
+        if self._unsent:
+            return
+        self._send(self._output())
+        if machine.closed and not self._unsent:
+            self._say_goodbye()
+
+    def tick(self, moment: float) -> None:
+        """Let the machine see what time it is; close a socket that lingered for long enough."""
+        if self._closing_at is not None and moment >= self._closing_at:
+            self.shut()
+            return
+        if self.machine.closed and self._closing_at is None:
+            self._wait_for_room(moment)
+            return
+        deadline = self.machine.deadline
+        if deadline is not None and moment >= deadline:
+            self.guard(self.machine.tick, moment)
+
+    def _wait_for_room(self, moment: float) -> None:
+        """It is ended, but has not taken what is owed to it; perhaps it is dead."""
+        if self._drain_ends is None:
+            self._drain_ends = moment + DRAIN
+        elif moment >= self._drain_ends:
+            self.shut()
+
+    def shut(self) -> None:
+        """Close the socket, now."""
+        if not self._open:
+            return
+        self._open = False
+        for watcher in (self._reader, self._writer):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+        self._peers.forget(self)
+        self.machine.on_output = self.machine.on_reading = None
+
+    def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
+        """Wait for room, or give up, whichever `error` asks for."""
+        if isinstance(error, BlockingIOError):
+            self.keep(output, 0)
+        else:
+            self._lost(error.strerror or "error")
+
+    def keep(self, output: Sequence[bytes | memoryview], sent: int) -> None:
+        """Remember what is left of `output` after `sent` bytes, and watch for room if any is."""
+        at = 0
+        while at < len(output) and sent >= len(output[at]):
+            sent -= len(output[at])
+            at += 1
+        if at == len(output):
+            return
+        self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
+        self.machine.unsent(sum(map(len, self._unsent)))
+        self.is_special = True
+        self._writer.start(self._on_writable)
+
+    def guard(self, call: Callable[..., None], *args: object) -> None:
+        """Call into the machine; a bug there, or in an application, costs this connection only."""
+        try:
+            call(*args)
+        except Exception:
+            self._failed()
+
+    def _failed(self) -> None:
+        log.exception("a connection fails")
+        try:
+            self.machine.abort("internal error", now())
+        except Exception:
+            log.exception("a connection fails to close")
+
+    def _on_output(self, machine: Connection) -> None:
+        if not self._dirty and self._merges:
+            self._peers.schedule()
+        self._dirty.append(self)
+        if machine.closed:
+            self.is_special = True
+
+    def _on_reading(self, machine: Connection) -> None:
+        if not machine.reading:
+            self._reader.stop()
+        else:
+            self._reader.start(self._on_readable)
+            self._peers._loop.run_callback(self._feed, b"")
+
+    def _on_readable(self) -> None:
+        if self._turns.spent < SLICE or self._turns.lets(self):
+            self.read()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it may be read."""
+        return self._open and self._reader.active
+
+    def read(self) -> None:
+        """Read once, and give the machine what has come."""
+        try:
+            data = self._receive(self._room)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._lost(error.strerror or "error")
+            return
+        begun = now()
+        if not data:
+            self._lost("closed by the peer")
+        elif self._tls is not None:
+            self._open_sealed(self._tls, data)
+        elif not self.machine.closed:  # else it has not read our last words yet
+            try:
+                self.machine.receive(data, begun)
+            except Exception:
+                self._failed()
+        spent = now() - begun
+        self._turns.spent += spent
+        is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
+        self._room = READ_SIZE if is_bulk else SMALL_READ
+
+    def _open_sealed(self, tls: Tls, data: bytes) -> None:
+        try:
+            data = tls.receive(data)
+        except ssl.SSLError as error:
+            self._say_tls(tls)  # why
+            self.guard(self.machine.abort, explain(error), now())
+            return
+        self._say_tls(tls)
+        if data and not self.machine.closed:
+            self._feed(data)
+        if tls.ended and self._open:
+            self._lost("closed by the peer")
+
+    def _say_tls(self, tls: Tls) -> None:
+        """Send what TLS itself wants to say, behind what waits."""
+        if sealed := tls.take_output():
+            if self._unsent:
+                self._unsent.append(sealed)
+            else:
+                self._send([sealed])
+
+    def _output(self) -> list[bytes]:
+        output = self.machine.take_output()
+        if self._tls is None or not output:
+            return output
+        self._tls.send(b"".join(output))
+        sealed = self._tls.take_output()
+        return [sealed] if sealed else []
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.machine.receive(data, now())
+        except Exception:
+            self._failed()
+
+    def _lost(self, reason: str) -> None:
+        self.guard(self.machine.connection_lost, now(), reason)
+        self.shut()
+
+    def _on_writable(self) -> None:
+        output = self._unsent + self._output()
+        self._unsent = []
+        self.machine.unsent(0)
+        self._send(output)
+        if self._open and not self._unsent:
+            self._writer.stop()
+            self.is_special = self.machine.closed or self._tls is not None
+            if self.machine.closed:
+                self._say_goodbye()
+
+    def _send(self, output: Sequence[bytes | memoryview]) -> None:
+        if not output:
+            return
+        try:
+            sent = self._socket.sendmsg(output[:IOV_MAX])
+        except OSError as error:
+            self.send_failed(error, output)
+            return
+        self.keep(output, sent)
+
+    def _say_goodbye(self) -> None:
+        """Let the peer read what was sent before the socket is closed.
+
+        Closing at once, with something of theirs unread, would reset the connection, and they
+        might never see why they were refused.
+        """
+        if self._closing_at is not None:
+            return
+        if self._tls is not None:
+            self._tls.close()
+            self._say_tls(self._tls)
+        self._closing_at = now() + LINGER
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.shut()
+            return
+        self._reader.start(self._on_readable)

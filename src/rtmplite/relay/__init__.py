@@ -1,0 +1,1 @@
+"""Streams pushed to and pulled from other servers."""

@@ -1,0 +1,149 @@
+"""A live stream pulled from another server.
+
+Implements RTMP 1.0 §7.2.2.1 from the client's side.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.live.streams import LiveStream
+from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
+from rtmplite.relay.session import RelaySession
+from rtmplite.relay.switchover import PlayedPosition, StandbyBuffer
+from rtmplite.rtmp.client import Target
+from rtmplite.rtmp.wire.message import Message, MessageType
+
+BUFFER: Final = 1000  # ms, what we say is buffered of a stream that is pulled
+START: Final = -2000.0  # what is live, else recorded; in ms: Field §"Play times"
+
+# About the connection, no part of the stream.
+_NOT_MEDIA: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onStatus"))
+
+
+class Pull(Link):
+    """Plays a stream of another server into `live`: RTMP 1.0 §7.2.2.1.
+
+    Own design: while the other server has nothing to play, the link stays and waits for it.
+    `on_over` is called when a publication has ended there.
+    """
+
+    _start_code = "NetStream.Play.Start"
+
+    def __init__(
+        self,
+        live: LiveStream,
+        target: Target,
+        dial: Dial,
+        random: Callable[[int], bytes],
+        backoff: ReconnectBackoff = DEFAULT_BACKOFF,
+    ) -> None:
+        super().__init__(target, dial, random, backoff)
+        self.live, self.is_publishing = live, False
+        self.on_over: Callable[[float], None] = lambda now: None
+        self._passed = PlayedPosition()
+        self._ahead: StandbyBuffer | None = None  # while the next server has not taken over
+
+    def ask(self, session: RelaySession) -> None:
+        """RTMP 1.0 §7.2.2.1."""
+        session.set_buffer_length(session.stream_id, BUFFER)
+        session.send("play", session.target.stream, START, stream_id=session.stream_id)
+
+    def on_media(self, session: RelaySession, message: Message, now: float) -> None:
+        """Pass it on, unless somebody else publishes under that name.  Own design.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary]: from the next server on where that has a beginning, and nothing twice.
+        """
+        type_id, payload = message.type_id, message.payload
+        if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
+            type_id, payload = MessageType.DATA, payload[1:]
+        if type_id == MessageType.DATA and payload.startswith(_NOT_MEDIA):
+            return
+        if session is self._next or (session is self._session and self._next is None):
+            self._take(session, type_id, message.timestamp, payload, now)
+        elif session is self._session:
+            assert self._next is not None
+            ahead = self._ahead
+            if ahead and ahead.meets(type_id, message.timestamp, payload, now):
+                self._promote(self._next, now)
+            else:
+                self._pass_on(type_id, message.timestamp, payload, now)
+
+    def on_eof(self, session: RelaySession, now: float) -> None:
+        """The publisher there has gone, ours therefore too: RTMP 1.0 §7.1.7.
+
+        Own design: unless he was asked to move as we were.
+        """
+        if session is not self._session:
+            return
+        if self._next is not None:
+            self._promote(self._next, now)
+        elif self.is_publishing:
+            self._over(now)
+            self.on_over(now)
+
+    def is_silent(self, now: float) -> bool:
+        """Never, so that nobody may replace it: the link itself watches.  Own design."""
+        return False
+
+    def replaced(self, now: float) -> None:
+        """Somebody publishes here: let go of the other server.  Own design."""
+        self.is_publishing = False
+        self.stop(now)
+
+    def _joined(self, session: RelaySession, now: float) -> None:
+        self._ahead = StandbyBuffer()
+
+    def _overlapped(self, session: RelaySession, now: float) -> None:
+        """The two time lines do not meet: go over at the next beginning."""
+        if self._ahead is not None and self._ahead.begin is None:
+            self._ahead.from_anywhere = True
+        else:
+            self._promote(session, now)
+
+    def _taken_over(self, session: RelaySession, now: float) -> None:
+        if self._ahead is not None and self._ahead.begin is not None:
+            ahead, self._ahead = self._ahead, None
+            if not ahead.from_anywhere:
+                self._passed.go_over()
+            for message in ahead.messages:
+                self._pass_on_once(*message, now)
+
+    def _take(
+        self, session: RelaySession, type_id: int, timestamp: int, payload: bytes, now: float
+    ) -> None:
+        """Pass on what the only server plays, or see where that of the next one begins."""
+        if self._ahead is None:
+            self._pass_on_once(type_id, timestamp, payload, now)
+            return
+        self._ahead.take(type_id, timestamp, payload, self._passed, now)
+        if session is self._session:
+            self._taken_over(session, now)
+        elif self._ahead.is_due:
+            self._promote(session, now)
+
+    def _pass_on_once(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Leave out what the server before has played, where two of them overlap."""
+        if not self._passed.is_repeated(type_id, timestamp, payload, now):
+            self._pass_on(type_id, timestamp, payload, now)
+
+    def _pass_on(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        if not self.is_publishing:
+            if self.live.publishing:
+                self.stop(now)
+                return
+            self.is_publishing = True
+            self.live.begin(now, publisher=self)
+        self._passed.note(type_id, timestamp, payload, now)
+        self.live.write(type_id, timestamp, payload, now)
+
+    def _left(self, session: RelaySession, now: float) -> None:
+        if session.stream_id and not session.closed:
+            session.send("deleteStream", float(session.stream_id))
+
+    def _over(self, now: float) -> None:
+        self._passed, self._ahead = PlayedPosition(), None
+        if self.is_publishing:
+            self.is_publishing = False
+            self.live.end(now)

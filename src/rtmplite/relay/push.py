@@ -1,0 +1,119 @@
+"""A live stream pushed to another server.
+
+Own design: a push is a player of the local stream whose bytes go to another server.  It shares
+them with all others that are pushed, and is skipped or cut off as any player who is slow.
+Implements RTMP 1.0 §7.2.2.6 from the client's side.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import inf
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.flv.metadata import wrapped
+from rtmplite.live.streams import Framing, LiveStream, Player
+from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
+from rtmplite.relay.session import FlowSession, RelaySession
+from rtmplite.rtmfp.netconnection.messages import encode_message
+from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
+from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.message import MessageType
+
+_META_DATA: Final = amf0.encode("onMetaData")
+
+
+class Push(Link):
+    """Publishes `live` on another server: RTMP 1.0 §7.2.2.6."""
+
+    _start_code = "NetStream.Publish.Start"
+    # Servers have little to say to a publisher, and not all answer pings.  One that is dead is
+    # found out by its socket, which takes no more.
+    _limits = replace(DEFAULT_LIMITS, ping_after=inf)
+
+    def __init__(
+        self,
+        live: LiveStream,
+        target: Target,
+        dial: Dial,
+        random: Callable[[int], bytes],
+        backoff: ReconnectBackoff = DEFAULT_BACKOFF,
+    ) -> None:
+        super().__init__(target, dial, random, backoff)
+        self.live = live
+        self._players: dict[RelaySession, Player] = {}
+
+    @property
+    def players(self) -> int:
+        """How many of the players that `live` counts are ours.  Own design."""
+        return len(self._players)
+
+    def prepare(self, session: RelaySession) -> None:
+        """Own design: what Flash Media Live Encoder asks first, since some servers wait for it."""
+        session.call("releaseStream", session.target.stream)
+        session.call("FCPublish", session.target.stream)
+
+    def ask(self, session: RelaySession) -> None:
+        """RTMP 1.0 §7.2.2.6."""
+        session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
+
+    def _started(self, session: RelaySession, now: float) -> None:
+        self._players[session] = self.live.join(session.outlet(), _framing(session), None, now)
+
+    def _joined(self, session: RelaySession, now: float) -> None:
+        """Publish there from the next key frame on, which ends it here.
+
+        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        [leave-at-boundary].
+        """
+        usual = _framing(session)
+
+        def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
+            player = self._players.get(session)
+            if session is self._next and player is not None and not player.waiting:
+                self._promote(session, now)
+            return usual(type_id, timestamp, payload)
+
+        self._players[session] = self.live.join(session.outlet(), frame, None, now)
+
+    def _taken_over(self, session: RelaySession, now: float) -> None:
+        self._players[session].framing = _framing(session)
+        self.live.rearrange()
+
+    def _left(self, session: RelaySession, now: float) -> None:
+        player = self._players.pop(session, None)
+        if player is not None:
+            player.leave(now)
+        if session.stream_id and not session.closed:
+            session.call("FCUnpublish", session.target.stream)
+            session.send("deleteStream", float(session.stream_id))
+
+
+def _framing(session: RelaySession) -> Framing:
+    return in_flows if isinstance(session, FlowSession) else publishing(session.stream_id)
+
+
+def in_flows(type_id: int, timestamp: int, payload: bytes) -> bytes:
+    """How a publisher writes messages over RTMFP: RFC 7425 §5.1.2, Field §"@setDataFrame"."""
+    return encode_message(type_id, timestamp, _published(type_id, payload))
+
+
+def _published(type_id: int, payload: bytes) -> bytes:
+    is_metadata = type_id == MessageType.DATA and payload.startswith(_META_DATA)
+    return wrapped(payload) if is_metadata else payload
+
+
+@cache
+def publishing(stream_id: int) -> Framing:
+    """How a publisher writes messages on `stream_id`: RTMP 1.0 §7.2.2.6, Field §"@setDataFrame".
+
+    Own design: always the same function for a stream id, so that pushes share bytes.
+    """
+
+    usual = ChunkFraming(stream_id)
+
+    def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
+        return usual(type_id, timestamp, _published(type_id, payload))
+
+    return frame

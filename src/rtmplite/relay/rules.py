@@ -1,0 +1,151 @@
+"""Which streams are pushed and pulled: rules, and the links that follow from them.
+
+Own design: no text knows relays.  Patterns and URLs are written in one line, as an operator would:
+
+    >>> rule = Rule.parse("live/*=rtmp://example.net/app/{name}-copy")
+    >>> rule.target("live", "demo").tc_url, rule.target("live", "demo").stream
+    ('rtmp://example.net/app', 'demo-copy')
+    >>> rule.target("vod", "demo") is None
+    True
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from rtmplite.errors import LocalError
+from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
+from rtmplite.relay.pull import Pull
+from rtmplite.relay.push import Push
+from rtmplite.rtmp.client import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which streams are relayed where: `app/name=url`.  Own design.
+
+    `app` and `name` may have `*` for any letters; in the URL, `{name}` is the stream's name, which
+    is also added to a URL that ends with the application.
+    """
+
+    app: str
+    name: str
+    url: str
+
+    @classmethod
+    def parse(cls, rule: str) -> "Rule":
+        """Read one; LocalError for what is none, or would send several streams to one name."""
+        pattern, _, url = rule.partition("=")
+        app, _, name = pattern.partition("/")
+        if not app or not name or not url:
+            raise LocalError(f"{rule} is not APP/NAME=URL")
+        named = Target.parse(url.replace("{name}", "name"))
+        if "*" in pattern and named.stream and "{name}" not in url:
+            raise LocalError(f"{rule} would give every stream the same name; put {{name}} there")
+        return cls(app, name, url)
+
+    def target(self, app: str, name: str) -> Target | None:
+        """Where that stream is relayed, None if this rule is not about it.  Own design."""
+        if not fnmatchcase(app, self.app) or not fnmatchcase(name, self.name):
+            return None
+        try:
+            target = Target.parse(self.url.replace("{name}", name))
+        except LocalError:  # whoever plays chose that name
+            return None
+        query = target.tc_url.partition("?")[1:]
+        return target if target.stream else replace(target, stream=name + "".join(query))
+
+
+class Relays:
+    """All links of a server.  Own design: it hears from the registry who comes and goes.
+
+    A stream is pushed from its beginning to its end, by every rule of `push` about it; it is pulled
+    by the first rule of `pull` about it while it has players and no publisher of its own.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        dial: Dial,
+        random: Callable[[int], bytes],
+        *,
+        push: Sequence[Rule] = (),
+        pull: Sequence[Rule] = (),
+        backoff: ReconnectBackoff = DEFAULT_BACKOFF,
+        on_change: Callable[[Link, float], None] = lambda link, now: None,
+    ) -> None:
+        self._dial, self._random, self._backoff = dial, random, backoff
+        self._push, self._pull, self._on_change = tuple(push), tuple(pull), on_change
+        self._pushes: dict[tuple[str, str], list[Push]] = {}
+        self._pulls: dict[tuple[str, str], Pull] = {}
+        registry.on_begin.append(self._begun)
+        registry.on_end.append(self._over)
+        registry.on_audience.append(self._watched)
+        registry.fetchers.append(self._can_fetch)
+
+    @property
+    def links(self) -> list[Link]:
+        """All that are in use.  Own design."""
+        pushes = [push for group in self._pushes.values() for push in group]
+        return [*pushes, *self._pulls.values()]
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design."""
+        times = [link.deadline for link in self.links]
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Let every link see what time it is.  Own design."""
+        for link in self.links:
+            link.tick(now)
+
+    def stop(self, now: float) -> None:
+        """End them all.  Own design."""
+        links = self.links
+        self._pushes, self._pulls = {}, {}
+        self._push = self._pull = ()
+        for link in links:
+            link.stop(now)
+
+    def _begun(self, live: LiveStream, now: float) -> None:
+        key = live.app, live.name
+        if key in self._pushes:
+            return  # a second publisher without an end between
+        targets = [target for rule in self._push if (target := rule.target(*key))]
+        pushes = [Push(live, each, self._dial, self._random, self._backoff) for each in targets]
+        if pushes:
+            self._pushes[key] = pushes
+        for push in pushes:
+            push.on_change = self._on_change
+            push.start(now)
+
+    def _over(self, live: LiveStream, now: float) -> None:
+        for push in self._pushes.pop((live.app, live.name), []):
+            push.stop(now)
+        self._watched(live, now)
+
+    def _watched(self, live: LiveStream, now: float) -> None:
+        """Begin to pull for the first player, and end after the last."""
+        key = live.app, live.name
+        pushes = self._pushes.get(key, [])
+        watched = live.players > sum(push.players for push in pushes)
+        pull = self._pulls.get(key)
+        if pull is not None:
+            if not watched:
+                del self._pulls[key]
+                pull.stop(now)
+            elif not live.publishing:
+                pull.start(now)  # which stopped if somebody published here
+        elif watched and not live.publishing and (target := self._source(*key)) is not None:
+            pull = Pull(live, target, self._dial, self._random, self._backoff)
+            pull.on_change = self._on_change
+            self._pulls[key] = pull
+            pull.start(now)
+
+    def _source(self, app: str, name: str) -> Target | None:
+        return next((target for rule in self._pull if (target := rule.target(app, name))), None)
+
+    def _can_fetch(self, app: str, name: str) -> bool:
+        return self._source(app, name) is not None

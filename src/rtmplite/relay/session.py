@@ -1,0 +1,223 @@
+"""One connection of a relay: connect, get a stream, publish or play on it, and say what comes.
+
+It goes in chunks or in flows, as the URL says; its link sees no difference.
+
+Implements RTMP 1.0 §7.2.1.1, RTMP 1.0 §7.2.1.3 and the first steps of RTMP 1.0 §7.2.2 from the
+client's side.  What it all is for, and what follows from its end, is for its link to know.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from rtmplite.amf.values import Value
+from rtmplite.auth.adobe import proven
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.live.streams import Outlet
+from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.outlet import FlowOutlet
+from rtmplite.rtmp.client import ClientConnection, NetClient, Target, redirection
+from rtmplite.rtmp.message_transport import ConnectionLimits, text
+from rtmplite.rtmp.reconnect import requested
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message
+
+_CONNECT: Final = 1.0  # the transaction id: RTMP 1.0 §7.2.1.1
+_OVER: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete")
+
+
+class RelayOwner(Protocol):
+    """Whose connection it is.  Own design: `relay.Link`."""
+
+    def prepare(self, session: "RelaySession") -> None:
+        """Say what comes before createStream.  Own design."""
+
+    def ask(self, session: "RelaySession") -> None:
+        """Publish or play: RTMP 1.0 §7.2.2."""
+
+    def on_running(self, session: "RelaySession", now: float) -> None:
+        """The server does what it was asked for.  Own design."""
+
+    def on_media(self, session: "RelaySession", message: Message, now: float) -> None:
+        """Something is played to us: RTMP 1.0 §7.2.2.1."""
+
+    def on_eof(self, session: "RelaySession", now: float) -> None:
+        """What is played has ended: RTMP 1.0 §7.1.7."""
+
+    def on_asked_to_move(self, session: "RelaySession", target: Target, now: float) -> None:
+        """The server wants to be left: E-RTMP v2 §"Reconnect Request"."""
+
+    def on_end(self, session: "RelaySession", now: float) -> None:
+        """The connection is gone; `reason` says why.  Own design."""
+
+
+class RelaySession(NetClient):
+    """A client's connection whose events go straight to its link; `open_session` makes it.
+
+    Own design: `since` is when it began to publish or play, None before; `elsewhere` is where the
+    server has sent us instead, if it has, or the same place with what it asks for, and `stream_id`
+    what it has given us.
+    """
+
+    def __init__(self, owner: RelayOwner, start_code: str, random: Callable[[int], bytes]) -> None:
+        # What it is carried by is initialised by the class that joins the two.
+        self._owner, self._start_code, self._random = owner, start_code, random
+        self.stream_id, self._create = 0, 0.0
+        self.since: float | None = None
+        self.elsewhere: Target | None = None
+
+    def outlet(self) -> Outlet:
+        """Where a live stream puts what is to be published there.  Own design."""
+        raise NotImplementedError
+
+    def _on_media(self, message: Message, now: float) -> None:
+        self._owner.on_media(self, message, now)
+
+    def _on_control(self, message: control.Control, now: float) -> None:
+        super()._on_control(message, now)
+        self.events()  # nobody asks for them
+        if isinstance(message, control.StreamEof):
+            self._owner.on_eof(self, now)
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Go on to the next question: RTMP 1.0 §7.2.1.1, §7.2.1.3, then the stream's."""
+        super()._on_command(command, stream_id, now)  # over RTMFP there is more to it
+        self.events()
+        number, first = command.transaction_id, command.args[0] if command.args else None
+        if command.name == "_error" and number in (_CONNECT, self._create):
+            self._refused(first, now)
+        elif command.name == "_result" and number == _CONNECT:
+            self._owner.prepare(self)
+            self._create = self.call("createStream")
+        elif command.name == "_result" and number == self._create:
+            if not isinstance(first, float) or not 0 < first < 1 << 32:
+                self.abort("createStream gives no stream", now)
+                return
+            self.stream_id = int(first)
+            self._owner.ask(self)
+        elif command.name == "onStatus" and isinstance(first, dict):
+            self._on_status(command, first, stream_id, now)
+
+    def _on_status(
+        self, command: Command, information: dict[str, Value], stream_id: int, now: float
+    ) -> None:
+        code = text(information.get("code"))
+        if not stream_id:
+            self._asked(command, now)
+        elif information.get("level") == "error":
+            self._refused(information, now)
+        elif code == self._start_code and self.since is None:
+            self.since = now
+            self._owner.on_running(self, now)
+        elif code in _OVER:
+            self._owner.on_eof(self, now)
+
+    def _asked(self, command: Command, now: float) -> None:
+        """E-RTMP v2 §"NetConnection Commands": a status of the connection."""
+        try:
+            url = requested(command, self.target.tc_url)
+        except RemoteError:  # it names no place
+            return
+        if url is not None and (target := elsewhere(self.target, url)) is not None:
+            self._owner.on_asked_to_move(self, target, now)
+
+    def _refused(self, information: Value, now: float) -> None:
+        """It may be by another server's address, Field §"Redirects", or who are we.
+
+        The latter is Field §"authmod=adobe".
+        """
+        url, words = redirection(information), _words(information)
+        try:
+            if url is not None:
+                self.elsewhere = elsewhere(self.target, url)
+            elif self.since is None:
+                self.elsewhere = proven(self.target, words, self._random)
+        except RemoteError as error:
+            words = str(error)
+        self.abort(words, now)
+
+    def _ended(self, now: float) -> None:
+        self._owner.on_end(self, now)
+
+
+class ChunkSession(RelaySession, ClientConnection):
+    """One over the chunk stream.  Own design: a live stream's bytes go straight into it."""
+
+    def __init__(
+        self,
+        owner: RelayOwner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        limits: ConnectionLimits,
+    ) -> None:
+        RelaySession.__init__(self, owner, start_code, random)
+        ClientConnection.__init__(self, target, random, now, limits=limits)
+
+    def outlet(self) -> Outlet:
+        """The connection itself.  Own design."""
+        return self
+
+
+class FlowSession(RelaySession, RtmfpClientConnection):
+    """One over RTMFP: RFC 7425 §5.3.  Own design: what is late is given up, as for players."""
+
+    def __init__(
+        self,
+        owner: RelayOwner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+        now: float,
+        limits: ConnectionLimits,
+    ) -> None:
+        RelaySession.__init__(self, owner, start_code, random)
+        RtmfpClientConnection.__init__(self, target, now, limits=limits)
+
+    def outlet(self) -> Outlet:
+        """What sorts messages into the stream's flows.  Own design."""
+        outlet = FlowOutlet(self, self.stream_id, self.lifetimes)
+        self._output.outlets[self.stream_id] = outlet
+        return outlet
+
+
+def open_session(
+    owner: RelayOwner,
+    start_code: str,
+    target: Target,
+    random: Callable[[int], bytes],
+    now: float,
+    limits: ConnectionLimits,
+) -> ChunkSession | FlowSession:
+    """Begin a connection as the URL of `target` wants it.  Own design: RFC 7425 §6.1."""
+    kind = FlowSession if target.by_datagrams else ChunkSession
+    return kind(owner, start_code, target, random, now, limits)
+
+
+def elsewhere(target: Target, url: str) -> Target | None:
+    """The same stream at another server, None for what is no address of one.
+
+    Own design: nor for one without TLS if `target` has it; RTMFP is encrypted, and does not tell
+    who the other end is.  The URL may name the stream or not.
+    """
+    try:
+        found, named = Target.parse(url, stream=False), Target.parse(url)
+    except LocalError:
+        return None
+    if target.secure and not found.secure:
+        return None
+    name = target.stream.partition("?")[0]
+    if named.stream.partition("?")[0] == name:
+        found = named
+    stream = found.stream if "?" in found.stream else target.stream
+    return replace(found.as_user_of(target), stream=stream)
+
+
+def _words(information: Value) -> str:
+    """What an information object says, for the log."""
+    if not isinstance(information, dict):
+        return "refused"
+    words = [text(information.get(key)) for key in ("code", "description")]
+    return ": ".join(word for word in words if word) or "refused"

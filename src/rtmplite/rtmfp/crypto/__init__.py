@@ -1,0 +1,1 @@
+"""The Flash cryptography profile: RFC 7425 §4."""

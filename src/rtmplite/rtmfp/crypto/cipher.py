@@ -1,0 +1,225 @@
+"""Packets encrypted and verified: AES in CBC, then a checksum or an HMAC, and perhaps numbers.
+
+Implements RFC 7425 §4.7.
+
+    SSEQ (optional) | checksum (without HMAC) | packet | ff ff ...    encrypted, 16 bytes a block
+    blocks | truncated HMAC (with HMAC)                               sent
+
+    >>> cipher = default_cipher()
+    >>> cipher.open(cipher.seal(b"packet")).hex(" ")
+    '70 61 63 6b 65 74 ff ff ff ff ff ff ff ff'
+"""
+
+import hmac
+from dataclasses import dataclass, field
+from typing import Final
+
+from Crypto.Cipher import AES
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.crypto.params import (
+    BLOCK,
+    DEFAULT_SESSION_KEY,
+    KEY_LENGTH,
+    PADDING,
+    REPLAY_WINDOW,
+)
+from rtmplite.rtmfp.wire.checksum import checksum
+from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu, vlu_length
+
+_CHECKSUM_LENGTH: Final = 2
+
+
+class CbcEncryptor:
+    """AES-128-CBC where every packet starts from a vector of zeros: §4.7.1 [aes-128-cbc].
+
+    Own design: a key schedule for every packet would cost as much as its encryption.  One CBC
+    object goes on from packet to packet instead.  It will add the last block it made to the first
+    it gets, so we add that block too, and the two cancel: what is left is a vector of zeros.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cbc = AES.new(key, AES.MODE_CBC, bytes(BLOCK))
+        self._last = 0
+
+    def encrypt(self, plain: bytes) -> bytes:
+        """Encrypt whole blocks, one at least, as any packet fills: §4.7.1 [zero-iv].
+
+        RFC 7016 §2.2.3 [cbc].
+        """
+        first = int.from_bytes(plain[:BLOCK]) ^ self._last
+        blocks = self._cbc.encrypt(first.to_bytes(BLOCK) + plain[BLOCK:])
+        self._last = int.from_bytes(blocks[-BLOCK:])
+        return blocks
+
+
+class CbcDecryptor:
+    """The other way: §4.7.1 [aes-128-cbc].
+
+    Own design: a block is decrypted on its own, and the one before it is added; all of a packet's
+    blocks are added at once, as one number.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._ecb = AES.new(key, AES.MODE_ECB)
+
+    def decrypt(self, blocks: bytes) -> bytes:
+        """Decrypt whole blocks of one packet: §4.7.1 [zero-iv].
+
+        RFC 7016 §2.2.3 [packets-stand-alone].
+        """
+        before = int.from_bytes(blocks) >> 8 * BLOCK
+        return (int.from_bytes(self._ecb.decrypt(blocks)) ^ before).to_bytes(len(blocks))
+
+
+class ReplayWindow:
+    """Which session sequence numbers have been seen: §4.7.3.3 [window-of-32].
+
+    A number below the window counts as seen.  As long as nothing was, the window ends at -1.
+    """
+
+    def __init__(self, size: int = REPLAY_WINDOW) -> None:
+        self._mask = (1 << size) - 1
+        self._highest = -1
+        self._seen = 0  # bit n: the highest less n
+
+    def is_new(self, number: int) -> bool:
+        """Tell whether a number has not been seen: §4.7.3.3 [duplicate-discarded]."""
+        behind = self._highest - number
+        return behind < 0 or (behind < self._mask.bit_length() and not self._seen >> behind & 1)
+
+    def add(self, number: int) -> None:
+        """Mark a number, which `is_new`, as seen: §4.7.3.3.  Own design: a mask of bits."""
+        ahead = number - self._highest
+        if ahead <= 0:
+            self._seen |= 1 << -ahead
+            return
+        self._highest = number
+        # A peer may jump by any 64-bit number, and so far nothing may be shifted.
+        self._seen = (self._seen << ahead & self._mask) if ahead <= self._mask.bit_length() else 0
+        self._seen |= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How the packets of one direction are protected: §4.6.3, §4.6.4 and §4.6.6.
+
+    `hmac_length` 0 means the simple checksum, and `hmac_key` is not used.
+    """
+
+    key: bytes = field(repr=False)
+    hmac_key: bytes = field(default=b"", repr=False)
+    hmac_length: int = 0
+    numbered: bool = False
+
+
+class Sealer:
+    """The sending half of a cipher: §4.7.2."""
+
+    def __init__(self, protection: Protection) -> None:
+        self._cbc = CbcEncryptor(protection.key[:KEY_LENGTH])  # §4.6.3 [first-128-bits]
+        self._mac = _keyed(protection)
+        self._hmac_length = protection.hmac_length
+        self._checksum_length = 0 if self._mac else _CHECKSUM_LENGTH
+        self._next = 0 if protection.numbered else None  # §4.6.6 [starts-at-zero]
+
+    def seal(self, packet: bytes) -> bytes:
+        """Number, pad, check and encrypt one packet: §4.7.2 [plain-layout].
+
+        A packet has a byte of flags at least (RFC 7016 §2.2.4); nothing at all cannot be sealed.
+        """
+        number = b""
+        if self._next is not None:
+            number = encode_vlu(self._next)  # §4.6.6 [64-bits]
+            self._next += 1  # §4.6.6 [increments-by-one], §4.7.3.3 [numbers-never-repeat]
+        header = len(number) + self._checksum_length
+        # §4.7.2 [pad-with-ff]; RFC 7016 §2.2.4 [pad-0xff]
+        packet += PADDING * (-(header + len(packet)) % BLOCK)
+        if self._mac is None:
+            # §4.7.3.1 [checksum-after-padding] [odd-byte-low], §4.7.2 [checksum-unless-hmac]
+            plain = number + checksum(packet).to_bytes(_CHECKSUM_LENGTH) + packet
+            return self._cbc.encrypt(plain)
+        blocks = self._cbc.encrypt(number + packet)
+        mac = self._mac.copy()
+        mac.update(blocks)
+        return blocks + mac.digest()[: self._hmac_length]  # §4.7.3.2 [encrypt-then-mac]
+
+    def room(self, size: int) -> int:
+        """Count the bytes of the longest packet that seals to at most `size`: §4.7.2."""
+        blocks = (size - self._hmac_length) // BLOCK * BLOCK
+        number = 0 if self._next is None else vlu_length(self._next)
+        return max(0, blocks - number - self._checksum_length)
+
+
+class Opener:
+    """The receiving half of a cipher: §4.7.2, §4.7.3."""
+
+    def __init__(self, protection: Protection) -> None:
+        self._cbc = CbcDecryptor(protection.key[:KEY_LENGTH])  # §4.6.3 [first-128-bits]
+        self._mac = _keyed(protection)
+        self._hmac_length = protection.hmac_length
+        self._window = ReplayWindow() if protection.numbered else None
+
+    def open(self, encrypted: bytes | memoryview) -> bytes:
+        """Verify and decrypt one packet; padding stays: §4.7.2 [encrypted-layout].
+
+        Raises RemoteError, and forgets the packet, if it is not what the far end sealed or if it
+        comes again.
+        """
+        blocks = bytes(encrypted)
+        if self._mac is not None:
+            blocks = self._authenticated(blocks, self._mac.copy())
+        if len(blocks) % BLOCK or not blocks:
+            # §4.7.2 [encrypted-layout]
+            raise RemoteError(f"{len(blocks)} bytes are no whole blocks")
+        plain = self._cbc.decrypt(blocks)
+        # §4.6.6 [64-bits], §4.7.2 [plain-layout]
+        number, start = (None, 0) if self._window is None else decode_vlu(plain)
+        if self._mac is None:
+            start += _CHECKSUM_LENGTH
+            # §4.7.3.1 [checksum-mismatch-discarded] [odd-byte-low]
+            if int.from_bytes(plain[start - 2 : start]) != checksum(plain[start:]):
+                # RFC 7016 §2.2.3 [unverified-discarded]
+                raise RemoteError("the checksum does not match")
+        if self._window is not None and number is not None:
+            # §4.7.3.3 [duplicate-discarded]; RFC 7016 §2.2.3 [replays-noticed]
+            if not self._window.is_new(number):
+                raise RemoteError(f"packet {number} has been seen, or is too old to tell")
+            self._window.add(number)
+        return plain[start:]
+
+    def _authenticated(self, encrypted: bytes, mac: hmac.HMAC) -> bytes:
+        """Cut the HMAC off and verify it: §4.7.3.2 [hmac-mismatch-discarded]."""
+        blocks, received = encrypted[: -self._hmac_length], encrypted[-self._hmac_length :]
+        mac.update(blocks)
+        if not hmac.compare_digest(mac.digest()[: self._hmac_length], received):
+            # RFC 7016 §2.2.3 [unverified-discarded]
+            raise RemoteError("the HMAC does not match")
+        return blocks
+
+
+class FlashCipher:
+    """The cipher of one session: a key for each direction, and each protected in its way.
+
+    RFC 7425 §4.7; it is a `rtmplite.rtmfp.crypto.profile.PacketCipher`.
+    """
+
+    def __init__(self, send: Protection, receive: Protection) -> None:
+        sealer, opener = Sealer(send), Opener(receive)
+        self.seal, self.room, self.open = sealer.seal, sealer.room, opener.open
+
+
+def default_cipher() -> FlashCipher:
+    """Give the cipher of the Default Session Key: a checksum and no numbers.
+
+    §4.1 [default-key] [default-checksum-no-sseq], §4.6.4, §4.6.6; RFC 7016 §2.2.3 [default-key].
+    """
+    protection = Protection(DEFAULT_SESSION_KEY)
+    return FlashCipher(protection, protection)
+
+
+def _keyed(protection: Protection) -> hmac.HMAC | None:
+    """Prepare the HMAC of a direction, to be copied for each packet; None for the checksum."""
+    if not protection.hmac_length:
+        return None
+    return hmac.new(protection.hmac_key, digestmod="sha256")

@@ -1,0 +1,70 @@
+"""Endpoint Discriminators: who is wanted, by name, by URL or by fingerprint.
+
+Implements RFC 7425 §4.4.
+
+    >>> Epd(ancillary_data=b"rtmfp://example.com/live").encode()
+    b'\\x19\\nrtmfp://example.com/live'
+"""
+
+from dataclasses import dataclass
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.crypto import fields
+from rtmplite.rtmfp.crypto.certificate import Certificate
+from rtmplite.rtmfp.crypto.params import FINGERPRINT_LENGTH, EpdOption
+from rtmplite.rtmfp.wire.option import Option, encode_options
+
+
+@dataclass(frozen=True, slots=True)
+class Epd:
+    """A discriminator that has been read: §4.4.2.
+
+    `ancillary_data` is the URI a client connects to, in UTF-8; `fingerprint` is 32 bytes.
+    """
+
+    required_hostname: bytes | None = None
+    ancillary_data: bytes | None = None
+    fingerprint: bytes | None = None
+
+    @classmethod
+    def parse(cls, encoded: bytes) -> "Epd":
+        """Read a discriminator; options of other types are passed over: §4.4.2 [unknown-ignored].
+
+        Raises RemoteError if an option is cut off (§3) or comes twice, or if a fingerprint is of
+        another length.
+        """
+        options = fields.read(encoded)
+        fingerprint = fields.only(options, EpdOption.FINGERPRINT)  # §4.4.2.3 [fingerprint-once]
+        if fingerprint is not None and len(fingerprint) != FINGERPRINT_LENGTH:
+            # §4.4.2.3 [32-bytes]
+            raise RemoteError(f"a fingerprint of {len(fingerprint)} bytes")
+        return cls(
+            fields.only(options, EpdOption.REQUIRED_HOSTNAME),  # §4.4.2.1 [hostname-once]
+            fields.only(options, EpdOption.ANCILLARY_DATA),  # §4.4.2.2 [ancillary-once]
+            fingerprint,
+        )
+
+    def encode(self) -> bytes:
+        """Write the options there are: §4.4.1.
+
+        With a fingerprint alone this is the Canonical Endpoint Discriminator, 34 bytes, as lengths
+        and types are always written in as few bytes as hold them: §4.4.4 [canonical-epd].
+        """
+        fields_of_types = (
+            (EpdOption.REQUIRED_HOSTNAME, self.required_hostname),
+            (EpdOption.ANCILLARY_DATA, self.ancillary_data),
+            (EpdOption.FINGERPRINT, self.fingerprint),
+        )
+        return encode_options(
+            Option(kind, value) for kind, value in fields_of_types if value is not None
+        )
+
+    def selects(self, certificate: Certificate) -> bool:
+        """Tell whether this selects a certificate: §4.4.3 [selection-method], Figure 1."""
+        if self.fingerprint is not None:  # §4.4.3 [fingerprint-decides]
+            return self.fingerprint == certificate.fingerprint
+        if self.required_hostname is not None and self.required_hostname != certificate.hostname:
+            return False  # §4.4.3 [hostname-identical]
+        if self.ancillary_data is not None:
+            return certificate.accepts_ancillary_data  # §4.4.3 [ancillary-accepted]
+        return self.required_hostname is not None  # §4.4.3 [one-option-at-least]

@@ -1,0 +1,358 @@
+"""One RTMFP endpoint: an identity, a UDP port, and all the sessions behind it.
+
+Implements RFC 7016 §3.3 and §3.5.1; the parts are in `initiator`, `responder`, `redirector` and
+`session`, and here is who hears what.
+
+Own design: nothing here touches the world.  Give datagrams to `receive`, call `tick` at `deadline`,
+run what `take_jobs` gives in a thread and hand it to `finish`; then send what `take` gives.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
+from rtmplite.rtmfp.endpoint.glare import Duplicates
+from rtmplite.rtmfp.endpoint.hellos import Hellos
+from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.endpoint.openings import Openings
+from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
+from rtmplite.rtmfp.endpoint.redirector import Redirector
+from rtmplite.rtmfp.endpoint.responder import Keying, Responder
+from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
+from rtmplite.rtmfp.endpoint.sessions import Sessions
+from rtmplite.rtmfp.endpoint.startup import Job, OpeningState, StartupLimits
+from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
+from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.listener import Address, SessionListener
+from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping
+from rtmplite.rtmfp.wire.packet import unscramble
+from rtmplite.rtmfp.wire.startup_chunks import (
+    InitiatorHello,
+    InitiatorInitialKeying,
+    ResponderHello,
+    ResponderInitialKeying,
+    ResponderRedirect,
+    RHelloCookieChange,
+)
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
+    from rtmplite.rtmfp.wire.chunks import Chunk
+
+DEFAULT_LIMITS: Final = StartupLimits()
+DEFAULT_SESSION_LIMITS: Final = SessionLimits()
+
+
+class Endpoint:
+    """One UDP port with all its sessions.
+
+    `random(n)` gives n bytes.  `others` are servers to which hellos are redirected while
+    `hellos.refers()` is true, or while there are as many sessions as `limits` allow (§3.5.1.7).
+    `forwarded` is the answer to forwarded hellos.  `budget` may be shared with other endpoints,
+    else it is one of its own.  `on_work` is called when `take` or `take_jobs` may have something to
+    give, and has not been called since the last `take`; `on_bug` when a session has failed by a bug
+    of ours, which ends that session alone.  `ignored` counts, by reason, what nobody got an answer
+    to.
+    """
+
+    def __init__(
+        self,
+        profile: "CryptoProfile",
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        listener: EndpointListener,
+        limits: StartupLimits = DEFAULT_LIMITS,
+        session_limits: SessionLimits = DEFAULT_SESSION_LIMITS,
+        others: Sequence[Address] = (),
+        forwarded: Forwarded = Forwarded.HELLO,
+        budget: SessionBudget | None = None,
+        on_work: Callable[[], None] | None = None,
+        on_bug: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        self.profile, self.limits, self.listener = profile, limits, listener
+        self.ignored: Counter[str] = Counter()
+        self._random, self._now, self._on_work = random, now, on_work
+        self._is_awake = False
+        cipher = profile.default_cipher()
+        self.packets = StartupPackets(cipher, random(KEY_BYTES), limits.reassemblies)
+        self.table = Table(random, profile.canonical_epd, profile.fingerprint)
+        self._responder = Responder(self, random, self._ignore)
+        redirector = Redirector(self, listener, random, others)
+        self.hellos = Hellos(self, self._responder, redirector, random, self._ignore)
+        self.hellos.forwarded = forwarded
+        self._openings = Openings(self.profile, random)
+        self.duplicates = Duplicates(profile, self.table, self._openings)
+        self.budget = budget or SessionBudget(limits.buffered_bytes)
+        self._schedule = TimerHeap()
+        self._sessions = Sessions(
+            self.table, self._schedule, self.budget, session_limits, random, self._wake, on_bug
+        )
+        self._jobs: list[Job[Any]] = []
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`; None for never.  Own design: as all machines have."""
+        return self._schedule.deadline
+
+    @property
+    def sessions(self) -> list[Session]:
+        """All sessions, closing ones and those not proven too.  Own design: for status."""
+        return [held.session for held in self.table]
+
+    @property
+    def openings(self) -> list[Opening]:
+        """The sessions that are opening from here: §3.5."""
+        return self._openings.all
+
+    @property
+    def keyings_in_work(self) -> int:
+        """How many strangers' keys are being computed.  Own design: for who watches the load."""
+        return self._responder.in_work
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for one more session: §5 [resources-bounded]."""
+        return len(self.table) < self.limits.sessions and not self.budget.is_tight
+
+    @property
+    def invalid(self) -> int:
+        """How many packets of sessions were forged or broken.  Own design: since the beginning."""
+        return self._sessions.invalid
+
+    def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> Opening:
+        """Open a session with whom `epd` selects, asking at all `addresses`: §3.5.1.1.1.
+
+        LocalError without an address, or if the discriminator is longer than `limits` allow.
+        """
+        candidates = tuple(addresses)
+        if not candidates or len(epd) > self.limits.field_bytes:
+            raise LocalError("an opening needs an address to ask at, and a short discriminator")
+        opening = Opening(self, epd, self._openings.new_tag(), candidates, now)
+        self._openings.add(opening)
+        opening.tick(now)
+        self._schedule.plan(opening)
+        self._wake()
+        return opening
+
+    def receive(self, datagram: bytes, source: Address, now: float) -> None:
+        """Take a datagram, whatever it is."""
+        self._now = now
+        try:
+            session_id, encrypted = unscramble(datagram)
+            held = self.table.by_id.get(session_id)  # §3.3 [found-by-id]
+            if held is not None:
+                self._on_packet(held, encrypted, source, now)
+                return
+            if session_id and session_id not in self._openings.by_id:
+                self._ignore("session ID")
+                return
+            is_asking = bool(self._openings.by_tag)
+            chunks = self.packets.open(encrypted, source, session_id, now, is_asking=is_asking)
+            for chunk in chunks[:CHUNKS_MOST]:
+                self._on_startup(chunk, session_id, source, now)
+        except RemoteError:
+            self._ignore("packet")
+        self._schedule.plan(self.packets)
+
+    def tick(self, now: float) -> None:
+        """Do what is due by `now`.  Own design: as all machines have."""
+        self._now = now
+        for item in self._schedule.due(now):
+            try:
+                item.tick(now)
+            except Exception as error:
+                if not isinstance(item, Session):
+                    raise
+                self._sessions.failed(item, error, now)
+                continue
+            self._schedule.plan(item)
+        self._wake()
+
+    def take(self, now: float | None = None) -> list[tuple[bytes, Address]]:
+        """Give the datagrams to send now, each with its destination.
+
+        Own design: without `now` it is as late as at the last call with a time.
+        """
+        now = self._now = max(self._now, self._now if now is None else now)
+        self._is_awake = False
+        datagrams = self.packets.take()
+        self._sessions.take(datagrams, now)
+        self._schedule.plan(self.packets)
+        return datagrams
+
+    def take_jobs(self) -> list[Job[Any]]:
+        """Give the slow work to do: call `run` of each, in any thread, then `finish`.
+
+        Own design: Diffie-Hellman must not stop everybody's media.
+        """
+        jobs, self._jobs = self._jobs, []
+        return jobs
+
+    def finish(self, job: Job[Any], now: float) -> None:
+        """Go on with the result of a job.  Own design: also of one that came to nothing."""
+        self._now = now
+        job.finish(now)
+        for opening in self.openings:
+            self._schedule.plan(opening)
+        self._wake()
+
+    def close(self, now: float) -> None:
+        """Close all sessions in good order, and open no more: §3.5.5."""
+        self._cancel_openings(now)
+        for session in self.sessions:
+            session.close(now)
+
+    def abort(self, now: float) -> None:
+        """Cease at once, with a last word to each far end: §3.1, §3.5.5."""
+        self._cancel_openings(now)
+        for session in self.sessions:
+            session.abort(now)
+
+    # What the machines of the startup see of us: `startup.Host`.
+
+    def new_session_id(self) -> int:
+        """Draw a receive session ID that no session uses: §3.5.1.1.1, §3.5.1.1.2."""
+        return self.table.new_id(self._openings.by_id)
+
+    def add_job(self, job: Job[Any]) -> None:
+        """Have slow work done.  Own design: see `take_jobs`."""
+        self._jobs.append(job)
+        self._wake()
+
+    def on_keying_sent(self, opening: Opening) -> None:
+        """Hear packets with the session ID of an opening: §3.5.1.1.1."""
+        self._openings.by_id[opening.near_id] = opening
+
+    def on_opened(self, opening: Opening, keys: "Keys", far_id: int, now: float) -> None:
+        """Begin the session that was asked for: §3.5.1.1.1 [initiator-open]."""
+        self._forget(opening)
+        held = SessionEntry(self, opening=opening, issued=now)
+        address, certificate = opening.address, opening.far_certificate
+        self._sessions.begin(held, True, keys, opening.near_id, far_id, address, certificate, now)
+        self.table.prove(held)
+        # The far end may tell nobody of the session before it hears of it.
+        held.session.queue_chunk(Ping())
+        self.announce(held, now)
+
+    def on_ended(self, opening: Opening, now: float) -> None:
+        """Tell that an opening comes to nothing, unless whoever ended it tells.  §3.5, Figure 8."""
+        self._forget(opening)
+        if opening.state is OpeningState.OPEN_FAILED or opening.instead is not None:
+            self.listener.on_open_failed(opening, opening.reason, now)
+
+    def on_accepted(
+        self,
+        keying: Keying,
+        answer: "KeyingAnswer",
+        reply: ResponderInitialKeying,
+        opening: Opening | None,
+        now: float,
+    ) -> None:
+        """Begin the session that somebody asked us for: §3.5.1.1.2 [responder-open]."""
+        chunk = keying.chunk
+        held = SessionEntry(
+            self,
+            opening=opening,
+            component=chunk.session_key_initiator_component,
+            issued=keying.issued,
+            answer=reply,
+        )
+        near_id, far_id = reply.responder_session_id, chunk.initiator_session_id
+        certificate = chunk.initiator_certificate
+        self._sessions.begin(
+            held, False, answer.keys, near_id, far_id, keying.source, certificate, now
+        )
+        self._responder.answer(held, now)
+        if len(self.table.unproven) > self.limits.unproven:  # §5 [resources-bounded]
+            strangers = (each for each in self.table.unproven if each.opening is None)
+            oldest = next(strangers, held).session
+            oldest.drop(now, "too many sessions of which nothing was heard")
+
+    # What sessions tell us: `held.Owner`.
+
+    def announce(self, held: SessionEntry, now: float) -> SessionListener | None:
+        """Find out who listens to a session.  Own design: if nobody does it is aborted."""
+        held.user = self.listener.on_session(held.session, held.opening, now)
+        if held.user is None:
+            held.session.abort(now, "nobody wants it")
+        return held.user
+
+    def on_closed(self, held: SessionEntry, now: float) -> None:
+        """Tell of an opening that was given up for a session that nobody heard of: §3.5.1.3."""
+        if held.user is None and held.opening is not None:
+            self.listener.on_open_failed(held.opening, held.session.reason, now)
+
+    def on_moved(self, held: SessionEntry, former: Address) -> None:
+        """Find a session by its far end's new address: §3.5.3."""
+        self.table.move(held, former)
+
+    def on_forwarded_hello(
+        self, held: SessionEntry, hello: ForwardedInitiatorHello, now: float
+    ) -> None:
+        """Answer whoever asks for us by way of the far end: §3.5.1.1.2."""
+        self.hellos.on_forwarded(hello, held.opening is not None, now)
+
+    def _on_startup(self, chunk: "Chunk", session_id: int, source: Address, now: float) -> None:
+        """Hand a chunk to whom it concerns: §2.3 says with which session ID each comes."""
+        opening = self._openings.by_id.get(session_id)
+        match chunk:
+            case InitiatorHello() if not session_id:  # §2.3.2 [ihello-only-in]
+                self.hellos.on_hello(chunk, source, now)
+            case InitiatorInitialKeying() if not session_id:  # §2.3.7 [iikeying-only-in]
+                self._responder.on_iikeying(chunk, source, now)
+            case ResponderHello(tag_echo=tag) if not session_id:  # §2.3.4 [rhello-only-in]
+                opening = self._openings.by_tag.get(tag)
+                if opening is not None:
+                    opening.on_rhello(chunk, source, now)
+            case ResponderRedirect(tag_echo=tag) if not session_id:  # §2.3.5 [redirect-only-in]
+                opening = self._openings.by_tag.get(tag)
+                if opening is not None:
+                    opening.on_redirect(chunk, source, now)
+            case RHelloCookieChange() if opening is not None:  # §2.3.6 [cookie-change-only-in]
+                opening.on_cookie_change(chunk, now)
+            case ResponderInitialKeying() if opening is not None:  # §2.3.8 [rikeying-only-in]
+                opening.on_rikeying(chunk, now)
+        if opening is not None:
+            self._schedule.plan(opening)
+
+    def _on_packet(self, held: SessionEntry, encrypted: bytes, source: Address, now: float) -> None:
+        """Give a packet to its session, and tell of the session if that proves it."""
+        session = held.session
+        if session.state is State.CLOSED:
+            return
+        invalid = session.invalid
+        try:
+            session.receive(encrypted, source, now)
+        except RemoteError:
+            raise
+        except Exception as error:
+            self._sessions.failed(session, error, now)
+            return
+        if not held.is_proven and session.invalid == invalid:
+            self.table.prove(held)
+            if held.user is None and held.is_open:
+                self.announce(held, now)
+        self._sessions.touched(session)
+
+    def _forget(self, opening: Opening) -> None:
+        self._openings.discard(opening)
+        self._schedule.forget(opening)
+
+    def _cancel_openings(self, now: float) -> None:
+        for opening in self.openings:
+            opening.cancel(now, "closed here")
+
+    def _wake(self) -> None:
+        if not self._is_awake:
+            self._is_awake = True
+            if self._on_work is not None:
+                self._on_work()
+
+    def _ignore(self, why: str) -> None:
+        self.ignored[why] += 1

@@ -1,0 +1,89 @@
+"""Whether a hello is answered, and by which part of us.
+
+Implements RFC 7016 §3.5.1.1.2, §3.5.1.4 and §3.5.1.5.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
+from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
+from rtmplite.rtmfp.endpoint.redirector import Redirector
+from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
+from rtmplite.rtmfp.endpoint.startup import is_sendable, told
+from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
+from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
+
+_SECOND: Final = 1.0
+
+
+class Hellos:
+    """Answers hellos as responder, as redirector and forwarder, or not at all.
+
+    `refers` says of each who asks for us whether to send it to other servers: §3.5.1.7.
+    `forwarded` is what we do when a forwarder says that somebody asks for us.
+    """
+
+    def __init__(
+        self,
+        host: ResponderHost,
+        responder: Responder,
+        redirector: Redirector,
+        random: Callable[[int], bytes],
+        ignored: Callable[[str], None],
+    ) -> None:
+        self._host, self._responder, self._redirector = host, responder, redirector
+        self._ignored = ignored
+        self._limiter = Limiter(random(KEY_BYTES), host.limits.hellos_per_second, _SECOND)
+        # All count together: whoever forwards chooses whom the answers go to.
+        forwards = host.limits.forwards_per_second
+        self._forwards = Limiter(bytes(KEY_BYTES), forwards, _SECOND, slots=1)
+        self.refers: Callable[[], bool] = lambda: False
+        self.forwarded = Forwarded.HELLO
+
+    def on_hello(self, hello: InitiatorHello, source: Address, now: float) -> None:
+        """Answer, refer, introduce, or be silent: §3.5.1.1.2, §3.5.1.4, §3.5.1.5."""
+        if not self._may_answer(hello, source, now):
+            return
+        host = self._host
+        if not host.profile.selects(hello.endpoint_discriminator):
+            if not self._redirector.on_foreign_hello(hello, source, now):
+                self._ignored("hello to somebody else")
+        elif not self.refers() and host.has_room:
+            self._responder.on_hello(hello.tag, source, now)
+        elif not self._redirector.refer(hello.tag, source, now):
+            self._ignored("load")
+
+    def on_forwarded(self, hello: ForwardedInitiatorHello, is_asked: bool, now: float) -> None:
+        """Answer whoever asks for us by way of a forwarder: §3.5.1.1.2 [fihello-answered].
+
+        Own design: only if we asked for the session (`is_asked`) that it came in, and not too
+        often, lest anybody make us disturb anybody.
+        """
+        address = told(hello.reply_address)
+        is_ours = self._host.profile.selects(hello.endpoint_discriminator)
+        if not is_asked or not is_ours or not is_sendable(address):
+            self._ignored("forwarded hello")
+        elif not self._forwards.allows(b"", now):
+            self._ignored("forwarded hellos")
+        elif not self._may_answer(hello, address, now):
+            return
+        elif self.forwarded is Forwarded.HELLO:
+            self._responder.on_hello(hello.tag, address, now)
+        elif self.forwarded is Forwarded.REDIRECT:
+            self._host.packets.send(ResponderRedirect(hello.tag), address, now)
+
+    def _may_answer(
+        self, hello: InitiatorHello | ForwardedInitiatorHello, address: Address, now: float
+    ) -> bool:
+        """Keep answers within limits: §5 [resources-bounded], `startup.Limits`."""
+        longest = max(len(hello.tag), len(hello.endpoint_discriminator))
+        if longest > self._host.limits.field_bytes:
+            self._ignored("long field")
+        elif self._limiter.allows(rate_limit_key(address[0]), now):
+            return True
+        else:
+            self._ignored("hellos of a host")
+        return False

@@ -1,0 +1,224 @@
+"""The responder to a session: hellos answered without memory, keyings checked before any work.
+
+Implements RFC 7016 §3.5.1.1.2, §3.5.1.2 and §3.5.1.3.
+
+    >>> from rtmplite.rtmfp.endpoint.startup import Limits
+    >>> Limits().keyings
+    64
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rtmplite.errors import RemoteError
+from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.rtmfp.endpoint.cookie import CookieJar
+from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
+from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
+from rtmplite.rtmfp.endpoint.startup import Job, StartupHost
+from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.startup_chunks import (
+    InitiatorInitialKeying,
+    ResponderHello,
+    ResponderInitialKeying,
+    RHelloCookieChange,
+)
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.crypto.profile import KeyingAnswer
+
+_SECOND: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keying:
+    """An IIKeying that has passed all checks, and what it may put an end to.
+
+    Own design: `issued` is when its cookie was made, which tells old keyings from new ones.
+    """
+
+    chunk: InitiatorInitialKeying
+    source: Address
+    issued: float
+
+    def is_that_of(self, held: SessionEntry) -> bool:
+        """Tell a retransmission: §3.5.1.1.2 [retransmission-known]."""
+        return (
+            held.answer is not None
+            and self.chunk.initiator_session_id == held.session.far_id
+            and self.chunk.initiator_certificate == held.session.far_certificate
+            and self.chunk.session_key_initiator_component == held.component
+        )
+
+
+class ResponderHost(StartupHost, Protocol):
+    """What a responder sees of its endpoint besides.  Own design: see `startup.Host`."""
+
+    table: Table
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for one more session: §5 [resources-bounded]."""
+
+    def on_accepted(
+        self,
+        keying: Keying,
+        answer: "KeyingAnswer",
+        reply: ResponderInitialKeying,
+        opening: Opening | None,
+        now: float,
+    ) -> None:
+        """A session is open that somebody else has asked for: §3.5.1.1.2."""
+
+
+class Responder:
+    """Answers who wants a session with us: §3.5.1.1.2.
+
+    `ignored` is told, in a word, why something was not answered.
+    """
+
+    def __init__(
+        self,
+        host: ResponderHost,
+        random: Callable[[int], bytes],
+        ignored: Callable[[str], None],
+    ) -> None:
+        self._host, self._ignored = host, ignored
+        self._cookies = CookieJar(random)
+        self._keyings = Limiter(random(KEY_BYTES), host.limits.keyings_per_second, _SECOND)
+        self._in_work: dict[Address, Keying] = {}
+
+    @property
+    def in_work(self) -> int:
+        """How many keyings are being computed.  Own design: for who watches our load."""
+        return len(self._in_work)
+
+    def on_hello(self, tag: bytes, source: Address, now: float) -> None:
+        """Answer a hello that selects us, and forget it: §3.5.1.1.2 [rhello-sent] [no-state].
+
+        `source` is where it came from, or where its forwarder says that it did (§3.5.1.1.2).
+        """
+        cookie = self._cookies.issue(source, now)
+        hello = ResponderHello(tag, cookie, self._host.profile.certificate)
+        if not self._host.packets.send(hello, source, now):
+            self._ignored("hellos of an address")
+
+    def on_iikeying(self, chunk: InitiatorInitialKeying, source: Address, now: float) -> None:
+        """Check an IIKeying, the cheap things first, and have it computed: §3.5.1.1.2."""
+        cookie = self._cookies.check(chunk.cookie_echo, source, now)
+        session_id, certificate = chunk.initiator_session_id, chunk.initiator_certificate
+        if cookie is None:  # §3.5.1.1.2 [bad-cookie-ignored]
+            self._ignored("cookie")
+        elif session_id == 0:  # §3.3 [zero-is-startup]
+            self._ignored("session ID")
+        elif not cookie.is_here:
+            # §3.5.1.1.2 [other-address], §3.5.1.2 [cookie-change-sent], §2.3.6 [cookie-changed]
+            change = RHelloCookieChange(chunk.cookie_echo, self._cookies.issue(source, now))
+            self._host.packets.send(change, source, now, session_id)
+        # §3.5.1.1.2 [keying-authentic]
+        elif not self._host.profile.is_authentic(certificate) or not self._host.profile.verify(
+            certificate, chunk.signed_parameters, chunk.signature
+        ):
+            self._ignored("certificate or signature")
+        else:
+            self._on_authentic(Keying(chunk, source, cookie.issued), now)
+
+    def _on_authentic(self, keying: Keying, now: float) -> None:
+        chunk, source, limits = keying.chunk, keying.source, self._host.limits
+        component, certificate = chunk.session_key_initiator_component, chunk.initiator_certificate
+        if not self._is_welcome(keying, now):
+            return
+        # §5 [resources-bounded]
+        if max(len(component), len(certificate)) > limits.field_bytes:
+            self._ignored("long field")
+        elif source in self._in_work:
+            self._ignored("keying in work")
+        elif len(self._in_work) >= limits.keyings or not self._host.has_room:
+            self._ignored("load")
+        elif not self._keyings.allows(rate_limit_key(source[0]), now):
+            self._ignored("keyings of a host")
+        else:
+            self._in_work[source] = keying
+            work = partial(self._host.profile.respond, component, certificate)
+            self._host.add_job(Job(work, partial(self._on_computed, keying)))
+
+    def _on_computed(
+        self, keying: Keying, result: "KeyingAnswer | RemoteError", now: float
+    ) -> None:
+        """Open the session: §3.5.1.1.2 [rikeying-sent].  Much may have happened meanwhile."""
+        del self._in_work[keying.source]
+        if isinstance(result, RemoteError):  # §3.5.1.1.2 [keying-authentic]
+            self._ignored("keying component")
+            return
+        if not self._is_welcome(keying, now):
+            return
+        opening = self._yield(keying, now)
+        for held in self._open_at(keying.source):  # §3.5.1.1.2 [override-closes]
+            held.session.drop(now, "the far end has begun anew")
+        reply = ResponderInitialKeying(self._host.new_session_id(), result.component, b"")
+        signed = reply.signed_parameters(keying.chunk.session_key_initiator_component)
+        reply = replace(reply, signature=self._host.profile.sign(signed))
+        self._host.on_accepted(keying, result, reply, opening, now)
+
+    def _is_welcome(self, keying: Keying, now: float) -> bool:
+        """Tell whether a keying makes a session, given what we have with that address.
+
+        §3.5.1.1.2 in its order, §3.5.1.3 [one-session].
+        """
+        profile, certificate = self._host.profile, keying.chunk.initiator_certificate
+        if self._openings_to(keying.source) and profile.wins_glare(certificate):
+            self._ignored("glare")  # §3.5.1.3 [near-prevails]
+            return False
+        for held in self._host.table.at(keying.source):
+            if keying.is_that_of(held):
+                # §3.5.1.1.2 [retransmission-answered]; a session that is closing stays so
+                if held.is_open:
+                    self.answer(held, now)
+                return False
+        for held in self._open_at(keying.source):
+            # §3.5.1.1.2 [no-override-ignored]
+            if not profile.overrides(certificate, held.session.far_certificate):
+                self._ignored("another session there")
+                return False
+            # Own design: one asked for before the session it would end is no new beginning, but
+            # recorded, or sent while both opened one and out of the order that glare counts on.
+            if keying.issued < held.issued:
+                self._ignored("replay")
+                return False
+        return True
+
+    def answer(self, held: SessionEntry, now: float) -> None:
+        """Send a session's RIKeying, for the first time or again: §3.5.1.1.2 [rikeying-sent]."""
+        if held.answer is not None:
+            session = held.session
+            self._host.packets.send(held.answer, session.address, now, session.far_id)
+
+    def _yield(self, keying: Keying, now: float) -> Opening | None:
+        """Give up what the far end, which prevails, opens as well: §3.5.1.3 [far-prevails].
+
+        Give the opening that the new session will serve.
+        """
+        certificate, given_up = keying.chunk.initiator_certificate, None
+        for opening in self._openings_to(keying.source):
+            if self._is_same(opening, certificate):
+                opening.give_way(now)
+                given_up = opening
+        return given_up
+
+    def _is_same(self, opening: Opening, certificate: bytes) -> bool:
+        """Tell whether an opening session is with the owner of a certificate: §3.5.1.3.
+
+        Before an RHello all that is known of the far end is that the discriminator selects it.
+        """
+        if opening.far_certificate:
+            return self._host.profile.overrides(certificate, opening.far_certificate)
+        return self._host.profile.is_selected(certificate, opening.epd)
+
+    def _openings_to(self, address: Address) -> list[Opening]:
+        return [opening for opening in self._host.openings if opening.is_destination(address)]
+
+    def _open_at(self, address: Address) -> list[SessionEntry]:
+        return [held for held in self._host.table.at(address) if held.is_open]

@@ -1,0 +1,136 @@
+"""The sessions of an endpoint from their beginning to their end: who has work, and what they take.
+
+Implements RFC 7016 §3.5.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
+from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.congestion import TimeCritical
+from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.session.session import Session, State
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.crypto.profile import Keys
+
+
+class Sessions:
+    """Begins the sessions that `table` holds, asks them for packets, and retires them: §3.5.
+
+    `wake` is called when one of them has something to send, `on_bug` when one of them has failed
+    by a bug of ours: that session is over then, and the others go on.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        schedule: TimerHeap,
+        budget: SessionBudget,
+        limits: SessionLimits,
+        random: Callable[[int], bytes],
+        wake: Callable[[], None],
+        on_bug: Callable[[Exception], None],
+    ) -> None:
+        self.table, self.budget, self.limits = table, budget, limits
+        self._schedule, self._random, self._wake = schedule, random, wake
+        self._on_bug = on_bug
+        self._notices = TimeCritical()
+        self._working: dict[Session, None] = {}  # those that have something to send
+        self._invalid = 0  # packets of sessions that have ended
+
+    @property
+    def invalid(self) -> int:
+        """How many packets were forged or broken.  Own design: since the beginning."""
+        return self._invalid + sum(held.session.invalid for held in self.table)
+
+    def begin(
+        self,
+        held: SessionEntry,
+        initiator: bool,
+        keys: "Keys",
+        near_id: int,
+        far_id: int,
+        address: Address,
+        far_certificate: bytes,
+        now: float,
+    ) -> None:
+        """Begin a session in S_OPEN, as `Session` says: §3.5.1.1.1, §3.5.1.1.2."""
+        session = held.session = Session(
+            initiator=initiator,
+            cipher=keys.cipher,
+            near_id=near_id,
+            far_id=far_id,
+            address=address,
+            far_certificate=far_certificate,
+            near_nonce=keys.near_nonce,
+            far_nonce=keys.far_nonce,
+            random=self._random,
+            now=now,
+            listener=held,
+            limits=self.limits,
+            notices=self._notices,
+            budget=self.budget,
+            on_work=self._on_work,
+        )
+        self.table.add(held)
+        self.budget.add(session)
+        self._schedule.plan(session)
+
+    def touched(self, session: Session) -> None:
+        """Note what has become of a session.  Own design: `take` sees to those that have work."""
+        if session not in self._working:
+            self.budget.count(session)
+            self._schedule.plan(session)
+
+    def take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
+        """Add what sessions have to send, and make room if they hold too much: §3.5.2.3."""
+        self._take(datagrams, now)
+        chosen = self.budget.excess(now)
+        for session in chosen:  # §5 [resources-bounded]
+            self.budget.evicted += 1
+            session.abort(now, "it takes too much memory")
+            self.budget.count(session)  # it may be another endpoint's
+        if chosen:
+            self._take(datagrams, now)
+
+    def _take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
+        working, self._working = self._working, {}
+        for session in working:
+            try:
+                datagrams += session.take(now)
+                self.budget.count(session)
+            except Exception as error:
+                self.failed(session, error, now)
+            if session.state is State.CLOSED:
+                self._retire(session)
+            else:
+                self._schedule.plan(session)
+
+    def failed(self, session: Session, error: Exception, now: float) -> None:
+        """End a session that has met a bug of ours.
+
+        Own design: a far end that has found one must not stop all the others.
+        """
+        with suppress(Exception):
+            session.drop(now, "internal error")
+        session.state = State.CLOSED
+        self._working.pop(session, None)
+        self._retire(session)
+        self._on_bug(error)
+
+    def _on_work(self, session: Session) -> None:
+        self._working[session] = None
+        self._wake()
+
+    def _retire(self, session: Session) -> None:
+        self._schedule.forget(session)
+        self.budget.discard(session)
+        held = self.table.by_id.get(session.near_id)
+        if held is not None:
+            self._invalid += session.invalid
+            self.table.discard(held)

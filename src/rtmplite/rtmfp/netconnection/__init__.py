@@ -1,0 +1,1 @@
+"""RTMP commands and media in RTMFP flows: RFC 7425 §5."""

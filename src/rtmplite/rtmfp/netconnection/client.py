@@ -1,0 +1,101 @@
+"""The client's side of a NetConnection over RTMFP.
+
+Implements RFC 7425 §5.3.  What is asked and answered is in `rtmplite.rtmp.client`; here is what
+only RTMFP has.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.amf.values import Value
+from rtmplite.rtmfp.netconnection.connection import PATIENCE, FlowConnection
+from rtmplite.rtmfp.netconnection.messages import (
+    Address,
+    FlowMetadata,
+    SetKeepaliveTimers,
+    keepalive_period,
+    peer_info,
+)
+from rtmplite.rtmp.client import DEFAULT_LIMITS, NetClient, Target
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import MessageType
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmp.message_transport import ConnectionLimits
+
+
+_ENDINGS: Final = ("deleteStream", "closeStream", "FCUnpublish")
+
+
+class RtmfpClientConnection(NetClient, FlowConnection):
+    """One connection to a server: §5.3.1.
+
+    `addresses` gives where we can be reached besides where the server sees us; it is asked when
+    the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many
+    seconds may pass between looks whether a peer is there (§5.3.4).  When it is closed, it ends as
+    soon as all that was published has arrived, or nothing gets on for `PATIENCE`.
+    """
+
+    patience = PATIENCE
+
+    def __init__(
+        self,
+        target: Target,
+        now: float,
+        *,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
+        limits: "ConnectionLimits" = DEFAULT_LIMITS,
+        addresses: Callable[[], Iterable[Address]] = tuple,
+    ) -> None:
+        FlowConnection.__init__(self, now, limits)
+        NetClient.__init__(self, target, args, properties)
+        self.peer_keepalive: float | None = None
+        self.addresses = addresses
+
+    def attach(self, session: "Session") -> None:
+        """Use an open session: §5.3.1 [control-flow-first] [connect-on-control]."""
+        self.session, self.peer_address = session, session.address
+        self._settled = True
+        self._connect()
+
+    def send_command(self, command: Command, stream_id: int = 0) -> None:
+        """Send a command; what ends a stream comes after its media.
+
+        §5.2 [only-when-needed]: over chunks the order would be that of sending.
+        """
+        if command.name in _ENDINGS:
+            self.synchronize()
+        super().send_command(command, stream_id)
+
+    def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
+        """Publish what may be lost when it is late, as `lifetimes` says: §5.1.1 [abandons]."""
+        self.send_live(type_id, timestamp, stream_id, payload)
+
+    def _accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+        """Accept what returns to our control flow: §5.3.2 [canonical-is-first]."""
+        return flow.associated is not None and super()._accepts(metadata, flow)
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        if command.name == "_result" and command.transaction_id == 1.0:
+            self._tell_addresses(command)
+        super()._on_command(command, stream_id, now)
+
+    def _tell_addresses(self, answer: Command) -> None:
+        """Say where else we are: §5.3.3 [after-connect] [type-by-encoding] [format-zero]."""
+        information = answer.args[0] if answer.args else None
+        encoding = information.get("objectEncoding") if isinstance(information, dict) else None
+        type_id = MessageType.COMMAND_AMF3 if encoding == 3.0 else MessageType.COMMAND
+        self._send(peer_info(self.addresses()).message(0, type_id=type_id))
+
+    def _on_keepalive(self, timers: SetKeepaliveTimers) -> None:
+        """Look as often as the server says, within reason: §5.3.4 [client-obeys]."""
+        if self.session is not None:
+            self.session.keepalive.interval = keepalive_period(timers.server_period)
+        self.peer_keepalive = keepalive_period(timers.peer_period)
+
+    def _close_session(self, now: float) -> None:
+        self._look_back("the server takes no more of it")
+        super()._close_session(now)

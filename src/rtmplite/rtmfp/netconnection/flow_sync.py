@@ -1,0 +1,58 @@
+"""Flow synchronization: messages of several flows are taken in an order that RTMP depends on.
+
+Implements RFC 7425 §5.2.  Who meets a barrier waits until all the others have, and then all go on;
+what comes behind it in a flow stays there meanwhile, so the receive window is all that it costs.
+
+    >>> barriers, barrier = Barriers(), FlowSynchronization(8, 2)
+    >>> barriers.meet("F1", barrier), barriers.meet("F2", barrier)
+    ([], ['F1', 'F2'])
+"""
+
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.netconnection.messages import FlowSynchronization
+
+F = TypeVar("F", bound=Hashable)
+
+MAX_FLOWS: Final = 64  # own design: of one barrier; a stream has three or four
+
+
+class Barriers(Generic[F]):
+    """The barriers that the flows of one connection wait at: §5.2."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[F]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anybody waits: §5.2 [suspends]."""
+        return bool(self._waiting)
+
+    def __contains__(self, flow: F) -> bool:
+        """Whether a flow waits: §5.2 [suspends]."""
+        return any(flow in flows for flows in self._waiting.values())
+
+    def meet(self, flow: F, barrier: FlowSynchronization) -> list[F]:
+        """Let `flow` arrive; who may go on now, itself included, in order of arrival: §5.2.
+
+        §5.2 [suspends].  Raises RemoteError for a count of 0 (§5.2 [count-at-least-1]) or one
+        that is beyond reason, and if the flow waits already, which means that it was not held.
+        """
+        if not 1 <= barrier.count <= MAX_FLOWS:
+            raise RemoteError(f"a barrier of {barrier.count} flows")
+        if flow in self:
+            raise RemoteError("a barrier behind a barrier")
+        flows = self._waiting.setdefault(barrier.sync_id, [])
+        flows.append(flow)
+        if len(flows) < barrier.count:
+            return []
+        return self._waiting.pop(barrier.sync_id)
+
+    def leave(self, flow: F) -> None:
+        """Forget a flow that has ended.  Own design: the others wait for those that remain."""
+        for sync_id, flows in list(self._waiting.items()):
+            if flow in flows:
+                flows.remove(flow)
+                if not flows:
+                    del self._waiting[sync_id]

@@ -1,0 +1,243 @@
+"""One end's sending flows for a message stream, and how long their messages are worth repeating.
+
+Implements RFC 7425 §5.1.1 and §5.3.5.  Commands, data and control share a flow and always arrive;
+sound and pictures have flows of their own.  Of a live stream sound that is late is given up, and
+pictures when a key frame has made them useless; what comes after a picture that was given up is
+left out until the next key frame.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.video import is_key_frame
+from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent
+from rtmplite.rtmfp.session.listener import FlowSender, Priority
+from rtmplite.rtmfp.session.recv_flow import RecvState
+from rtmplite.rtmfp.session.send_flow import FlowState
+from rtmplite.rtmp.wire.message import MessageType
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.send_flow import SendFlow
+    from rtmplite.rtmfp.session.send_queue import Outgoing
+    from rtmplite.rtmfp.session.session import Session
+
+_HEADER_SIZE: Final = 5  # bytes before the payload: §5.1.2
+_COMPLETE: Final = (FlowState.COMPLETE_LINGER, FlowState.CLOSED)
+
+
+class Medium(Enum):
+    """What has a flow to itself: §5.1.1 [many-flows].
+
+    Own design: commands and data are small and go first, so that metadata are there before what
+    they are about.
+    """
+
+    COMMANDS = Priority.IMMEDIATE
+    AUDIO = Priority.AUDIO
+    VIDEO = Priority.VIDEO
+
+
+_MEDIA: Final = {MessageType.AUDIO: Medium.AUDIO, MessageType.VIDEO: Medium.VIDEO}
+
+
+def medium_of(type_id: int) -> Medium:
+    """Which flow a message belongs to.  Own design: data go with the commands, in their order."""
+    return _MEDIA.get(type_id, Medium.COMMANDS)  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How many seconds a message of a live stream is worth sending; None is for ever.
+
+    Own design, where §5.1.1 has one second as an example.  A picture lives `grace` longer than
+    the coming of the next key frame, so that nothing is lost that was merely on its way, and
+    never longer than `video`.  `audio_intent` hints in which order sound is best received: for a
+    conversation it may be the network's, where a sound that was lost holds up no other.
+    """
+
+    audio: float | None = 1.0
+    video: float | None = 6.0
+    grace: float = 0.5
+    audio_intent: Intent = Intent.QUEUING_ORDER
+
+
+LIVE: Final = Lifetimes()
+RELIABLE: Final = Lifetimes(None, None)
+
+
+class LaneOwner(Protocol):
+    """Own design: what a lane wants of its connection."""
+
+    session: "Session | None"
+    far_control: "RecvFlow | None"
+    lifetimes: Lifetimes
+
+    def lane_excepted(self, lane: "MediaFlow", now: float) -> None:
+        """The far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
+
+    def lane_moved(self, lane: "MediaFlow", now: float) -> None:
+        """Some of what was queued has arrived.  Own design."""
+
+
+class MediaFlow(FlowSender):
+    """A sending flow, opened when there is something to send: §5.3.5.
+
+    `queued` are the bytes that have neither arrived nor been given up.  `is_live` says whether it
+    has had anything of a live stream to send, and not just commands.
+    """
+
+    def __init__(self, owner: LaneOwner, stream_id: int, medium: Medium) -> None:
+        self.stream_id, self.medium = stream_id, medium
+        self.is_live = False
+        self._owner = owner
+        self._flow: SendFlow | None = None
+        self._closed = self._is_rejected = False
+        self._refused = 0  # bytes, since the far end has rejected the flow
+
+    @property
+    def undelivered(self) -> int:
+        """Bytes that have neither arrived nor been given up by us.  Own design: see `Output`."""
+        return 0 if self._flow is None else self._flow.queued + self._flow.refused + self._refused
+
+    @property
+    def queued(self) -> int:
+        """Own design: see `MediaFlow`."""
+        return self._flow.queued if self._flow is not None else 0
+
+    @property
+    def flow(self) -> "SendFlow | None":
+        """What it sends in, None before there was anything to send: §5.3.5."""
+        return self._flow
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been used, and neither been closed nor rejected: §5.3.5.3."""
+        return self._flow is not None and not self._closed
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the far end has yet to acknowledge something, if only what was given up: §5.1.1.
+
+        Own design: it stays true where the session has ended before that.
+        """
+        return self._flow is not None and self._flow.has_entries
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the far end knows that it is closed, if it has ever heard of it: §5.3.6."""
+        return self._flow is None or self._flow.state in _COMPLETE
+
+    def send(self, data: bytes, now: float, lifetime: float | None = None) -> "Outgoing | None":
+        """Send a message that is to arrive within `lifetime` seconds, or in any case: §5.1.1.
+
+        §5.3.5.3 [no-replacement]: once the far end has rejected the flow, nothing is sent.
+        """
+        if self._closed:
+            self._refused += len(data) if self._is_rejected else 0
+            return None
+        flow = self._flow or self._open(now)
+        return None if flow is None else flow.send(data, now, lifetime=lifetime)
+
+    def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
+        """Send a message of a live stream; sound is given up when it is late.
+
+        §5.1.1 [abandons].  What a decoder cannot do without is never given up.
+        """
+        self.is_live = True
+        mortal = self.medium is Medium.AUDIO and not is_audio_header(
+            memoryview(data)[_HEADER_SIZE:]
+        )
+        self.send(data, now, lifetimes.audio if mortal else None)
+
+    def close(self, now: float) -> None:
+        """Send no more; what is queued still goes: §5.3.5.3 [closing-says-nothing]."""
+        if self.is_open and self._flow is not None:
+            self._flow.close(now)
+        self._closed = True
+
+    def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
+        """Give up a flow that the far end does not want: §5.3.5.3 [no-replacement]."""
+        self._closed = self._is_rejected = True
+        self._owner.lane_excepted(self, now)
+
+    def on_writable(self, flow: "SendFlow", now: float) -> None:
+        """Own design: tell the connection."""
+        self._owner.lane_moved(self, now)
+
+    def on_complete(self, flow: "SendFlow", now: float) -> None:
+        """All has arrived: §5.3.6."""
+        self._owner.lane_moved(self, now)
+
+    def _open(self, now: float) -> "SendFlow | None":
+        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent].
+
+        None if the far end has ended what this would answer: RFC 7016 §3.6.2.1.
+        """
+        session, answered = self._owner.session, self._owner.far_control
+        assert session is not None  # nothing is flushed before there is one
+        if answered is not None and answered.state is not RecvState.OPEN:
+            self._closed = True
+            return None
+        is_sound = self.medium is Medium.AUDIO
+        intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
+        self._flow = session.open_flow(
+            bytes(FlowMetadata(self.stream_id, intent)),
+            now,
+            associated=answered,
+            sender=self,
+            priority=self.medium.value,
+            time_critical=is_sound,
+        )
+        return self._flow
+
+
+class VideoLane(MediaFlow):
+    """The lane of pictures, which depend on each other: §5.1.1 [abandons]."""
+
+    def __init__(self, owner: LaneOwner, stream_id: int) -> None:
+        super().__init__(owner, stream_id, Medium.VIDEO)
+        self._group: deque[Outgoing] = deque()  # the pictures since the last key frame
+        self._broken = False
+
+    def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
+        """Send a picture, unless it depends on one that was given up.
+
+        §5.1.1 [abandons].  Own design: it would be shown broken, or not at all.
+        """
+        self.is_live = True
+        payload = memoryview(data)[_HEADER_SIZE:]
+        if lifetimes.video is None or is_video_header(payload):
+            self.send(data, now)
+            return
+        if is_key_frame(payload):
+            self._supersede(now + lifetimes.grace)
+        elif self._is_broken():
+            return
+        if (sent := self.send(data, now, lifetimes.video)) is not None:
+            self._group.append(sent)
+
+    def _supersede(self, expires: float) -> None:
+        """Let what a key frame replaces live no longer than that."""
+        for each in self._group:
+            each.expires = min(each.expires, expires)
+        self._group.clear()
+        self._broken = False
+
+    def _is_broken(self) -> bool:
+        """Whether a picture since the last key frame was given up."""
+        if not self.queued:
+            self._group.clear()  # all have arrived
+        self._broken = self._broken or any(each.abandoned for each in self._group)
+        return self._broken
+
+
+def make_lane(owner: LaneOwner, stream_id: int, medium: Medium) -> MediaFlow:
+    """Give the lane of a medium: §5.1.1 [many-flows]."""
+    if medium is Medium.VIDEO:
+        return VideoLane(owner, stream_id)
+    return MediaFlow(owner, stream_id, medium)

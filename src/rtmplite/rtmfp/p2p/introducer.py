@@ -1,0 +1,64 @@
+"""Which clients of a server are introduced to each other, and how often.
+
+Implements RFC 7016 §3.5.1.6 for RFC 7425 §5.4.1: the text says how, and leaves open for whom.
+
+Own design: a client that an application has accepted may meet others of the same application.  Who
+asks is known by the address alone, and everybody can forge that; so an answer goes only where a
+session has shown that a client is, and nobody learns from silence who is here.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
+from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmp.netconnection import State
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+    from rtmplite.rtmfp.session.session import Session
+
+PER_SECOND: Final = 32  # that one client is granted: each is asked for again after 1.5 s
+_SECOND: Final = 1.0
+
+
+class Introducer:
+    """Decides about introductions: RFC 7016 §3.5.1.6 [introduction].
+
+    `sessions_at` gives the open sessions with an address, `connection_of` whose each is.
+    """
+
+    def __init__(
+        self,
+        sessions_at: "Callable[[Address], Iterable[Session]]",
+        connection_of: "Callable[[Session], RtmfpServerConnection | None]",
+        random: Callable[[int], bytes],
+    ) -> None:
+        self._sessions_at, self._connection_of = sessions_at, connection_of
+        self._limiter = Limiter(random(KEY_BYTES), PER_SECOND, _SECOND)
+
+    def addresses(
+        self, session: "Session", asker: Address, now: float
+    ) -> tuple[Address, ...] | None:
+        """Say where else the far end of a session is, None if `asker` is not to know.
+
+        RFC 7016 §3.5.1.6 [more-addresses].
+        """
+        wanted = self._connection_of(session)
+        if wanted is None or not self._are_together(wanted, asker):
+            return None
+        return wanted.listed if self._limiter.allows(f"{asker[0]} {asker[1]}", now) else None
+
+    def _are_together(self, wanted: "RtmfpServerConnection", asker: Address) -> bool:
+        return any(
+            may_meet(connection, wanted)
+            for session in self._sessions_at(asker)
+            if (connection := self._connection_of(session)) is not None
+        )
+
+
+def may_meet(one: "RtmfpServerConnection", other: "RtmfpServerConnection") -> bool:
+    """Whether two clients have been accepted by the same application.  Own design."""
+    if one is other or one.state is not State.CONNECTED or other.state is not State.CONNECTED:
+        return False
+    return one.application is other.application

@@ -1,0 +1,54 @@
+"""Whether the far end is still there, when it says nothing.
+
+Implements RFC 7016 §3.5.4.1.
+
+    >>> from rtmplite.rtmfp.session.rtt import RoundTrip
+    >>> silence = Keepalive(RoundTrip(), 10.0, 60.0, 0.0)
+    >>> silence.tick(9.0), silence.tick(10.0), silence.tick(11.0), silence.tick(13.0)
+    (False, True, False, True)
+    >>> silence.heard = 14.0
+    >>> silence.tick(20.0), silence.tick(24.0), silence.is_lost(73.0), silence.is_lost(74.0)
+    (False, True, False, True)
+"""
+
+from math import inf
+
+from rtmplite.rtmfp.session.rtt import RoundTrip
+
+
+class Keepalive:
+    """When to send an empty Ping, and when to give up: §3.5.4.1.
+
+    `interval` and `patience` are seconds without a packet; `heard` is when the last one came.
+    """
+
+    __slots__ = ("_pinged", "_round_trip", "heard", "interval", "patience")
+
+    def __init__(self, round_trip: RoundTrip, interval: float, patience: float, now: float) -> None:
+        self._round_trip = round_trip
+        self.interval, self.patience = interval, patience
+        self.heard = now
+        self._pinged = -inf
+
+    @property
+    def deadline(self) -> float:
+        """When to call `tick`, or to ask `is_lost`.  Own design: see `Session.deadline`."""
+        return min(self._due, self.heard + self.patience)
+
+    @property
+    def _due(self) -> float:
+        # §3.5.4.1 [once-per-erto]
+        return max(self.heard + self.interval, self._pinged + self._round_trip.erto)
+
+    def tick(self, now: float) -> bool:
+        """Whether to send a Ping now: §3.5.4.1 [once-per-erto] [unanswered-backs-off]."""
+        if now < self._due:
+            return False
+        if self._pinged > self.heard:  # §3.5.4.1 [unanswered-backs-off]
+            self._round_trip.back_off()
+        self._pinged = now
+        return True
+
+    def is_lost(self, now: float) -> bool:
+        """Whether nothing has been heard for too long: §3.5.4.1."""
+        return now - self.heard >= self.patience

@@ -1,0 +1,68 @@
+"""Whether the far end is where its packets seem to come from.
+
+Implements RFC 7016 §3.5.4.2.  A packet from a new address proves nothing: whoever can copy packets
+can send copies from elsewhere.  So the new address is asked to send something back that only who
+is there can know.
+"""
+
+from hashlib import blake2b
+from hmac import compare_digest
+from math import inf
+from struct import Struct
+from typing import Final
+
+from rtmplite.rtmfp.session.listener import Address
+
+MARKING: Final = b"M"
+SECRET_BYTES: Final = 32  # §3.5.4.2 [own-secret]
+PAUSE_SECONDS: Final = 1.0
+MEMORY_SECONDS: Final = 120.0
+_TIME: Final = Struct("!d")
+_HASH_BYTES: Final = 16
+_LENGTH: Final = len(MARKING) + _TIME.size + _HASH_BYTES
+
+
+class Mobility:
+    """The checks of one session: §3.5.4.2 [check-new-address].
+
+    `secret` is random and nobody else's: MOB_SECRET.
+    """
+
+    __slots__ = ("_mob_rx_ts", "_mob_tx_ts", "_secret")
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._mob_tx_ts = self._mob_rx_ts = -inf
+
+    def question(self, source: Address, now: float) -> bytes | None:
+        """The message of a Ping to send to `source`, None if one was sent just now.
+
+        §3.5.4.2 [check-new-address]: once a second at most.
+        """
+        if now - self._mob_tx_ts < PAUSE_SECONDS:
+            return None
+        self._mob_tx_ts = now
+        head = MARKING + _TIME.pack(now)
+        return head + self._hash(head, source)
+
+    def is_answer(self, message: bytes, source: Address, now: float) -> bool:
+        """Whether a Ping Reply from `source` proves that the far end is there.
+
+        §3.5.4.2 [answer-moves], §3.5.3 [verify-before-moving].
+        """
+        if len(message) != _LENGTH or not message.startswith(MARKING):
+            return False
+        head, proof = message[:-_HASH_BYTES], message[-_HASH_BYTES:]
+        # §3.5.3 [verify-before-moving]
+        if not compare_digest(proof, self._hash(head, source)):
+            return False
+        # §3.5.4.2 [answer-moves]
+        (asked,) = _TIME.unpack(head[len(MARKING) :])
+        if now - asked > MEMORY_SECONDS or asked <= self._mob_rx_ts:
+            return False
+        self._mob_rx_ts = asked
+        return True
+
+    def _hash(self, head: bytes, source: Address) -> bytes:
+        where = f"{source[0]} {source[1]}".encode()
+        return blake2b(head + where, key=self._secret, digest_size=_HASH_BYTES).digest()

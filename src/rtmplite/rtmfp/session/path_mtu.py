@@ -1,0 +1,75 @@
+"""How large a datagram may be, found by sending larger ones.
+
+Implements RFC 7016 §3.5.4.3.  A probe is padding and a Ping behind it; where it arrives whole the
+Ping is answered.  That proves something only where datagrams are not fragmented on their way, so
+the edge that enables this has to forbid it.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, encode_chunk
+from rtmplite.rtmfp.wire.control_chunks import Ping
+
+MARKING: Final = b"S"
+TRIES: Final = 3
+PAUSE_SECONDS: Final = 1.0
+_PADDING: Final = 0x00
+_NONCE_BYTES: Final = 8
+
+
+class PathMtu:
+    """The size known to pass, and the next to try: §3.5.4.3 [discovers].
+
+    `size` and `sizes` are bytes of a datagram.
+    """
+
+    __slots__ = ("_due", "_message", "_probed", "_random", "_sizes", "_tries", "size")
+
+    def __init__(
+        self, size: int, sizes: tuple[int, ...], random: Callable[[int], bytes], now: float
+    ) -> None:
+        self.size = size
+        self._sizes, self._random = list(sizes), random
+        self._tries = self._probed = 0
+        self._message = b""
+        self._due = now if sizes else inf
+
+    @property
+    def deadline(self) -> float:
+        """When to call `tick`.  Own design: see `Session.deadline`."""
+        return self._due
+
+    def tick(self, now: float, pause: float) -> int:
+        """The size of a datagram to try now, 0 for none: §3.5.4.3 [discovers].
+
+        `pause` is how many seconds to wait for a reply.
+        """
+        if now < self._due:
+            return 0
+        if self._tries == TRIES:  # neither this size nor any larger one passes
+            self._due = inf
+            return 0
+        self._tries += 1
+        self._due = now + max(pause, PAUSE_SECONDS)
+        self._message = MARKING + self._random(_NONCE_BYTES)
+        return self._sizes[0]
+
+    def probe(self, room: int) -> bytes:
+        """The chunks of a probe, `room` bytes together: §3.5.4.3 [ping-after-padding]."""
+        ping = encode_chunk(Ping(self._message))
+        padding = room - len(ping) - HEADER_LENGTH
+        return b"%c%c%c" % (_PADDING, padding >> 8, padding & 0xFF) + bytes(padding) + ping
+
+    def sent(self, size: int) -> None:
+        """A probe left as a datagram of `size` bytes, or of a few less than it might: §3.5.4.3."""
+        self._probed = size
+
+    def on_reply(self, message: bytes, now: float) -> None:
+        """Take a Ping Reply; the right one says that the size passes: §3.5.4.3 [discovers]."""
+        if message == self._message and self._sizes and self._due != inf:
+            self._sizes.pop(0)
+            self.size = self._probed
+            self._tries = 0
+            self._due = now if self._sizes else inf

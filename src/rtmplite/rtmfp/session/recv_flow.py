@@ -1,0 +1,290 @@
+"""A receiving flow: fragments put together, and messages handed over in their turn.
+
+Implements RFC 7016 §3.6.3.
+"""
+
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.rtmfp.session.listener import FlowReceiver
+from rtmplite.rtmfp.session.range_set import SequenceSet
+from rtmplite.rtmfp.wire.flow_chunks import FragmentControl
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session.recv_side import RecvSide
+    from rtmplite.rtmfp.session.send_flow import SendFlow
+
+LINGER_SECONDS: Final = 120.0  # §3.6.3.8 [receiver-lingers]
+BLOCK_BYTES: Final = 1024  # §3.6.3.5 [blocks]
+OVERHEAD_BYTES: Final = 100  # of a fragment that waits
+_WHOLE, _BEGIN, _END, _MIDDLE = FragmentControl
+_DELIVERED: Final = 4  # a fragment that was handed over before its turn
+
+
+class RecvState(StrEnum):
+    """Where a receiving flow stands: §3.6.3, Figure 22."""
+
+    OPEN = "RF_OPEN"
+    REJECTED = "RF_REJECTED"
+    COMPLETE_LINGER = "RF_COMPLETE_LINGER"
+    CLOSED = "RF_CLOSED"
+
+
+class RecvFlow:
+    """One receiving flow of a session: §3.6.3.
+
+    `metadata` is what the sender named it, `associated` the sending flow it answers, or None.
+    `receiver` hears of its messages.  `ordered` may be set to false to have messages as soon as
+    they are whole.  `buffered` is BUFFERED_SIZE; `capacity`, BUFFER_CAPACITY in bytes, may be
+    changed at any time; 0 stops the sender.
+    """
+
+    def __init__(self, side: "RecvSide", flow_id: int, capacity: int) -> None:
+        self._side = side
+        self.flow_id = flow_id
+        self.metadata = b""
+        self.associated: SendFlow | None = None
+        self.receiver = FlowReceiver()
+        self.ordered = True
+        self.capacity = capacity
+        self.state = RecvState.OPEN
+        self.exception_code = 0
+        self.final_sn: int | None = None
+        self.prev_rwnd: int | None = None
+        self.seen = SequenceSet()
+        self.buffered = 0
+        self.is_suspended = False
+        self._early: dict[int, tuple[int, bytes]] = {}  # fragments by number
+        self._order: list[int] = []  # a heap of their numbers
+        self._runs: dict[int, int] = {}  # of parts of a message: the other end, at either end
+        self._partial: list[bytes] | None = None  # the message whose beginning was consumed
+        self._partial_bytes = 0
+        self._consumed = 0  # all up to this number was delivered, given up or made part of it
+        self._is_done = False  # the user knows the end, or wants to know nothing
+
+    @property
+    def blocks_available(self) -> int:
+        """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5 [blocks] [window].
+
+        At least one where the user waits, or a gap could never be closed: [one-block].
+        """
+        # §3.6.3.5 [blocks] [window] [one-block]
+        capacity = self._side.budget.window(self.capacity)
+        blocks = -(-max(0, capacity - self.buffered) // BLOCK_BYTES)
+        if blocks == 0 and self.capacity > 0 and not self.is_suspended:
+            blocks = 1
+        return blocks
+
+    def reject(self, code: int, now: float) -> None:
+        """Want no more of this flow; `code` tells the sender why: §3.6.3.7."""
+        if self.state is not RecvState.OPEN:
+            return
+        self.state = RecvState.REJECTED
+        self.exception_code = code
+        self._forget()
+        self._side.acknowledge_now(self)
+
+    def suspend(self) -> None:
+        """Hold messages until `resume`: §3.6.3.3."""
+        self.is_suspended = True
+
+    def resume(self, now: float) -> None:
+        """Hand over what was held, and go on: §3.6.3.3."""
+        self.is_suspended = False
+        self._deliver(now)
+        self._complete(now)
+        self._side.acknowledge_now(self)
+
+    def take(
+        self,
+        number: int,
+        fsn: int,
+        fra: int,
+        data: bytes,
+        now: float,
+        *,
+        abandon: bool = False,
+        final: bool = False,
+    ) -> bool:
+        """Take one fragment: §3.6.3.2.  Answers whether an acknowledgement is due at once.
+
+        What goes beyond our limits is forgotten as if it were lost, never acknowledged.
+        """
+        seen = self.seen
+        gaps = seen.gaps
+        # §3.6.3.4.1 [acknowledge-soon]
+        ack_now = (
+            self.state is not RecvState.OPEN
+            or abandon
+            or gaps > 0
+            or number in seen
+            or (self.prev_rwnd is not None and self.prev_rwnd < 2)
+        )
+        if number not in seen and self._has_room(number, fsn, data):
+            if final and self.final_sn is None:
+                self.final_sn = number
+                ack_now = True
+            if self.state is RecvState.OPEN and not abandon:  # §2.3.11 [abandoned-ignored]
+                self._keep(number, fra, data, now)
+            # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
+            seen.forward(fsn)
+            # §3.6.1.3 [acknowledge-truth]: what is not kept is not in the set
+            seen.add(number)
+        else:
+            # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
+            seen.forward(fsn)
+        self._side.gaps += seen.gaps - gaps
+        self._deliver(now)
+        self._complete(now)
+        return ack_now or seen.gaps > 0 or self.capacity - self.buffered < BLOCK_BYTES
+
+    def end(self) -> None:
+        """The session is open no longer: §3.5.5 [flows-end]."""
+        self.state = RecvState.CLOSED
+        self._forget()
+
+    def _has_room(self, number: int, fsn: int, data: bytes) -> bool:
+        """Whether to remember a fragment.  Own design: see `SessionLimits`.
+
+        The next one in turn always has room, unless nothing leaves the buffer: §3.6.3.5.
+        """
+        if number <= max(self.seen.csn, fsn) + 1 and not self.is_suspended:
+            return True
+        size = len(data) + OVERHEAD_BYTES
+        if self.buffered + size > self.capacity + 64 * BLOCK_BYTES or not self._side.has_room(size):
+            return False
+        if self._side.budget.is_tight:
+            return False
+        return self.seen.gaps < self._side.limits.gaps or not self.seen.would_part(number)
+
+    def _keep(self, number: int, fra: int, data: bytes, now: float) -> None:
+        """Put a fragment into the buffer, or straight into its message if it is its turn."""
+        if number == self.seen.csn + 1 == self._consumed + 1 and not self.is_suspended:
+            self._consume(number, fra, data, now)
+            return
+        self._early[number] = fra, data
+        heappush(self._order, number)
+        self._count(len(data) + OVERHEAD_BYTES)
+        if not self.ordered and not self.is_suspended:
+            self._deliver_early(number, now)
+
+    def _deliver(self, now: float) -> None:
+        """Hand over what is whole and has its turn: §3.6.3.3 [whole-only] [in-order]."""
+        if self.state is RecvState.REJECTED:
+            return
+        while self._order and self._order[0] <= self.seen.csn and not self.is_suspended:
+            number = heappop(self._order)
+            self._runs.pop(number, None)
+            fra, data = self._early.pop(number)
+            self._count(-len(data) - OVERHEAD_BYTES)
+            self._consume(number, fra, data, now)
+        csn = self.seen.csn
+        if csn > self._consumed and not self.is_suspended:
+            missing = csn - self._consumed - (csn == self.final_sn)
+            self._consumed = csn
+            self._miss(missing, now)
+
+    def _consume(self, number: int, fra: int, data: bytes, now: float) -> None:
+        """Make a fragment, in its turn, part of its message: §3.6.3.3."""
+        if number > self._consumed + 1:
+            self._miss(number - self._consumed - 1, now)
+        self._consumed = number
+        if fra == _WHOLE:
+            self._drop_partial()
+            self.receiver.on_message(self, data, now)
+        elif fra == _BEGIN:
+            self._drop_partial()
+            self._partial = [data]
+            self._extend(data, now)
+        elif fra == _DELIVERED:
+            self._drop_partial()
+        elif self._partial is not None:
+            self._partial.append(data)
+            self._extend(data, now)
+            if fra == _END and self._partial is not None:
+                message = b"".join(self._partial)
+                self._drop_partial()
+                self.receiver.on_message(self, message, now)
+
+    def _extend(self, data: bytes, now: float) -> None:
+        """Count what the message in progress takes; one too long ends the flow.  Own design."""
+        size = len(data) + OVERHEAD_BYTES
+        self._partial_bytes += size
+        self._count(size)
+        if self._partial_bytes > self._side.limits.message_bytes or not self._side.has_room(0):
+            self.reject(0, now)
+            self.receiver.on_exception(self, now)
+
+    def _deliver_early(self, number: int, now: float) -> None:
+        """Hand over a message before its turn, if it is whole: §3.6.3.3.
+
+        Own design: parts that follow each other are a run, known by its ends, so that to lengthen
+        it takes no longer the longer it is.
+        """
+        first = last = number
+        if self._continues(number - 1, number):
+            first = self._runs.get(number - 1, number - 1)
+        if self._continues(number, number + 1):
+            last = self._runs.get(number + 1, number + 1)
+        self._runs[first], self._runs[last] = last, first
+        # The beginning may have had its turn already.
+        begins = first in self._early and self._early[first][0] in (_WHOLE, _BEGIN)
+        if not begins or self._early[last][0] not in (_WHOLE, _END):
+            return
+        parts = []
+        for at in range(first, last + 1):
+            data = self._early[at][1]
+            parts.append(data)
+            self._early[at] = _DELIVERED, b""
+            self._runs.pop(at, None)
+            self._count(-len(data))
+        self.receiver.on_message(self, b"".join(parts), now)
+
+    def _continues(self, number: int, follower: int) -> bool:
+        """Whether both are there, and the second may be of the same message as the first."""
+        early = self._early
+        return (
+            number in early
+            and follower in early
+            and early[number][0] in (_BEGIN, _MIDDLE)
+            and early[follower][0] in (_MIDDLE, _END)
+        )
+
+    def _miss(self, missing: int, now: float) -> None:
+        """Tell the user of fragments that were given up: §3.6.1.2 [gap-told]."""
+        self._drop_partial()
+        if missing > 0:
+            self.receiver.on_gap(self, missing, now)
+
+    def _complete(self, now: float) -> None:
+        """See whether this was the last of the flow: §3.6.3.8."""
+        if self.final_sn is None or self.seen.csn < self.final_sn:
+            return
+        if self.state in (RecvState.OPEN, RecvState.REJECTED):
+            self._is_done = self.state is RecvState.REJECTED
+            self.state = RecvState.COMPLETE_LINGER
+            self._side.completed(self, now)
+        if not self._is_done and not self._order and not self.is_suspended:
+            self._is_done = True
+            self.receiver.on_complete(self, now)
+
+    def _drop_partial(self) -> None:
+        """Forget the beginning of a message that never ends: §3.6.3.3 [abandoned-go]."""
+        if self._partial is not None:
+            self._partial = None
+            self._count(-self._partial_bytes)
+            self._partial_bytes = 0
+
+    def _count(self, size: int) -> None:
+        self.buffered += size
+        self._side.buffered += size
+
+    def _forget(self) -> None:
+        """Discard what waits, and deliver nothing: §3.6.3.7."""
+        self._partial, self._partial_bytes = None, 0
+        self._early.clear()
+        self._order.clear()
+        self._runs.clear()
+        self._count(-self.buffered)
+        self._consumed = self.seen.csn

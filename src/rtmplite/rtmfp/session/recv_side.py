@@ -1,0 +1,208 @@
+"""The receiving half of a session: its flows, and when what is acknowledged.
+
+Implements RFC 7016 §3.6.3.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.listener import FlowReceiver
+from rtmplite.rtmfp.session.recv_flow import LINGER_SECONDS, RecvFlow, RecvState
+from rtmplite.rtmfp.session.send_flow import FlowState, SendFlow
+from rtmplite.rtmfp.wire.acks import range_ack
+from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, encode_chunk
+from rtmplite.rtmfp.wire.flow_chunks import FlowException, has_unknown_option, read_flow_options
+from rtmplite.rtmfp.wire.option import Option
+from rtmplite.rtmfp.wire.vlu import encode_vlu
+
+DELACK_SECONDS: Final = 0.2  # §3.6.3.4.1 [acknowledge-soon]
+RX_DATA_PACKETS: Final = 2
+Options = tuple[Option, ...]
+
+
+class RecvSide:
+    """What the receiving flows of a session share: §3.5.
+
+    `buffered` counts the bytes that wait in all of them, `gaps` those in their numbers; `budget` is
+    what sessions may take together, `is_over` whether there are no flows any more.  `sending` are
+    the sending flows of the same session, by identifier; `on_flow` asks the user who wants a new
+    flow, `wake` is called when an acknowledgement is due that no packet caused.  `overflowed` says
+    that there are more flows than may be, `should_ack` holds those that are ready to send an
+    acknowledgement.
+    """
+
+    def __init__(
+        self,
+        sending: Mapping[int, SendFlow],
+        limits: SessionLimits,
+        on_flow: Callable[[RecvFlow, float], FlowReceiver | None],
+        wake: Callable[[], None],
+        budget: SessionBudget,
+    ) -> None:
+        self.limits, self.budget = limits, budget
+        self.flows: dict[int, RecvFlow] = {}
+        self.buffered = self.gaps = 0
+        self.overflowed = self.is_over = False
+        self.ack_now = False  # ACK_NOW, RX_DATA_PACKETS and DELACK_ALARM: §3.5
+        self.rx_data_packets = 0
+        self.delack_alarm = inf
+        self._sending, self._on_flow, self._wake = sending, on_flow, wake
+        self.should_ack: dict[RecvFlow, None] = {}
+        self._lingering: deque[tuple[float, RecvFlow]] = deque()
+
+    @property
+    def deadline(self) -> float:
+        """When to call `tick`, infinite for never.  Own design: see `Session.deadline`."""
+        if self._lingering:
+            return min(self.delack_alarm, self._lingering[0][0])
+        return self.delack_alarm
+
+    def take(
+        self,
+        flow_id: int,
+        number: int,
+        fsn: int,
+        flags: int,
+        data: bytes,
+        options: Options | None,
+        now: float,
+    ) -> None:
+        """Take a chunk of user data: §3.6.3.2.  `flags` are those of §2.3.11."""
+        flow = self.flows.get(flow_id)  # §3.6.1.1 [no-meaning-in-ids]
+        if flow is None:
+            if len(self.flows) >= self.limits.flows:
+                self.overflowed = True
+                return
+            flow = self._open(flow_id, options or (), now)
+        elif options and flow.state is RecvState.OPEN and has_unknown_option(options):
+            # §3.6.3.2 [unknown-option-rejects], §2.3.16 [automatic-is-0]
+            flow.reject(0, now)
+            flow.receiver.on_exception(flow, now)
+        self.should_ack[flow] = None  # §3.6.3.4 [all-acknowledged]
+        fra, abandon, final = flags >> 4 & 3, bool(flags & 2), bool(flags & 1)
+        if flow.take(number, fsn, fra, data, now, abandon=abandon, final=final):
+            self.ack_now = True
+        elif not self.ack_now and self.delack_alarm == inf:
+            self.delack_alarm = now + DELACK_SECONDS  # §3.6.3.4.1 [acknowledge-soon]
+
+    def end_packet(self) -> None:
+        """After the chunks of a packet with user data: §3.6.3.2."""
+        self.rx_data_packets += 1
+        if self.rx_data_packets >= RX_DATA_PACKETS:  # §3.6.3.4.1 [acknowledge-soon]
+            self.ack_now = True
+
+    def on_probe(self, flow_id: int) -> None:
+        """Answer a Buffer Probe, unless there is no such flow: §3.6.3.6."""
+        flow = self.flows.get(flow_id)
+        if flow is not None:
+            self.acknowledge_now(flow)  # §2.3.15 [probe-answered]
+
+    def acknowledge_now(self, flow: RecvFlow) -> None:
+        """Send an acknowledgement as soon as is practical: §3.6.3.4.5."""
+        if self.flows.get(flow.flow_id) is flow:
+            self.should_ack[flow] = None
+            self.ack_now = True
+            self._wake()
+
+    def completed(self, flow: RecvFlow, now: float) -> None:
+        """All of a flow has come: §3.6.3.8 [receiver-lingers]."""
+        self._lingering.append((now + LINGER_SECONDS, flow))
+        self.acknowledge_now(flow)
+
+    def has_room(self, size: int) -> bool:
+        """Whether `size` bytes more may wait.  Own design: `SessionLimits.session_buffer_bytes`."""
+        return self.buffered + size <= self.limits.session_buffer_bytes
+
+    def assemble(self, packet: bytearray, limit: int) -> None:
+        """Add acknowledgements to chunks of at most `limit` bytes.
+
+        §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along].  In a packet that begins with
+        acknowledgements the first is cut to fit; elsewhere what does not fit whole waits:
+        §3.6.3.4.2 [cut-or-wait].
+        """
+        may_cut = not packet
+        for flow in list(self.should_ack):
+            room = limit - len(packet)
+            chunk, blocks = _acknowledgement(flow, room if may_cut else 0xFFFF)
+            if len(chunk) > room and not may_cut:
+                break
+            packet += chunk
+            may_cut = False
+            flow.prev_rwnd = blocks
+            del self.should_ack[flow]
+        if not self.should_ack:
+            self.ack_now = False
+            self.rx_data_packets = 0
+            self.delack_alarm = inf
+
+    def tick(self, now: float) -> None:
+        """Do what is due: §3.6.3.4.4, §3.6.3.8."""
+        if now >= self.delack_alarm:
+            self.delack_alarm = inf
+            self.ack_now = True
+        while self._lingering and now >= self._lingering[0][0]:
+            flow = self._lingering.popleft()[1]
+            flow.state = RecvState.CLOSED
+            del self.flows[flow.flow_id]
+            self.gaps -= flow.seen.gaps
+            self.should_ack.pop(flow, None)
+
+    def end(self) -> None:
+        """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
+        for flow in self.flows.values():
+            flow.end()
+        self.flows.clear()
+        self.gaps, self.is_over = 0, True
+        self._lingering.clear()
+        self.should_ack.clear()
+        self.ack_now, self.delack_alarm = False, inf
+
+    def _open(self, flow_id: int, options: Options, now: float) -> RecvFlow:
+        """Begin a flow, or reject it: §3.6.3.1."""
+        flow = self.flows[flow_id] = RecvFlow(self, flow_id, self.limits.buffer_bytes)
+        self.ack_now = True
+        if self._is_acceptable(flow, options):
+            receiver = self._on_flow(flow, now)
+            if receiver is None:
+                flow.reject(0, now)
+            else:
+                flow.receiver = receiver
+        else:
+            flow.reject(0, now)  # §2.3.16 [automatic-is-0]
+        return flow
+
+    def _is_acceptable(self, flow: RecvFlow, options: Options) -> bool:
+        """See what the options say of a new flow: §3.6.3.1."""
+        try:
+            # §3.6.3.1 [no-metadata-rejects] [unknown-option-rejects], §2.3.11.1 [unknown-rejects]
+            flow.metadata, answers = read_flow_options(options)
+        except RemoteError:
+            return False
+        if answers is not None:
+            flow.associated = self._sending.get(answers)
+            if flow.associated is None:  # §3.6.3.1 [unknown-association-rejects]
+                return False
+            # §3.6.3.1 [closed-association-rejects], §2.3.11.1.2 [answers-an-open-flow]
+            if flow.associated.state is not FlowState.OPEN:
+                return False
+        return len(flow.metadata) <= self.limits.metadata_bytes
+
+
+def _acknowledgement(flow: RecvFlow, room: int) -> tuple[bytes, int]:
+    """What to say of a flow in `room` bytes, and the blocks it offers: §3.6.3.4.3."""
+    report = b""
+    if flow.state is RecvState.REJECTED:
+        # §3.6.1.3 [acknowledge-rejected], §2.3.16 [before-every-ack]
+        report = encode_chunk(FlowException(flow.flow_id, flow.exception_code))
+    blocks = flow.blocks_available
+    room -= len(report) + HEADER_LENGTH
+    if not report and not flow.seen.gaps:  # the usual case, without an object
+        numbers = encode_vlu(flow.flow_id) + encode_vlu(blocks) + encode_vlu(flow.seen.csn)
+        return b"\x51\x00%c%b" % (len(numbers), numbers), blocks
+    ack = range_ack(flow.flow_id, blocks, flow.seen.ranges(), room)
+    return report + encode_chunk(ack), blocks

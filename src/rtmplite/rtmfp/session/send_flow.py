@@ -1,0 +1,331 @@
+"""A sending flow: messages of one user, cut up, numbered and repeated until they arrive.
+
+Implements RFC 7016 §3.6.2.  Messages that need not arrive late are given up by age, and the
+receiver is told by the Forward Sequence Number (FSN) not to wait for them.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from enum import StrEnum
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.errors import LocalError
+from rtmplite.rtmfp.session.listener import FlowSender, Priority
+from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
+from rtmplite.rtmfp.wire.flow_chunks import flow_options
+from rtmplite.rtmfp.wire.option import encode_options
+from rtmplite.rtmfp.wire.vlu import encode_vlu
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.send_side import SendSide
+
+RX_BUFFER_SIZE: Final = 65536  # bytes, before the receiver says otherwise: §3.6.2
+LINGER_SECONDS: Final = 130.0  # §3.6.2.11 [lingers-130]
+_WHOLE, _BEGIN, _END, _MIDDLE = 0x00, 0x10, 0x20, 0x30  # fragmentControl in its place: §2.3.11
+_OPTIONS, _ABANDON, _FINAL = 0x80, 0x02, 0x01
+_NUMBERS: Final = 10 + 3  # a sequence number and an fsnOffset of the longest we write
+_CHUNK: Final = 3 + 1  # type, length and flags
+_ACK_ROOM: Final = 12  # so that a small acknowledgement goes with a full fragment
+
+
+class FlowState(StrEnum):
+    """Where a sending flow stands: §3.6.2, Figure 19."""
+
+    OPEN = "F_OPEN"
+    CLOSING = "F_CLOSING"
+    COMPLETE_LINGER = "F_COMPLETE_LINGER"
+    CLOSED = "F_CLOSED"
+
+
+class SendFlow:
+    """One sending flow of a session: §3.6.2.  `Session.open_flow` makes them.
+
+    `queued` counts the bytes neither acknowledged nor given up, `refused` those that the receiver's
+    exception has left unacknowledged, `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size` the
+    last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
+    """
+
+    def __init__(
+        self,
+        side: "SendSide",
+        flow_id: int,
+        metadata: bytes,
+        *,
+        associated: "RecvFlow | None",
+        sender: FlowSender,
+        priority: Priority,
+        time_critical: bool,
+    ) -> None:
+        self.flow_id, self.metadata, self.associated = flow_id, metadata, associated
+        self.sender, self.priority, self.time_critical = sender, priority, time_critical
+        self.state = FlowState.OPEN
+        self.exception = False
+        self.queued = self.refused = self.outstanding = self._reported = 0
+        self.rx_buffer_size = RX_BUFFER_SIZE
+        self.final_sn: int | None = None
+        self._side = side
+        self._id = encode_vlu(flow_id)
+        # §3.6.1.1 [one-association]
+        answers = None if associated is None else associated.flow_id
+        # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.2 [from-the-first]
+        self._startup_options = encode_options(flow_options(metadata, answers), marker=True)
+        self._queue = SendQueue()
+        self._mortal: deque[Outgoing] = deque()  # messages that may be given up by age
+
+    @property
+    def next_sn(self) -> int:
+        """NEXT_SN, the sequence number of the next fragment: §3.6.2."""
+        return self._queue.end
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether anything has yet to be acknowledged, if only that it was given up: §3.6.2."""
+        return self._queue.entries > 0
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the receiver takes nothing now, though there is something: §3.6.2.9.1."""
+        return self.rx_buffer_size == 0 and not self.exception and self._queue.entries > 0
+
+    def send(
+        self,
+        message: bytes,
+        now: float,
+        *,
+        lifetime: float | None = None,
+        start_by: float | None = None,
+    ) -> Outgoing:
+        """Queue a message: §3.6.2.2.
+
+        It is given up when it is older than `lifetime` seconds, and when none of it has been sent
+        `start_by` seconds from now: §3.6.2.7.  LocalError unless the flow is open.  A session
+        whose flows hold more than it may is aborted: nobody at the far end takes them.
+        """
+        if self.state is not FlowState.OPEN:
+            raise LocalError(f"a message on a flow that is {self.state}")
+        if self._mortal:
+            self._give_up_late(now)
+        most = self._fragment_bytes()
+        count = max(1, -(-len(message) // most))  # §3.6.1.2 [takes-a-number]
+        first = self._queue.end
+        expires = inf if lifetime is None else now + lifetime
+        begin_by = inf if start_by is None else now + start_by
+        outgoing = Outgoing(self, first, first + count - 1, expires, begin_by)
+        if count == 1:
+            self._append(Entry(self, outgoing, first, _WHOLE, bytes(message)))
+        else:
+            for index in range(count):
+                part = bytes(message[index * most : (index + 1) * most])
+                fra = _BEGIN if index == 0 else _END if index == count - 1 else _MIDDLE
+                self._append(Entry(self, outgoing, first + index, fra, part))
+        if lifetime is not None or start_by is not None:
+            self._mortal.append(outgoing)
+        self._side.ready(self)
+        self._side.check_queued(now)
+        return outgoing
+
+    def announce(self, now: float) -> None:
+        """Begin the flow without a message, so that the far end knows of it: §3.6.2.1."""
+        self._append_abandoned()
+        self._side.ready(self)
+
+    def abandon(self, message: Outgoing, now: float) -> None:
+        """Give up a message: §3.6.2.7 [whole-message].  What has arrived stays arrived."""
+        message.abandoned = True
+        for number in range(max(message.first, self._queue.first), message.last + 1):
+            entry = self._queue.get(number)
+            if entry is not None:
+                self._abandon(entry)
+        self._queue.due_again(message.first)
+        self._side.ready(self)
+
+    def close(self, now: float) -> None:
+        """Send no more; what is queued still goes: §3.6.2.11.  Closing twice does nothing."""
+        if self.state is not FlowState.OPEN:
+            return
+        self.state = FlowState.CLOSING
+        tail = self._queue.tail
+        if tail is None or tail.ever_sent:
+            tail = self._append_abandoned()
+        self.final_sn = tail.sequence_number
+        self._queue.due_again(self.final_sn)
+        self._side.ready(self)
+
+    def excepted(self, code: int, now: float) -> None:
+        """Take a Flow Exception Report: §3.6.2.10, §3.6.1.3 [exception-closes] [exception-told]."""
+        if self.exception:
+            return
+        was_open = self.state is FlowState.OPEN
+        if was_open:
+            self.close(now)
+        self.exception = True
+        self.refused = self.queued
+        for number in range(self._queue.first, self._queue.end):
+            entry = self._queue.get(number)
+            if entry is not None:
+                self._abandon(entry)
+                entry.message.abandoned = True
+        self._queue.due_again(self._queue.first)
+        self._mortal.clear()
+        self._side.ready(self)
+        if was_open:
+            self.sender.on_exception(self, code, now)
+
+    def acknowledge(
+        self, ranges: Iterable[tuple[int, int]], buffer_bytes: int, now: float
+    ) -> tuple[int, bool]:
+        """Take an acknowledgement: §3.6.2.4.
+
+        Answers how many bytes are outstanding no more, and whether any message got further.
+        Departs from RFC 7016 §3.6.2.4: what was taken for lost and has arrived after all is
+        removed too, as sending it again would help nobody; what was given up only when nothing
+        before it is missed any more (see `_trim`).
+        """
+        queue = self._queue
+        before, queued = self.outstanding, self._reported
+        # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.1 [then-never-again],
+        # §2.3.11.1.2 [then-never-again]
+        self._startup_options = b""
+        self.rx_buffer_size = buffer_bytes
+        for first, last in ranges:
+            if first >= queue.unsent:
+                break
+            for entry in queue.acknowledged(first, last):
+                if entry.in_flight:
+                    self.outstanding -= entry.transmit_size
+                    self._side.flight.land(entry)
+                # Of what is missing before an entry that was given up nobody else might tell.
+                if not entry.abandoned or first == 0:
+                    self._remove(entry)
+        if self.state is FlowState.CLOSING and not queue.entries:
+            self.state = FlowState.COMPLETE_LINGER
+            self._side.completed(self, now)
+            self.sender.on_complete(self, now)
+        self._reported = self.queued
+        return before - self.outstanding, self.queued < queued
+
+    def lose(self, entry: Entry) -> None:
+        """An entry of this flow is outstanding no more, and has not arrived: §3.6.2.5."""
+        self.outstanding -= entry.transmit_size
+        self._queue.due_again(entry.sequence_number)
+
+    def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
+        """Add chunks to those of a packet, `limit` bytes at most; answer whether it is full.
+
+        If it is not, this flow has no more to send now: §3.6.2.3.
+        """
+        if self._mortal:
+            self._give_up_late(now)
+        fsn = self._trim()
+        previous = -1  # the number of the chunk before in this packet
+        # §3.6.2.9 [window-obeyed]
+        while self.exception or self.rx_buffer_size > self.outstanding:
+            entry = self._queue.eligible(self.final_sn, self._side.limits.flight_span)
+            if entry is None:
+                return False
+            number = entry.sequence_number
+            if not entry.abandoned and entry.message.is_late(now):
+                self.abandon(entry.message, now)
+                if previous < 0:
+                    fsn = self._trim()
+                continue
+            chunk = self._encode(entry, fsn, number == previous + 1 and previous >= 0, previous < 0)
+            if packet and len(packet) + len(chunk) > limit:
+                return True
+            packet += chunk
+            previous = number
+            entry.sent_abandoned = entry.abandoned
+            entry.message.begun = True
+            self._queue.unsent = max(self._queue.unsent, number + 1)
+            if fsn >= self._queue.told:
+                self._queue.told, self._queue.teller = fsn, entry
+            self.outstanding += len(chunk)
+            self._side.flight.send(entry, len(chunk))
+        return False
+
+    def _encode(self, entry: Entry, fsn: int, follows: bool, is_first: bool) -> bytes:
+        """One chunk; after its predecessor the short form will do: §3.6.2.3.2."""
+        number = entry.sequence_number
+        flags = entry.fra | (number == self.final_sn)
+        data = entry.data
+        if entry.abandoned:
+            flags |= _ABANDON  # §3.6.2.7.1 [fsn-update]; its data was forgotten with it
+        # §3.6.2.3.2 [next-user-data] [first-is-user-data], §2.3.12 [follows-user-data]
+        if follows:
+            length = 1 + len(data)
+            return b"\x11%c%c%c%b" % (length >> 8, length & 0xFF, flags, data)
+        # §2.3.11.1.1 [until-acknowledged] [once-in-a-packet], §2.3.11.1.2 [until-acknowledged]
+        # [once-in-a-packet]
+        options = self._startup_options if is_first else b""
+        if options:
+            flags |= _OPTIONS
+        numbers = encode_vlu(number) + encode_vlu(number - fsn)
+        length = 1 + len(self._id) + len(numbers) + len(options) + len(data)
+        head = b"\x10%c%c%c" % (length >> 8, length & 0xFF, flags)
+        return b"".join((head, self._id, numbers, options, data))
+
+    def _trim(self) -> int:
+        """Drop what is given up from the front; answer the FSN: §3.6.2.3 [fsn-below-outstanding].
+
+        It may be a number that is outstanding only if that was given up when it was sent.
+        Departs from RFC 7016 §3.6.2.3: the last one at the front stays until the receiver misses it
+        no more.  All that follows may have gone with a lower FSN; if nothing else came after that,
+        the receiver would hold it for ever.
+        """
+        queue = self._queue
+        head = queue.head
+        while head is not None and head.abandoned and not head.in_flight:
+            second = queue.second
+            if second is None or not second.abandoned or second.in_flight:
+                break
+            self._remove(head)
+            head = second
+        if head is None:
+            return queue.end - 1
+        # §3.6.2.3 [fsn-below-outstanding] [fsn-not-outstanding]
+        if not head.abandoned or (head.in_flight and not head.sent_abandoned):
+            return head.sequence_number - 1
+        return head.sequence_number
+
+    def _give_up_late(self, now: float) -> None:
+        """Abandon messages that are of no use any more: §3.6.2.7."""
+        while self._mortal:
+            message = self._mortal[0]
+            if message.last >= self._queue.first and not message.abandoned:
+                if not message.is_late(now):
+                    break
+                self.abandon(message, now)
+            self._mortal.popleft()
+
+    def _fragment_bytes(self) -> int:
+        """How much data fits beside the longest headers: §3.6.2.2 [fits-the-path]."""
+        overhead = _CHUNK + len(self._id) + _NUMBERS + len(self._startup_options) + _ACK_ROOM
+        return max(64, self._side.room - overhead)
+
+    def _append_abandoned(self) -> Entry:
+        """Queue a number without data: §3.6.2.11, §3.6.2.1."""
+        number = self._queue.end
+        entry = Entry(self, Outgoing(self, number, number, inf, inf), number, _WHOLE, b"")
+        entry.abandoned = entry.message.abandoned = True
+        self._append(entry)
+        return entry
+
+    def _append(self, entry: Entry) -> None:
+        self._queue.append(entry)
+        self.queued += len(entry.data)
+        self._reported += len(entry.data)
+        self._side.queued += len(entry.data) + ENTRY_BYTES
+
+    def _abandon(self, entry: Entry) -> None:
+        """Mark an entry, for good, and forget its data: §3.6.2.7 [never-un-abandoned]."""
+        entry.abandoned = True
+        self.queued -= len(entry.data)
+        self._side.queued -= len(entry.data)
+        entry.data = b""
+
+    def _remove(self, entry: Entry) -> None:
+        self._queue.remove(entry)
+        self.queued -= len(entry.data)
+        self._side.queued -= len(entry.data) + ENTRY_BYTES

@@ -1,0 +1,173 @@
+"""What a sending flow holds until it is acknowledged or given up.
+
+Implements RFC 7016 §3.6.2: SEND_QUEUE, its entries, and in what order they go.
+"""
+
+import itertools
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rtmplite.rtmfp.session.range_set import SequenceSet
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.session.send_flow import SendFlow
+
+ENTRY_BYTES = 300  # about what an entry and its message take besides the data
+
+
+class Outgoing:
+    """One message in a flow, from `first` to `last` sequence number: §3.6.1.2.
+
+    `expires` is when it is of no use any more, `start_by` when it is of no use if not yet begun;
+    both are infinite for what is to arrive in any case.
+    """
+
+    __slots__ = ("_flow", "abandoned", "begun", "expires", "first", "last", "start_by")
+
+    def __init__(
+        self, flow: "SendFlow", first: int, last: int, expires: float, start_by: float
+    ) -> None:
+        self._flow, self.first, self.last = flow, first, last
+        self.expires, self.start_by = expires, start_by
+        self.begun = self.abandoned = False
+
+    def is_late(self, now: float) -> bool:
+        """Whether to give it up: it is too old, or was not begun in time: §3.6.2.7."""
+        return now > self.expires or (now > self.start_by and not self.begun)
+
+    def abandon(self, now: float) -> None:
+        """Give it up, every fragment of it; there is no way back: §3.6.2.7."""
+        self._flow.abandon(self, now)
+
+
+class Entry:
+    """One fragment of a message: §3.6.2, and TSN of §3.6.2.5."""
+
+    __slots__ = (
+        "abandoned",
+        "data",
+        "ever_sent",
+        "flow",
+        "fra",
+        "in_flight",
+        "message",
+        "nak_count",
+        "sent_abandoned",
+        "sequence_number",
+        "transmit_size",
+        "tsn",
+    )
+
+    def __init__(
+        self, flow: "SendFlow", message: Outgoing, sequence_number: int, fra: int, data: bytes
+    ) -> None:
+        self.flow, self.message = flow, message
+        self.sequence_number, self.fra, self.data = sequence_number, fra, data
+        self.abandoned = self.sent_abandoned = self.ever_sent = self.in_flight = False
+        self.nak_count = self.transmit_size = self.tsn = 0
+
+
+class SendQueue:
+    """The entries of one flow in the order of their numbers: §3.6.2.
+
+    Own design: numbers follow each other, so that an entry is found by its distance from the
+    first; `cursor` is the lowest number that may be due to be sent, besides the first entry's, and
+    `unsent` the lowest that never was.  `told` is the highest FSN that was sent, last with the
+    entry `teller`: while that is in the network nothing else needs to say so.
+    """
+
+    __slots__ = ("_entries", "_first", "_gone", "cursor", "entries", "teller", "told", "unsent")
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry | None] = deque()  # the first is never None
+        # The number of the first, or of the next to come: §2.3.11 [first-is-1] [first-above-0]
+        self._first = 1
+        self._gone = SequenceSet()
+        self.entries = 0
+        self.cursor = self.unsent = 1
+        self.teller: Entry | None = None
+        self.told = 0
+
+    @property
+    def head(self) -> Entry | None:
+        """The first entry.  Own design: see `SendQueue`."""
+        return self._entries[0] if self._entries else None
+
+    @property
+    def second(self) -> Entry | None:
+        """The entry after the first.  Own design: see `SendQueue`."""
+        following = itertools.islice(self._entries, 1, None)
+        return next((entry for entry in following if entry is not None), None)
+
+    @property
+    def tail(self) -> Entry | None:
+        """The last entry, if it is still there: §3.6.2.11."""
+        return self._entries[-1] if self._entries else None
+
+    @property
+    def first(self) -> int:
+        """The number of the first entry.  Own design: see `SendQueue`."""
+        return self._first
+
+    @property
+    def end(self) -> int:
+        """NEXT_SN, the number of the next entry: §3.6.2."""
+        return self._first + len(self._entries)
+
+    def append(self, entry: Entry) -> None:
+        """Queue an entry whose number is `end`: §3.6.1.2 [numbers-grow], §2.3.11 [contiguous]."""
+        self._entries.append(entry)
+        self.entries += 1
+
+    def get(self, number: int) -> Entry | None:
+        """The entry of that number, None if it is gone.  Own design: see `SendQueue`."""
+        at = number - self._first
+        return self._entries[at] if 0 <= at < len(self._entries) else None
+
+    def acknowledged(self, first: int, last: int) -> list[Entry]:
+        """The entries from `first` to `last` that may have arrived: §3.6.2.4.
+
+        Own design: an acknowledgement of all there may ever be costs no more than what it is true
+        of, however often it is repeated.
+        """
+        holes = self._gone.holes(first, min(last, self.unsent - 1))
+        found = [self._entries[number - self._first] for hole in holes for number in hole]
+        return [entry for entry in found if entry is not None]
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry that is in the queue: §3.6.2.4."""
+        self._gone.add(entry.sequence_number)
+        self._entries[entry.sequence_number - self._first] = None
+        self.entries -= 1
+        while self._entries and self._entries[0] is None:
+            self._entries.popleft()
+            self._first += 1
+
+    def due_again(self, number: int) -> None:
+        """Look again at an entry that is in the network no longer: §3.6.2.3."""
+        self.cursor = min(self.cursor, number)
+
+    def eligible(self, final: int | None, span: int) -> Entry | None:
+        """The first entry that may be sent: §3.6.2.3, §3.6.1.2 [lowest-first].
+
+        `final` is F_FINAL_SN, if any.  Nothing is eligible that is `span` numbers from the first.
+        """
+        head = self.head
+        if head is None or not (head.in_flight or head.abandoned):
+            return head
+        at = max(self.cursor - self._first, 1)
+        limit = min(len(self._entries), span)
+        while at < limit:
+            entry = self._entries[at]
+            if (
+                entry is not None
+                and not entry.in_flight
+                and (not entry.abandoned or entry.sequence_number == final)
+            ):
+                break
+            at += 1
+        self.cursor = self._first + at
+        if at < limit:
+            return self._entries[at]
+        is_told = self.told >= self._first and self.teller is not None and self.teller.in_flight
+        return None if head.in_flight or is_told else head

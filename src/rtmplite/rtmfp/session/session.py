@@ -1,0 +1,348 @@
+"""An open session: two endpoints, a pair of keys, and flows in both directions.
+
+Implements RFC 7016 §3.5.  How a session comes to be open is told in `startup`; here it begins.
+
+A packet goes through here like this: opened by the cipher, its times taken, its chunks handed to
+the half that they concern (`inbound`; `send_side`, `recv_side`), and what follows from all of them
+together drawn at its end: acknowledgements, losses, the window, a new address.  Packets are made
+when the endpoint asks for them (`take`; `outbound`), so that everything that is due by then shares
+them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.chunk_dispatch import Inbound
+from rtmplite.rtmfp.session.closing import Closing, State
+from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
+from rtmplite.rtmfp.session.keepalive import Keepalive
+from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.listener import (
+    Address,
+    FlowReceiver,
+    FlowSender,
+    Priority,
+    SessionListener,
+)
+from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
+from rtmplite.rtmfp.session.packet_assembler import Outbound
+from rtmplite.rtmfp.session.packet_protection import Wire
+from rtmplite.rtmfp.session.path_mtu import PathMtu
+from rtmplite.rtmfp.session.recv_side import RecvSide
+from rtmplite.rtmfp.session.rtt import RoundTrip
+from rtmplite.rtmfp.session.send_side import SendSide
+from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.wire.chunks import Chunk
+from rtmplite.rtmfp.wire.control_chunks import (
+    ForwardedInitiatorHello,
+    Ping,
+    PingReply,
+    SessionClose,
+    SessionCloseAck,
+)
+from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
+
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.crypto.profile import PacketCipher
+    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.send_flow import SendFlow
+
+_UNBOUNDED: Final = 1 << 62
+FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
+GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
+DEFAULT_LIMITS: Final = SessionLimits()
+SILENT: Final = "the far end is silent"
+
+__all__ = ["Session", "State"]
+
+
+class Session:
+    """One end of a session, from S_OPEN on: §3.5.
+
+    `near_id` is what the far end puts on its packets, `far_id` what we put on ours; `address` is
+    DESTADDR.  `reason` says why the session is open no longer, `invalid` counts packets that were
+    forged or broken.  All sessions of an endpoint share `notices` and `budget`, which keeps in
+    `counted` what it knows of.
+
+    `on_work` is called when `take` may have something to give and has not been called since the
+    last time; also when the session becomes CLOSED, which the last packets may still have to tell.
+    """
+
+    def __init__(
+        self,
+        *,
+        initiator: bool,
+        cipher: "PacketCipher",
+        near_id: int,
+        far_id: int,
+        address: Address,
+        far_certificate: bytes,
+        near_nonce: bytes,
+        far_nonce: bytes,
+        random: Callable[[int], bytes],
+        now: float,
+        listener: SessionListener,
+        limits: SessionLimits = DEFAULT_LIMITS,
+        notices: TimeCritical | None = None,
+        budget: SessionBudget | None = None,
+        on_work: "Callable[[Session], None] | None" = None,
+    ) -> None:
+        self.near_id, self.far_id, self.address = near_id, far_id, address
+        self.far_certificate, self.listener = far_certificate, listener
+        self.near_nonce, self.far_nonce = near_nonce, far_nonce
+        self.state = State.OPEN
+        self.reason, self.invalid, self.counted = "", 0, 0
+        self.round_trip = RoundTrip()
+        self._notices = notices or TimeCritical()
+        self._wire = Wire(cipher, initiator, far_id, self.round_trip, self._notices)
+        self.congestion = CongestionControl(self._notices)
+        self.keepalive = Keepalive(self.round_trip, limits.keepalive, limits.patience, now)
+        self._mobility = Mobility(random(SECRET_BYTES))
+        self._mtu = PathMtu(limits.datagram_bytes, limits.mtu_probes, random, now)
+        self._send = SendSide(self.round_trip, self.congestion, limits, self._wake)
+        budget = budget or SessionBudget(_UNBOUNDED)
+        self._recv = RecvSide(self._send.flows, limits, self._ask, self._wake, budget)
+        self._inbound = Inbound(self._recv, self._take_chunk)
+        self._outbound = Outbound(self._wire, self._mtu, self._send, self._recv)
+        self._on_work = on_work
+        self._is_awake = self._is_behind = False  # the second: a packet came since `take`
+        self._closing = Closing()
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`; None for never.  Own design: the house's way with alarms."""
+        if self.state is State.OPEN:
+            send, recv = self._send.deadline, self._recv.deadline
+            return min(send, recv, self.keepalive.deadline, self._mtu.deadline)
+        return self._closing.deadline
+
+    @property
+    def send_flows(self) -> "Mapping[int, SendFlow]":
+        """The sending flows by identifier, those that linger too: §3.5."""
+        return self._send.flows
+
+    @property
+    def recv_flows(self) -> "Mapping[int, RecvFlow]":
+        """The receiving flows by identifier, those that linger too: §3.5."""
+        return self._recv.flows
+
+    @property
+    def outstanding(self) -> int:
+        """S_OUTSTANDING_BYTES: §3.5."""
+        return self._send.flight.outstanding
+
+    @property
+    def queued(self) -> int:
+        """Bytes of memory that all sending flows hold.  Own design: what `limits` bound."""
+        return self._send.queued
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of memory that all receiving flows hold.  Own design: what `limits` bound."""
+        return self._recv.buffered
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that all flows take.  Own design: what an endpoint's `budget` bounds."""
+        send, recv = self._send, self._recv
+        flows = len(send.flows) + len(recv.flows)
+        return send.queued + recv.buffered + recv.gaps * GAP_BYTES + flows * FLOW_BYTES
+
+    def open_flow(
+        self,
+        metadata: bytes,
+        now: float,
+        *,
+        associated: "RecvFlow | None" = None,
+        sender: FlowSender | None = None,
+        priority: Priority = Priority.NORMAL,
+        time_critical: bool = False,
+    ) -> "SendFlow":
+        """Open a sending flow: §3.6.2.1.  The far end hears of it with its first message.
+
+        `metadata` says what it is, `associated` which of its flows it answers; `sender` hears what
+        becomes of it.  LocalError unless the session is open, and as `SendSide.open` says.
+        """
+        if self.state is not State.OPEN:
+            raise LocalError(f"a flow in a session that is {self.state}")
+        return self._send.open(
+            metadata,
+            associated=associated,
+            sender=sender,
+            priority=priority,
+            time_critical=time_critical,
+        )
+
+    def receive(self, encrypted: bytes, source: Address, now: float) -> None:
+        """Take a datagram without its session ID; one that is forged or broken is counted.
+
+        §3.5 says what it does in which state.
+        """
+        if self.state is State.CLOSED:
+            return
+        try:
+            packet, flags, timestamp, echo, at = self._wire.open(encrypted)
+        except RemoteError:
+            self.invalid += 1
+            return
+        if self.state is State.OPEN:
+            self.keepalive.heard = now
+            if self._wire.heard(flags, now):
+                self.congestion.tcr_received = now
+            self.round_trip.heard(timestamp, echo, now)
+            self._send.begin_packet()
+        has_data = self._inbound.read(packet, at, source, now)
+        if self.state is State.OPEN:
+            self._end_packet(has_data, source, now)
+
+    def take(self, now: float) -> list[tuple[bytes, Address]]:
+        """Datagrams to send now, each with its destination.
+
+        As many as the window and the avoidance of bursts allow: §3.5.2.3.  Own design: a session
+        that would cost more than `limits` allow ends here.
+        """
+        self._is_awake = True
+        if self._send.overflowed:
+            self.abort(now, "the far end takes no data")
+        elif self._recv.overflowed:
+            self.abort(now, "the far end opens too many flows")
+        self._outbound.fill(self.address, now)
+        self._is_awake = self._is_behind = False
+        return self._outbound.take()
+
+    def tick(self, now: float) -> None:
+        """Do what is due by `now`; then call `take`."""
+        if self.state is State.OPEN:
+            self._recv.tick(now)
+            for probe in self._send.tick(now):
+                self.queue_chunk(probe)
+            if self.keepalive.is_lost(now):
+                self.abort(now, SILENT)
+            elif self.keepalive.tick(now):
+                self.queue_chunk(Ping())  # §3.5.4.1 [empty-message]
+            self._probe_path(now)
+        else:
+            self._tick_closing(now)
+        self._wake()
+
+    def queue_chunk(self, chunk: Chunk) -> None:
+        """Send a chunk that is of no flow, as soon as possible.
+
+        Own design: the endpoint forwards hellos so (§3.5.1.5).  One that fits no packet, or
+        for which too many wait, is dropped.
+        """
+        if self.state is not State.CLOSED and self._outbound.queue(chunk):
+            self._wake()
+
+    def close(self, now: float, reason: str = "closed here") -> None:
+        """Close reliably: ask until the far end agrees, or for 90 seconds: §3.5.5."""
+        if self.state is not State.OPEN:
+            return
+        self._leave_open(State.NEARCLOSE, reason, now)
+        self._tick_closing(now)
+
+    def abort(self, now: float, reason: str = "aborted here") -> None:
+        """Close at once, with a single word to the far end: §3.5.5 [abrupt-close]."""
+        if self.state is State.CLOSED:
+            return
+        self._outbound.drop()
+        self.queue_chunk(SessionCloseAck())
+        self._outbound.fill(self.address, now)
+        self.drop(now, reason)
+
+    def drop(self, now: float, reason: str) -> None:
+        """Close without a word, as when another session takes this one's place: §3.5, Figure 8."""
+        if self.state is State.OPEN:
+            self._leave_open(State.CLOSED, reason, now)
+        self.state = State.CLOSED
+        self._closing.enter(State.CLOSED, now)
+        self._outbound.drop()
+        self._wake()
+
+    def _ask(self, flow: "RecvFlow", now: float) -> FlowReceiver | None:
+        return self.listener.on_flow(self, flow, now)
+
+    def _wake(self) -> None:
+        if not self._is_awake:
+            self._is_awake = True
+            if self._on_work is not None:
+                self._on_work(self)
+
+    def _take_chunk(self, chunk: Chunk, source: Address, now: float) -> None:
+        """Take a chunk that is no user data, if the state of the session knows of it."""
+        match chunk:
+            case SessionClose():
+                self._on_close(now)
+            case SessionCloseAck():
+                self.drop(now, "closed there")  # §3.5.5 [close-ack-closes]
+            case _ if self.state is not State.OPEN:
+                return
+            case DataAckRanges() | DataAckBitmap():
+                self._send.on_ack(chunk, now)
+            case Ping():
+                # §3.5.4 [ping-reply] [only-in-response], §2.3.9 [answered-at-once],
+                # §2.3.10 [echo-unaltered]
+                self.queue_chunk(PingReply(chunk.message))
+            case PingReply():
+                self._on_ping_reply(chunk.message_echo, source, now)
+            case FlowException():
+                self._send.on_exception(chunk, now)
+            case BufferProbe():
+                self._recv.on_probe(chunk.flow_id)
+            case ForwardedInitiatorHello():  # §2.3.3 [fihello-only-in]
+                self.listener.on_forwarded_hello(self, chunk, now)
+
+    def _end_packet(self, has_data: bool, source: Address, now: float) -> None:
+        """Draw what follows from a packet as a whole: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
+        if has_data:
+            self._recv.end_packet()
+        self._send.end_packet(now)
+        # §3.5.4.2 [check-new-address]
+        if source != self.address and (message := self._mobility.question(source, now)):
+            self._outbound.ask(Ping(message), source, now)
+        if self._recv.ack_now or self._recv.overflowed or self._send.has_work:
+            # Packets read together count one by one, or all would bring one acknowledgement, and
+            # that one burst: §3.6.3.4.1 [acknowledge-soon], §3.5.2.3 [six-packets].
+            if self._is_behind:
+                self._outbound.fill(self.address, now)
+            self._is_behind = True
+            self._wake()
+
+    def _on_ping_reply(self, message: bytes, source: Address, now: float) -> None:
+        """Take what an own Ping brought back: §3.5.4.2, §3.5.4.3."""
+        if self._mobility.is_answer(message, source, now):
+            former, self.address = self.address, source
+            if former != source:
+                self.listener.on_address_change(self, former, now)
+        self._mtu.on_reply(message, now)
+
+    def _probe_path(self, now: float) -> None:
+        """Try a larger datagram, if any is left to try: §3.5.4.3."""
+        size = self._mtu.tick(now, self.round_trip.erto)
+        if size:
+            self._outbound.probe(size, self.address, now)
+        self._outbound.measure()
+
+    def _on_close(self, now: float) -> None:
+        """Agree to the far end's Close: §3.5.5 [close-acknowledged]."""
+        self.queue_chunk(SessionCloseAck())
+        if self.state is State.OPEN:
+            self._leave_open(State.FARCLOSE_LINGER, "closed there", now)
+
+    def _tick_closing(self, now: float) -> None:
+        """Ask again, or wait no longer: §3.5.5 [close-repeats] [nearclose-90] [linger-19]."""
+        if self._closing.is_over(now):
+            self.drop(now, self.reason)
+        elif self._closing.is_to_ask(now):
+            self.queue_chunk(SessionClose())
+
+    def _leave_open(self, state: State, reason: str, now: float) -> None:
+        """Be open no longer: §3.5.5 [flows-end]."""
+        self.state, self.reason = state, reason
+        self._closing.enter(state, now)
+        self._send.end()
+        self._recv.end()
+        self._notices.forget(self._wire)
+        self.listener.on_closed(self, now)

@@ -1,0 +1,1 @@
+"""What RTMFP packets look like: RFC 7016 §2."""

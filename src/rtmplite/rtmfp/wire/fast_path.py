@@ -1,0 +1,90 @@
+"""What every packet of media passes, read and written without an object per field.
+
+Implements RFC 7016 §2.2.4 and §2.3.11 a second time: `packet.Packet` and `flow_chunks.UserData` say
+the same legibly, and tests hold the two against each other.
+"""
+
+from struct import Struct
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.wire.option import Option, parse_option_list
+from rtmplite.rtmfp.wire.vlu import decode_vlu
+
+_TIMESTAMP, _ECHO = 0x08, 0x04  # bits TS and TSE: §2.2.4
+_OPTIONS, _ABANDON = 0x80, 0x02  # bits OPT and ABN: §2.3.11
+_FLAGS_TIME: Final = Struct("!BH")
+_FLAGS_TIMES: Final = Struct("!BHH")
+
+Fields = tuple[int, int, int, int, bytes, tuple[Option, ...] | None]
+
+
+def encode_header(flags: int, timestamp: int | None, echo: int | None) -> bytes:
+    """The beginning of a packet; `flags` have all but the bits of the times: §2.2.4."""
+    if timestamp is None:
+        if echo is None:
+            return bytes((flags,))
+        return _FLAGS_TIME.pack(flags | _ECHO, echo)
+    if echo is None:
+        return _FLAGS_TIME.pack(flags | _TIMESTAMP, timestamp)
+    return _FLAGS_TIMES.pack(flags | _TIMESTAMP | _ECHO, timestamp, echo)
+
+
+def read_header(packet: bytes) -> tuple[int, int | None, int | None, int]:
+    """Flags, timestamp and echo of a packet, and where its chunks begin: §2.2.4.
+
+    Raises RemoteError for a packet too short for them.
+    """
+    try:
+        flags, at = packet[0], 1
+        timestamp = echo = None
+        if flags & _TIMESTAMP:
+            timestamp, at = packet[1] << 8 | packet[2], 3
+        if flags & _ECHO:
+            echo, at = packet[at] << 8 | packet[at + 1], at + 2
+    except IndexError:
+        raise RemoteError("a packet cut off in its header") from None
+    return flags, timestamp, echo, at
+
+
+def read_user_data(packet: bytes, at: int, end: int) -> Fields:
+    """Flow, sequence number, FSN, flags, data and options of the payload from `at` to `end`.
+
+    §2.3.11.  Raises RemoteError as `UserData.parse` does.
+    """
+    if at >= end:
+        raise RemoteError("user data without flags")
+    flags = packet[at]
+    at += 1
+    flow_id = packet[at] if at < end else 0x80
+    if flow_id < 0x80:
+        at += 1
+    else:
+        flow_id, at = decode_vlu(packet[:end], at)
+    number, at = decode_vlu(packet, at)
+    offset, at = decode_vlu(packet, at)
+    if at > end:
+        raise RemoteError("user data is cut off")
+    if offset > number or not (offset or flags & _ABANDON):
+        raise RemoteError(f"a forward sequence number {offset} behind {number}")
+    options = None
+    if flags & _OPTIONS:
+        options, at = parse_option_list(packet[:end], at)
+    return flow_id, number, number - offset, flags, packet[at:end], options
+
+
+def read_next_user_data(
+    packet: bytes, at: int, end: int
+) -> tuple[int, bytes, tuple[Option, ...] | None]:
+    """Flags, data and options of a payload that continues another chunk: §2.3.12.
+
+    Raises RemoteError as `NextUserData.parse` does.
+    """
+    if at >= end:
+        raise RemoteError("next user data without flags")
+    flags = packet[at]
+    options = None
+    at += 1
+    if flags & _OPTIONS:
+        options, at = parse_option_list(packet[:end], at)
+    return flags, packet[at:end], options

@@ -1,0 +1,152 @@
+"""The packet: a byte of flags, the times of two clocks, chunks and padding.
+
+Implements RFC 7016 §2.2.4, and §2.2.2 for the session ID on the wire.
+
+    >>> from rtmplite.rtmfp.wire.chunks import Ping
+    >>> packet = Packet(Mode.INITIATOR, (Ping(),), timestamp=10)
+    >>> packet.encode().hex(" ")
+    '09 00 0a 01 00 00'
+    >>> Packet.parse(bytes.fromhex("09 00 0a 01 00 00 ff ff ff")) == packet
+    True
+
+Packets are plain here: encryption, checksums and padding are the Cryptography Profile's.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from typing import Final, Self
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.wire.chunks import (
+    MAX_PAYLOAD,
+    PADDING_TYPES,
+    SESSION_TYPES,
+    STARTUP_TYPES,
+    Chunk,
+    encode_chunk,
+    parse_chunks,
+)
+
+_TIME_CRITICAL, _TIME_CRITICAL_REVERSE = 0x80, 0x40  # bits TC and TCR: §2.2.4
+_TIMESTAMP, _TIMESTAMP_ECHO, _MODE = 0x08, 0x04, 0x03  # bits TS, TSE and MOD
+_U16: Final = Struct("!H")
+
+
+class Mode(IntEnum):
+    """Who sends a packet, or that it is of the startup: §2.2.4."""
+
+    # §2.2.4 [modes]
+    FORBIDDEN = 0
+    INITIATOR = 1
+    RESPONDER = 2
+    STARTUP = 3
+
+
+NO_TYPES: Final = frozenset[int]()
+_MODES: Final = tuple(Mode)
+# What is no business of a packet's mode: §2.3 [inappropriate-ignored].
+_INAPPROPRIATE: Final = tuple(
+    PADDING_TYPES | (SESSION_TYPES if mode == Mode.STARTUP else STARTUP_TYPES) for mode in Mode
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One plain packet: §2.2.4.
+
+    `timestamp` and `timestamp_echo` are 16 bits in ticks of 4 ms, or None.  `time_critical` says
+    that real-time data is within, `time_critical_reverse` that such is being received elsewhere.
+    """
+
+    mode: Mode
+    chunks: tuple[Chunk, ...]
+    timestamp: int | None = None
+    timestamp_echo: int | None = None
+    time_critical: bool = False
+    time_critical_reverse: bool = False
+
+    @classmethod
+    def parse(
+        cls, data: bytes | memoryview, most: int = MAX_PAYLOAD, unwanted: frozenset[int] = NO_TYPES
+    ) -> Self:
+        """Read a packet and its padding: §2.2.4 [packet-layout].
+
+        Own design: of packets of strangers just the first `most` chunks are looked at, and those of
+        `unwanted` types are not.
+
+        Raises RemoteError for the forbidden mode, and for timestamps that are cut off.  Chunks that
+        are damaged, or do not go with the mode, are left out: §2.3 [inappropriate-ignored].
+        """
+        data = bytes(data)
+        if not data:  # §2 [truncation-noticed]
+            raise RemoteError("a packet without flags")
+        flags, at = data[0], 1
+        mode = _MODES[flags & _MODE]  # §2 [reserved-ignored]
+        if mode is Mode.FORBIDDEN:  # §2.2.4 [mode-0-discarded]
+            raise RemoteError("a packet of the forbidden mode")
+        timestamp = timestamp_echo = None
+        try:
+            if flags & _TIMESTAMP:
+                timestamp, at = data[at] << 8 | data[at + 1], at + 2
+            if flags & _TIMESTAMP_ECHO:
+                timestamp_echo, at = data[at] << 8 | data[at + 1], at + 2
+        except IndexError:  # §2 [truncation-noticed] [errors-abort]
+            raise RemoteError("a packet cut off in its timestamps") from None
+        chunks = tuple(parse_chunks(data, at, _INAPPROPRIATE[mode] | unwanted, most))
+        critical, reverse = bool(flags & _TIME_CRITICAL), bool(flags & _TIME_CRITICAL_REVERSE)
+        return cls(mode, chunks, timestamp, timestamp_echo, critical, reverse)
+
+    def encode(self) -> bytes:
+        """Write the packet without padding, the reserved bits clear.
+
+        §2.2.4 [packet-layout] [startup-chunks] [session-chunks], §2 [reserved-clear].  Raises
+        LocalError for the forbidden mode, for a chunk that does not go with the mode, and for a
+        time beyond 16 bits.
+        """
+        ignored = _INAPPROPRIATE[self.mode]
+        if self.mode == Mode.FORBIDDEN or any(chunk.type_id in ignored for chunk in self.chunks):
+            raise LocalError(f"no receiver would heed this in a packet of mode {self.mode}")
+        flags = self.mode | self.time_critical << 7 | self.time_critical_reverse << 6
+        times = []
+        for bit, time in ((_TIMESTAMP, self.timestamp), (_TIMESTAMP_ECHO, self.timestamp_echo)):
+            if time is not None:
+                flags |= bit
+                times.append(_encode_time(time))
+        return b"".join((bytes((flags,)), *times, *map(encode_chunk, self.chunks)))
+
+
+def scramble(session_id: int, encrypted: bytes) -> bytes:
+    """Make the datagram of an encrypted packet: §2.2.2 [multiplex-layout] [scrambled].
+
+    Raises LocalError for a session ID beyond 32 bits.
+    """
+    if not 0 <= session_id < 1 << 32:
+        raise LocalError(f"{session_id} is no session ID of 32 bits")
+    return (session_id ^ _fold(encrypted)).to_bytes(4, "big") + encrypted
+
+
+def unscramble(datagram: bytes | memoryview) -> tuple[int, bytes]:
+    """Give session ID and encrypted packet of a datagram: §2.2.2 [multiplex-layout].
+
+    Raises RemoteError for a datagram too short for a session ID.
+    """
+    if len(datagram) < 4:  # §2 [truncation-noticed]
+        raise RemoteError("a datagram too short for a session ID")
+    encrypted = bytes(datagram[4:])
+    return int.from_bytes(datagram[:4], "big") ^ _fold(encrypted), encrypted
+
+
+def _fold(encrypted: bytes) -> int:
+    """XOR the first two words, as if zeros followed: §2.2.2 [scrambled] [short-is-padded].
+
+    All words are in network byte order: §2.1.1 [big-endian].
+    """
+    head = encrypted[:8].ljust(8, b"\0")
+    return int.from_bytes(head[:4], "big") ^ int.from_bytes(head[4:], "big")
+
+
+def _encode_time(ticks: int) -> bytes:
+    if not 0 <= ticks <= 0xFFFF:
+        raise LocalError(f"{ticks} is no time of 16 bits")
+    return _U16.pack(ticks)

@@ -1,0 +1,65 @@
+"""The `live` application: publish under a name, play by that name.
+
+Implements RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6 for everybody who connects.
+"""
+
+from typing import Final
+
+from rtmplite.live.streams import LiveStream
+from rtmplite.rtmp.application import Application, OpenApplication
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+
+APP: Final = "live"
+
+
+class LiveApplication(OpenApplication):
+    """Own design: joins publishers and players through the connection's registry.
+
+    Names are taken from the end of the application's name on, so rtmp://host/live/a/b is one
+    stream however a client splits it.
+    """
+
+    def on_publish(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """First come, first served, while he is there: RTMP 1.0 §7.2.2.6.
+
+        Own design: who is silent and answers no ping gives way, see `succession`.
+        Whether it is recorded is the operator's choice; what the client wishes for by its type is
+        to continue a file.  No file is overwritten, whatever the text says of "record".
+        """
+        live = connection.registry.open(APP, stream.path)
+        if not stream.path or (live.publishing and not _may_replace(live, now)):
+            description = f"{name} is already published." if name else "A stream needs a name."
+            stream.reject_publish("NetStream.Publish.BadName", description, now)
+            return
+        live.begin(now, stream.kind, stream)
+        stream.accept_publish(live, now)
+        if stream.kind in ("record", "append"):
+            _say_recorded(stream, live.recorded)
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Play what is there, or wait for it: RTMP 1.0 §7.2.2.1 with its start of -2."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
+            return
+        stream.accept_play(connection.registry.open(APP, stream.path), now)
+
+
+def _may_replace(live: LiveStream, now: float) -> bool:
+    """Whether its publisher is lost, as far as anybody can tell."""
+    return live.publisher is not None and live.publisher.is_silent(now)
+
+
+def _say_recorded(stream: ServerStream, recorded: bool) -> None:
+    """Say what became of the wish to record, by the codes of ActionScript's NetStream."""
+    if recorded:
+        stream.status("NetStream.Record.Start", f"Recording {stream.name}.")
+    else:
+        stream.status("NetStream.Record.NoAccess", "Nothing is recorded here.", "error")
+
+
+_: type[Application] = LiveApplication  # the type checker's proof

@@ -1,0 +1,211 @@
+"""One end of a NetConnection below its commands, whatever its messages travel in.
+
+Own design: RTMP 1.0 §7 speaks of commands and messages only; they go in chunks over TCP
+(`connection.Connection`) or in the flows of RTMFP (`rtmplite.rtmfp.netconnection.connection`).
+Servers and clients build on this and know no more, and neither do applications.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.amf.values import Value
+from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.aggregate import aggregated
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message, MessageType
+from rtmplite.rtmp.wire.shared_object import SharedObject
+
+if TYPE_CHECKING:
+    from rtmplite.live.streams import LiveStream, Player, Viewer
+
+MEDIA_TYPES: Final = frozenset(
+    (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)
+)
+_SHARED_TYPES: Final = (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3)
+_COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How much of our patience and memory one peer may use.
+
+    Own design: no text sets any.  Sizes are in bytes, times in seconds.  `message` is the longest
+    one we take, `stranger` the longest from a client whose connect we have not accepted; twice as
+    much may lie unfinished.  `held` may wait while we do not listen, `unread` while the peer does
+    not.  Connecting may take `setup`, and a peer silent for `ping_after` has `ping_timeout` more
+    to answer a ping.  Who then asks and sends nothing for `idle`, and plays nothing, is closed; 0
+    is never.
+    """
+
+    window: int = 2_500_000
+    message: int = 4 * 1024 * 1024
+    stranger: int = 64 * 1024
+    held: int = 256 * 1024
+    unread: int = 8 * 1024 * 1024
+    setup: float = 10.0
+    ping_after: float = 60.0
+    ping_timeout: float = 30.0
+    idle: float = 0.0
+    streams: int = 32
+
+
+class MessageTransport:
+    """What carries messages, and looks into them as far as both ends do.
+
+    Own design: nothing is taken from the peer while `reading` is false (someone asked for a pause)
+    or `deciding` is true (the peer's last command has no answer yet).  `output_size` is how many
+    bytes the network has not taken.
+    """
+
+    def __init__(self, now: float, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self.output_size = 0
+        self.peer_address: tuple[str, int] = ("", 0)
+        self.reading, self.deciding = True, False
+        self.closed, self.aborted, self.reason = False, False, ""
+        self._opened = now
+        self._settled = False  # set up is over, silence is all there is to watch
+
+    # -- what is sent -------------------------------------------------------------------
+
+    def send_command(self, command: Command, stream_id: int = 0) -> None:
+        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1."""
+        raise NotImplementedError
+
+    def send_shared(self, message: Message) -> None:
+        """Send a shared object message: RTMP 1.0 §7.1.3."""
+        raise NotImplementedError
+
+    def send_control(self, message: control.Control) -> None:
+        """Send a user control message: RTMP 1.0 §6.2."""
+        raise NotImplementedError
+
+    def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
+        """Send audio, video or data that nobody else gets; `timestamp` in ms: RTMP 1.0 §7.1."""
+        raise NotImplementedError
+
+    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+        """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
+        raise NotImplementedError
+
+    @property
+    def queued(self) -> int:
+        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        raise NotImplementedError
+
+    def synchronize(self, *stream_ids: int) -> None:
+        """Let what follows, on these message streams, arrive after all that went before.
+
+        Own design: where messages cannot pass each other there is nothing to do.
+        """
+
+    def stream_ended(self, stream_id: int) -> None:
+        """A message stream is used no longer.  Own design: what it used may be given back."""
+
+    def is_silent(self, now: float) -> bool:
+        """Whether the peer neither sends nor answers a ping.  Own design: see `succession`.
+
+        Never where nothing is known of that: the network below watches for silence itself.
+        """
+        return False
+
+    # -- reading ------------------------------------------------------------------------
+
+    def pause_reading(self) -> None:
+        """Ask for no more input.  Own design: so the network slows the peer down."""
+        self.reading = False
+        self._reading_changed()
+
+    def resume_reading(self) -> None:
+        """Undo `pause_reading`.  Own design: what was kept is used at the next `proceed`."""
+        self.reading = True
+        self._reading_changed()
+
+    def proceed(self, now: float) -> None:
+        """Use what was kept while nothing was read.  Own design: after `deciding`, say."""
+        raise NotImplementedError
+
+    def _on_message(self, message: Message, now: float) -> None:
+        if message.type_id in MEDIA_TYPES:
+            self._on_media(message, now)
+        elif message.type_id in _COMMAND_TYPES:
+            self._on_command(Command.parse(message), message.stream_id, now)
+        elif message.type_id == MessageType.AGGREGATE:
+            for part in aggregated(message):
+                if part.type_id in MEDIA_TYPES:  # a command would overtake what is not decided
+                    self._on_media(part, now)
+        elif message.type_id in _SHARED_TYPES:
+            self._on_shared(SharedObject.parse(message), now)
+        elif parsed := control.parse_control(message):
+            self._on_control(parsed, now)
+
+    def _on_control(self, message: control.Control, now: float) -> None:
+        """Obey what concerns every carrier: RTMP 1.0 §7.1.7 [ping-response]."""
+        match message:
+            case control.PingRequest(timestamp):
+                self.send_control(control.PingResponse(timestamp))
+            case control.SetBufferLength():
+                self._on_buffer_length(message, now)
+
+    # -- time and the end ---------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """Own design: when to call `tick`, None once closed."""
+        raise NotImplementedError
+
+    def tick(self, now: float) -> None:
+        """Do what is due.  Own design."""
+        raise NotImplementedError
+
+    def close(self, now: float, reason: str = "closed by us") -> None:
+        """End it after what is queued has been sent.  Own design; a second time does nothing."""
+        if not self.closed:
+            self.closed, self.reason = True, reason
+            self._shut(now)
+            self._ended(now)
+
+    def abort(self, reason: str, now: float) -> None:
+        """End it at once.  Own design: what is queued is not sent, nobody would read it."""
+        if not self.closed:
+            self.aborted = True
+            self.close(now, reason)
+
+    def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
+        """Own design: hear from the network that the peer is gone."""
+        self.abort(reason, now)
+
+    # -- hooks of what carries ----------------------------------------------------------
+
+    def _reading_changed(self) -> None:
+        """Hook: `reading` is not what it was."""
+
+    def _shut(self, now: float) -> None:
+        """Hook: just closed; see that what is queued gets sent, unless it is `aborted`."""
+
+    # -- hooks of servers and clients ---------------------------------------------------
+
+    @property
+    def _is_watched(self) -> bool:
+        """Hook: whether to notice early that the peer is gone."""
+        return False
+
+    def _on_media(self, message: Message, now: float) -> None:
+        """Hook: a message of type 8, 9, 15 or 18."""
+
+    def _on_shared(self, message: SharedObject, now: float) -> None:
+        """Hook: a message of type 16 or 19."""
+
+    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """Hook: a player says how much it wants in hand."""
+
+    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Hook: a command."""
+
+    def _ended(self, now: float) -> None:
+        """Hook: just closed, by whichever side."""
+
+
+def text(value: Value) -> str:
+    """A string argument, whatever the peer sent in its place: RTMP 1.0 §7.2."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,1 @@
+"""Recorded files: written, found and played."""

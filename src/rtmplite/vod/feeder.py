@@ -1,0 +1,75 @@
+"""The tags of an open file, read ahead by a block at a time.
+
+Own design over FLV 10.1 §E.3: a disk answers when it likes, so blocks are asked for and come later.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from rtmplite.flv.audio import is_sequence_header as is_audio_header
+from rtmplite.flv.file import FlvReader
+from rtmplite.flv.index import IndexPlace
+from rtmplite.flv.tag import Tag, TagType, as_script
+from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.vod.playlist import Recording
+
+BLOCK: Final = 128 * 1024  # bytes read at once
+
+_KINDS: Final = frozenset(TagType)
+_SENT: Final = frozenset((TagType.AUDIO, TagType.VIDEO, TagType.SCRIPT))
+
+
+class Feeder:
+    """Own design: the tags of an open file from some place on, read as they are needed."""
+
+    def __init__(
+        self, recording: Recording, place: IndexPlace, on_tags: Callable[[float], None]
+    ) -> None:
+        self.recording, self.tags = recording, deque[Tag]()
+        self.ended = False  # there is nothing more than `tags`
+        self._on_tags, self._reader = on_tags, FlvReader(inside=True)
+        self._at, self._reading, self._stopped = place.position, False, False
+
+    def fill(self) -> None:
+        """Own design: read on, unless that is being done, or there is nothing more."""
+        size = min(BLOCK, self.recording.index.end - self._at)
+        if self._reading or self.ended:
+            return
+        if size <= 0:
+            self._end()
+            return
+        self._reading = True
+        self.recording.read(self._at, size, self._on_data)
+
+    def stop(self) -> None:
+        """Own design: take no notice of what is still being read."""
+        self._stopped = True
+
+    def _on_data(self, data: bytes, now: float) -> None:
+        self._reading = False
+        if self._stopped:
+            return
+        self._at += len(data)
+        tags = self._reader.feed(data)
+        broken = next((at for at, tag in enumerate(tags) if tag.tag_type not in _KINDS), None)
+        self._take(tags[:broken])  # bytes that are no tag: who mends the file gets more
+        if not data or broken is not None:
+            self._end()
+        self._on_tags(now)
+
+    def _end(self) -> None:
+        """Let go the last tag even where the size after it was cut off."""
+        self.ended = True
+        self._take(self._reader.feed(bytes(4)))
+
+    def _take(self, tags: list[Tag]) -> None:
+        """All get type 18, as not all have AMF3: RTMP Errata §8.1.1 [no-extended-without]."""
+        self.tags.extend(tag for tag in map(as_script, tags) if tag.tag_type in _SENT)
+
+
+def is_header(tag: Tag) -> bool:
+    """Whether a decoder needs this before all else: FLV 10.1 §E.4.2.1 and FLV 10.1 §E.4.3.1."""
+    if tag.tag_type == TagType.AUDIO:
+        return is_audio_header(tag.data)
+    return tag.tag_type == TagType.VIDEO and is_video_header(tag.data)

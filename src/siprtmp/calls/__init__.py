@@ -1,0 +1,1 @@
+"""Calls of rich clients and of stock tools."""

@@ -1,0 +1,387 @@
+"""One phone call with sound: the SIP call and its media, ended together.
+
+Implements RFC 3261 §13 and §15 by way of `p2psip.dialog`, and RFC 3264 §8 for what a
+re-INVITE changes.
+
+A sans-I/O machine.  What differs between the rich client's line and a stock tool's stream
+is what they tell their user; what a call needs is the same, and is here: an offer, the
+media leg, an end that forgets everything, one log line each for start, answer and end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.session import Session
+from p2psip.server.call_allowance import Ticket
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.call import UserAgentCall
+from p2psip.ua.digest_client import Login
+from p2psip.ua.owner import CallHandler
+from p2psip.ua.uas import IncomingCall
+from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
+from siprtmp.media import sdp_map
+from siprtmp.media.leg import Leg
+from siprtmp.media.sdp_map import AudioPlan, Endpoint
+
+
+class AudioCall(CallMedia, CallHandler):
+    """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
+
+    RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
+    `_cancelled` and `_over` it is spent.  `leg` is where published messages go, while there is
+    one.
+    """
+
+    def __init__(self, user: CallUser, facilities: CallContext) -> None:
+        self.user, self._facilities = user, facilities
+        self.call: UserAgentCall | None = None
+        self._ringing: IncomingCall | None = None
+        self._told: tuple[int, str] | None = None  # of the far end's ringing
+        self.names: Sequence[str] = ()
+        self.origin: Origin | None = None
+        self._ticket: Ticket | None = None
+        self.leg: Leg | None = None
+        self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
+        self._endpoint: Endpoint | None = None
+        self._offer: Session | None = None
+        self._local: Session | None = None
+        self._up_at: float | None = None
+        self._held = False
+        self._over = False
+
+    # -- out ----------------------------------------------------------------------------
+
+    def dial(
+        self,
+        to: Address,
+        from_: Address,
+        contact: Uri,
+        names: Sequence[str],
+        now: float,
+        *,
+        unnamed: bool = False,
+        credentials: Login | None = None,
+    ) -> None:
+        """Place a call offering the codecs named: RFC 3261 §13.2.1.
+
+        Raises RemoteError (403, 488, 503) when it can't even be tried.
+        """
+        self.names = names
+        self._ticket = self._permit(to.uri, from_.uri, now)
+        endpoint = self._open(now)
+        try:
+            self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
+            self.call = self._facilities.agent.invite(
+                to,
+                from_,
+                contact,
+                bytes(self._offer),
+                self,
+                now,
+                credentials=credentials,
+            )
+        except RemoteError:
+            self._close(now)
+            raise
+        self._begin(Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now))
+
+    # -- in -----------------------------------------------------------------------------
+
+    def take(
+        self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
+    ) -> bool:
+        """Take an INVITE over, ringing; False if it was refused at once with 488 or 503.
+
+        RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
+        """
+        request = server.request
+        call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
+        self.call = self._ringing = call
+        self._ticket = self._facilities.tolls.take(server)
+        caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
+        self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
+        try:
+            if call.remote_sdp and not sdp_map.is_acceptable(
+                Session.parse(call.remote_sdp), host=self._facilities.media.media_host
+            ):
+                raise RemoteError("Not Acceptable Here", 488)
+            self._open(now)
+        except RemoteError as error:
+            self.refuse(error.status, error.reason, now)
+            return False
+        return True
+
+    def ring(self, now: float) -> None:
+        """Send 180: RFC 3261 §13.3.1.1."""
+        if self._ringing is not None:
+            self._ringing.ring(now)
+
+    def answer(self, names: Sequence[str], now: float) -> None:
+        """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
+
+        An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
+        none is in common; the INVITE is then still to be refused.
+        """
+        call, endpoint = self._ringing, self._endpoint
+        if call is None or endpoint is None:
+            return
+        self.names = names
+        if call.remote_sdp:
+            theirs = Session.parse(call.remote_sdp)
+            self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            self._start(plan, now, early=True)
+        else:
+            self._local = self._offer = self._make_offer(endpoint)
+        call.accept(bytes(self._local), now)
+
+    def refuse(self, status: int, reason: str, now: float) -> None:
+        """Send a final failure: RFC 3261 §13.3.1.3.  The user is not told: it knows."""
+        if self._ringing is not None and not self._over:
+            self._ringing.reject(status, reason, now)
+            self._ringing.bye(now)  # where the 200 is out already, and else nothing
+            self._end(now, f"{status} {reason}")
+
+    # -- either way ---------------------------------------------------------------------
+
+    @property
+    def up_at(self) -> float | None:
+        """When it was answered.  RFC 3261 §13.2.2.4."""
+        return self._up_at
+
+    @property
+    def plan(self) -> AudioPlan | None:
+        """What the last answer settled: RFC 3264 §7."""
+        return self.leg.plan if self.leg is not None else None
+
+    def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
+        """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
+
+        The user is not told: it asked.  `cause` is for the Reason header: RFC 3326 §2.
+        """
+        if self.call is not None and not self._over:
+            self.call.bye(now, cause)
+            self._end(now, reason)
+
+    def drop(self, now: float, reason: str, cause: str | None = None) -> None:
+        """Hang up where nobody asked for it, and tell the user: RFC 3261 §15."""
+        if not self._over:
+            self.hang_up(now, reason, cause)
+            self.user.on_call_over(reason, now)
+
+    def publish_ended(self, now: float) -> None:
+        """No more will be published; `user.on_drained` follows.  Own design: see `Leg`."""
+        if self.leg is not None and self.leg.is_started:
+            self.leg.publish_ended(now)
+        else:
+            self.user.on_drained(now)
+
+    # -- CallOwner ----------------------------------------------------------------------
+
+    def on_ringing(
+        self, call: UserAgentCall, status: int, reason: str, sdp: bytes | None, now: float
+    ) -> None:
+        """Early media is heard when there is any: RFC 3960 §3.
+
+        A phone says the same again for an INVITE that was repeated (RFC 3261 §17.2.1) or once a
+        minute (RFC 3261 §13.3.1.1); the user is told once.
+        """
+        if sdp and self._offer is not None and self.leg is not None:
+            try:
+                plan = sdp_map.conclude(self._offer, Session.parse(sdp))
+                self._start(plan, now, early=True)
+            except RemoteError:
+                self._log("early-media-unusable")
+        if (status, reason) != self._told:
+            self._told = status, reason
+            self.user.on_call_ringing(status, reason, now)
+
+    def on_accepted(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
+        """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
+        plan = self.plan
+        try:
+            if self._offer is not None and (sdp or plan is None):
+                plan = sdp_map.conclude(self._offer, Session.parse(sdp or b""))
+            if plan is None:
+                raise RemoteError("Not Acceptable Here", 488)
+        except RemoteError as error:
+            self._unusable(error, now)
+            return
+        self._up_at = now
+        self._start(plan, now)  # anew even if nothing changed: from here on silence counts
+        self._log("call-answer", codec=plan.codec.name)
+        self.user.on_call_up(plan, now)
+
+    def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        """Nobody there, or nobody willing: RFC 3261 §13.2.2.3.
+
+        A call for us that nobody answered (§13.3.1) ends for the user as if its caller had.
+        """
+        if self._ringing is None:
+            self._fail(status, reason, now)
+        elif not self._over:
+            self._end(now, f"{status} {reason}")
+            self.user.on_call_cancelled(now)
+
+    def on_cancelled(self, call: UserAgentCall, now: float) -> None:
+        """The caller hung up first: RFC 3261 §9.2."""
+        if not self._over:
+            self._end(now, "cancelled")
+            self.user.on_call_cancelled(now)
+
+    def on_ended(self, call: UserAgentCall, reason: str, now: float) -> None:
+        """BYE from the phone, or the dialog is lost: RFC 3261 §15.1.2."""
+        if not self._over:
+            self._end(now, reason)
+            self.user.on_call_over(reason, now)
+
+    def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
+        """Answer a re-INVITE: hold, another address, another codec.  RFC 3264 §8.
+
+        Raises RemoteError(488), which leaves the call as it was (RFC 3261 §14.2).
+        """
+        if self._endpoint is None or self._local is None:
+            raise RemoteError("Not Acceptable Here", 488)
+        if not sdp:
+            theirs = Session.parse(call.remote_sdp) if call.remote_sdp else None
+            self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
+            return bytes(self._local)
+        self._local, plan = sdp_map.answer(
+            Session.parse(sdp), self.names, self._endpoint, previous=self._local
+        )
+        self._change(plan, now, early=True)
+        return bytes(self._local)
+
+    def on_confirmed(self, call: UserAgentCall, now: float) -> None:
+        """What we answered to a new offer is settled (RFC 3261 §14.2), wherever it moved us."""
+        if self.plan is not None:
+            self._start(self.plan, now)
+
+    def on_alive(self, call: UserAgentCall, now: float) -> None:
+        """A phone that talks SIP need not talk: RFC 3261 §12.2."""
+        if self.leg is not None:
+            self.leg.alive(now)
+
+    def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
+        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
+        if sdp and self._local is not None:
+            try:
+                self._change(sdp_map.conclude(self._local, Session.parse(sdp)), now)
+            except RemoteError as error:
+                self._unusable(error, now)
+
+    def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        """The session stays as it was: RFC 3261 §14.1."""
+
+    def on_info(self, call: UserAgentCall, content_type: str, body: bytes, now: float) -> None:
+        """Nothing here uses INFO yet: RFC 6086 §4.2.2."""
+
+    # -- inside -------------------------------------------------------------------------
+
+    def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
+        """Count a call against its user's limits; tells who may not call, and raises RemoteError.
+
+        Own design: see `tolls`.
+        """
+        try:
+            return self._facilities.tolls.begin(self.user.payer, target, now)
+        except RemoteError as error:
+            who = {"caller": str(caller), "callee": str(target)}
+            source, reason = f"RTMP:{self.user.host}", f"{error.status} {error.reason}"
+            self._log("call-refused", **who, source=source, reason=reason)
+            raise
+
+    def _begin(self, origin: Origin) -> None:
+        """Be known from now on."""
+        self.origin = origin
+        self._facilities.calls.add(self)
+        who = {"caller": origin.caller, "callee": origin.callee}
+        self._log("call-start", direction=origin.direction, **who)
+
+    def _open(self, now: float) -> Endpoint:
+        media = self._facilities.media
+        try:
+            self.leg, port = media.open_leg(self, now)
+        except LocalError as error:
+            raise RemoteError("Service Unavailable", 503) from error
+        self.leg.on_tag = self.user.on_tag
+        session_id = int.from_bytes(self._facilities.random(4), "big")
+        self._endpoint = Endpoint(media.media_host, port, session_id)
+        return self._endpoint
+
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> Session:
+        """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
+
+        Own design: an x-flv line that the other side takes up is not served yet, so what comes
+        there is dropped.
+        """
+        if "flv" in self.names:
+            try:
+                self._reserved = self._facilities.media.reserve()
+            except LocalError as error:
+                raise RemoteError("Service Unavailable", 503) from error
+            endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
+        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
+
+    def _start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+        """Point the media where a description says; until the ACK the INVITE proves nothing.
+
+        Own design: its sender may have written somebody else's address, even as its own.
+        """
+        if self.leg is not None:
+            proven = self._ringing is None or self._up_at is not None
+            self.leg.start(plan, now, hosts=self._hosts(now), early=early, proven=proven)
+
+    def _change(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+        """Do what a later answer settled; the user hears of hold and its end: RFC 3264 §8.4."""
+        self._start(plan, now, early=early)
+        if plan.media.held != self._held:
+            self._held = plan.media.held
+            self.user.on_call_held(self._held, now)
+
+    def _unusable(self, error: RemoteError, now: float) -> None:
+        """End a call whose answer leaves nothing to hear, and tell the user: RFC 3264 §7."""
+        if self.call is None or self._over:
+            return
+        self.call.bye(now)
+        if self._ringing is None and self._up_at is None:
+            self._fail(error.status, error.reason, now)
+        else:
+            self._end(now, f"{error.status} {error.reason}")
+            self.user.on_call_over(error.reason, now)
+
+    def _fail(self, status: int, reason: str, now: float) -> None:
+        if not self._over:
+            self._end(now, f"{status} {reason}")
+            self.user.on_call_failed(status, reason, now)
+
+    def _end(self, now: float, reason: str) -> None:
+        self._over = True
+        leg = self.leg
+        seconds = 0.0 if self._up_at is None else now - self._up_at
+        self._log(
+            "call-end",
+            reason=reason,
+            seconds=round(seconds, 1),
+            sent=leg.sent if leg else 0,
+            received=leg.received if leg else 0,
+        )
+        self._facilities.calls.discard(self)
+        self._close(now)
+
+    def _close(self, now: float) -> None:
+        self._facilities.tolls.end(self._ticket)
+        if self.leg is not None:
+            self.leg.close(now)
+            self._facilities.media.close_leg(self.leg)
+            self.leg = None
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
+    def _log(self, what: str, **values: object) -> None:
+        call_id = self.call.id if self.call else "-"
+        self._facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)

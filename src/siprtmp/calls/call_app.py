@@ -1,0 +1,324 @@
+"""The RTMP application `call`: phone calls for tools that can only publish and play.
+
+Own design: one name has two directions.  What is published under it goes to the phone; what
+is played comes from the phone, never one's own media.  A name with `@` is dialled when it is
+published; one without waits to be called as sip:NAME@domain.
+
+RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from rtmplite.errors import RemoteError as RtmpError
+from rtmplite.live.streams import LiveStream
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.context import CallContext, Waker
+from siprtmp.calls.metadata import announce
+from siprtmp.media import sdp_map
+from siprtmp.media.pacing import DiscardPacer
+from siprtmp.media.sdp_map import AudioPlan
+
+APP: Final = "call"
+FAILED: Final = "NetStream.Publish.Rejected"
+BAD_NAME: Final = "NetStream.Publish.BadName"
+OVER: Final = "NetStream.Unpublish.Success"
+DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
+
+
+class CallHome(Protocol):
+    """What the application needs of the gateway's SIP side.  Own design."""
+
+    facilities: CallContext
+
+    @property
+    def caller(self) -> Address:
+        """From of the calls placed for stock tools: RFC 3261 §8.1.1.3."""
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
+
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
+
+    def may_use(self, connection: NetConnection, query: str) -> bool:
+        """Whether this client may place calls.  Own design: no open relay to telephones."""
+
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `tolls`."""
+
+
+class CallApplication:
+    """All names in use.  Own design: a name is forgotten when nobody uses it."""
+
+    def __init__(self, home: CallHome) -> None:
+        self.home = home
+        self.facilities = home.facilities
+        self._names: dict[str, NamedCall] = {}
+
+    def __len__(self) -> int:
+        """How many names are in use."""
+        return len(self._names)
+
+    def __iter__(self) -> "Iterator[NamedCall]":
+        """All of them."""
+        return iter(list(self._names.values()))
+
+    def on_connect(self, connection: NetConnection, now: float) -> None:
+        """Let everybody in; a name is what is asked about.  RTMP 1.0 §7.2.1.1."""
+        connection.accept(now)
+
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
+        """There are no calls beyond those of every server: RTMP 1.0 §7.2.1.2."""
+        connection.error(command.transaction_id, RtmpError(f"No such call: {command.name}"))
+
+    def on_publish(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Dial a name with `@`, or wait under one without: RTMP 1.0 §7.2.2.6."""
+        path = stream.path
+        if not path:
+            stream.reject_publish(BAD_NAME, "A call needs a name.", now)
+        elif not self.home.may_use(connection, stream.query):
+            stream.reject_publish(FAILED, "403 Forbidden", now)
+            connection.close(now, "not allowed to call")
+        else:
+            self._open(path, connection).publish(stream, now)
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Hear the phone, now or when it comes; playing never dials.  RTMP 1.0 §7.2.2.1."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
+        elif not self.home.may_use(connection, stream.query):
+            stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
+        else:
+            stream.accept_play(self._open(stream.path, connection).remote, now)
+
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
+        """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
+
+    def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
+        """The waiting name a request is for, if any: RFC 3261 §16.5."""
+        if not self.home.is_local_domain(request.uri):
+            return None
+        named = self._names.get(request.uri.user or "")
+        return named.incoming if named is not None and not named.dials else None
+
+    def forget(self, named: "NamedCall") -> None:
+        """A name nobody uses is free.  Own design."""
+        if self._names.get(named.name) is named:
+            del self._names[named.name]
+
+    def _open(self, name: str, connection: NetConnection) -> "NamedCall":
+        named = self._names.get(name)
+        if named is None:
+            remote = connection.registry.open(APP, name)
+            named = self._names[name] = NamedCall(name, self, remote)
+        return named
+
+
+class NamedCall:
+    """One name: at most one publisher, any number of players, at most one call.
+
+    Own design; it is the `CallUser` of its call and the sink of its publisher.
+    """
+
+    def __init__(self, name: str, application: CallApplication, remote: LiveStream) -> None:
+        self.name, self.remote, self._application = name, remote, application
+        self.log_id = f"call/{name}"
+        self._publisher: ServerStream | None = None
+        self._call: AudioCall | None = None
+        self._is_up = False
+        self._hears: AudioCall | None = None  # the call, as soon as it takes sound
+        self._void = DiscardPacer(self.on_hold_back, self._wake)
+        self._waker: Waker | None = None
+        remote.on_players_changed = self._players_changed
+
+    @property
+    def dials(self) -> bool:
+        """Whether publishing places a call.  Own design: an `@` says whom to call."""
+        return "@" in self.name
+
+    # -- the publisher ------------------------------------------------------------------
+
+    def publish(self, stream: ServerStream, now: float) -> None:
+        """Take a publisher, if there is none: RTMP 1.0 §7.2.2.6.
+
+        Own design: one who dials hears NetStream.Publish.Start when the phone answers, so
+        that no sound is lost and none is stale.  Pings keep impatient tools waiting.
+        """
+        if self._publisher is not None or (self.dials and self._call is not None):
+            stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
+            return
+        self._publisher = stream
+        self.log_id = stream.connection.id
+        if not self.dials:
+            stream.accept_publish(self, now)
+            return
+        stream.connection.hold_on(now)
+        stream.on_withdrawn = self.end
+        try:
+            self._dial(now)
+        except RemoteError as error:
+            self.on_call_failed(error.status, error.reason, now)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """What is published goes to the phone; while there is none it passes unheard.
+
+        RTMP 1.0 §7.1.4.  Own design: at the pace of a call all the same, see `DiscardPacer`.
+        """
+        hears = self._hears
+        if hears is not None and hears.leg is not None:
+            hears.leg.publish(type_id, timestamp, payload, now)
+        elif type_id != DATA:
+            self._void.put(timestamp / 1000, now)
+
+    def end(self, now: float) -> None:
+        """Unpublishing hangs up, when what was sent has been heard.  RTMP 1.0 §7.2.2.3."""
+        self._void.stop()
+        self._publisher = None
+        if self._call is None:
+            self._forget_if_idle(now)
+        elif self._is_up:
+            self._call.publish_ended(now)
+        else:
+            self._hang_up(now)
+
+    def _dial(self, now: float) -> None:
+        home = self._application.home
+        to = Address(Uri.parse(f"sip:{self.name}"))
+        if not to.uri.host or not to.uri.user:
+            raise RemoteError("Bad destination")
+        call = AudioCall(self, self._application.facilities)
+        self._call = call
+        caller = home.caller
+        contact = home.contact(caller.uri.user or APP, self.log_id)
+        call.dial(to, caller, contact, sdp_map.STOCK_TOOLS, now)
+
+    def _hang_up(self, now: float) -> None:
+        if self._call is not None:
+            self._call.hang_up(now, "unpublished")
+            self._finished(now)
+
+    # -- a call for the name ------------------------------------------------------------
+
+    def incoming(self, server: ServerHandle, now: float) -> None:
+        """Answer at once: the tools at this name can do nothing else.  RFC 3261 §13.3.1.4."""
+        contact = self._application.home.contact(self.name, self.name)
+        call = AudioCall(self, self._application.facilities)
+        if self._call is not None:
+            if call.take(server, contact, now):
+                call.refuse(486, "Busy Here", now)
+            return
+        if not call.take(server, contact, now):
+            return
+        self._call = call
+        try:
+            call.answer(sdp_map.STOCK_TOOLS, now)
+        except RemoteError as error:
+            call.refuse(error.status, error.reason, now)
+            self._finished(now)
+        else:
+            self._hear_if_possible()
+
+    # -- CallUser -----------------------------------------------------------------------
+
+    @property
+    def host(self) -> str:
+        """Where its publisher connects from, if there is one.  Own design."""
+        publisher = self._publisher
+        return publisher.connection.peer_address[0] if publisher is not None else ""
+
+    @property
+    def payer(self) -> str:
+        """The user that its publisher has proved to be, or else its host.  Own design."""
+        home, publisher = self._application.home, self._publisher
+        return home.payer(publisher.connection, None, publisher.query) if publisher else ""
+
+    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
+        """Stock tools have no ear for it.  RFC 3261 §13.2.2.1."""
+
+    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+        """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
+        self._is_up = True
+        self._hear_if_possible()
+        if self._publisher is not None and self.dials:
+            self._publisher.connection.held_on(now)
+            self._publisher.accept_publish(self, now)
+
+    def on_call_failed(self, status: int, reason: str, now: float) -> None:
+        """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
+        self._finished(now, FAILED, f"{status} {reason}")
+
+    def on_call_cancelled(self, now: float) -> None:
+        """The phone gave up: RFC 3261 §9.2."""
+        self._finished(now)
+
+    def on_call_over(self, reason: str, now: float) -> None:
+        """The phone hung up: a dialled publish ends, a waiting one waits.  RFC 3261 §15."""
+        self._finished(now, OVER, reason)
+
+    def on_call_held(self, held: bool, now: float) -> None:
+        """Stock tools have no ear for it.  RFC 3264 §8.4."""
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Sound from the phone goes to the players: RTMP 1.0 §7.1.4."""
+        if not self.remote.publishing:
+            announce(self.remote, self._call, now)
+        self.remote.write(type_id, timestamp, payload, now)
+
+    def on_hold_back(self, hold: bool) -> None:
+        """Brake the publisher, or let it go.  Own design."""
+        if self._publisher is None:
+            return
+        connection = self._publisher.connection
+        if hold:
+            connection.pause_reading()
+        else:
+            connection.resume_reading()
+
+    def on_drained(self, now: float) -> None:
+        """The publisher is gone and all it sent was heard: hang up.  RFC 3261 §15.1.1."""
+        if self._publisher is None:
+            self._hang_up(now)
+
+    def _finished(self, now: float, code: str = OVER, description: str = "") -> None:
+        self._call, self._hears, self._is_up = None, None, False
+        self.remote.end(now)
+        publisher = self._publisher
+        if publisher is not None and self.dials:
+            self._publisher = None
+            publisher.connection.held_on(now)
+            publisher.end_publish(code, description, now)
+        self._forget_if_idle(now)
+
+    def _hear_if_possible(self) -> None:
+        """From now on the phone hears the publisher, unless its answer is still to come."""
+        if self._call is not None and self._call.plan is not None:
+            self._hears = self._call
+            self._void.stop()
+
+    def _wake(self) -> None:
+        if self._waker is None:
+            self._waker = self._application.facilities.media.waker(self._void)
+        self._waker.set()
+
+    def _players_changed(self, remote: LiveStream, now: float) -> None:
+        self._forget_if_idle(now)
+
+    def _forget_if_idle(self, now: float) -> None:
+        if self._publisher is None and self._call is None and not self.remote.players:
+            self._application.forget(self)
+            if self._waker is not None:
+                self._waker.cancel()
+                self._waker = None

@@ -1,0 +1,367 @@
+"""The rich client's line: one RTMP connection is one single-line SIP user agent.
+
+Own design: the command set is that of the original siprtmp, kept compatible so that its
+clients work unchanged; it says `invite`, `accept`, `reject` and `bye` one way and `invited`,
+`ringing`, `accepted`, `rejected`, `cancelled` and `byed` the other.  What they do on the
+SIP side is RFC 3261 §13, §9 and §15.
+
+A sans-I/O machine between a `NetConnection` and an `AudioCall`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import REASONS
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.digest_client import Login
+from p2psip.ua.registration import Registration
+from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError as RtmpError
+from rtmplite.live.streams import LiveStream
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls.call import AudioCall
+from siprtmp.media import sdp_map
+from siprtmp.media.sdp_map import AudioPlan
+
+if TYPE_CHECKING:
+    from siprtmp.calls.sip_app import SipApplication
+
+DECLINE: Final = "603 Decline"  # what `reject` means when it says nothing
+MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
+
+
+class State(StrEnum):
+    """Where the line's only call is.  Own design: the words of the client's API."""
+
+    IDLE = "idle"
+    INVITING = "inviting"
+    INVITED = "invited"
+    ANSWERED = "answered"  # by us; the caller's ACK is on its way
+    UP = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What `connect` said: the identity, and how to prove it.
+
+    Own design: `user` is the authentication user (the identity's own when not given);
+    an empty password means no REGISTER.
+    """
+
+    identity: Uri
+    user: str = ""
+    password: str = ""
+    display: str = ""
+    narrowband: bool = False
+
+    @property
+    def address(self) -> Address:
+        """From and To of our own requests: RFC 3261 §20.20."""
+        return Address(self.identity, _printable(self.display))
+
+    def __repr__(self) -> str:
+        """Own design: a password never reaches a log or a traceback."""
+        return f"Account({self.identity})"
+
+
+class Line:
+    """One client, one identity, at most one call.  Own design: see the module.
+
+    It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
+    """
+
+    def __init__(
+        self,
+        connection: NetConnection,
+        account: Account,
+        home: "SipApplication",
+        remote: LiveStream,
+    ) -> None:
+        self.connection, self.account, self._home = connection, account, home
+        self.log_id = connection.id
+        self.contact = home.contact_for(account.identity, connection.id)
+        self.state = State.IDLE
+        self.remote = remote
+        self.registration: Registration | None = None
+        self._call: AudioCall | None = None
+        self._named = False
+        self._publisher: ServerStream | None = None
+
+    # -- registering --------------------------------------------------------------------
+
+    def connect(self, now: float, query: str = "") -> None:
+        """Register, or be let in at once when there is no password.
+
+        RFC 3261 §10.2: nothing is answered before the registrar has.  `query` is what followed
+        a question mark in a stream's name.
+        """
+        if self.account.password:
+            self.registration = self._home.register(self, now)
+        elif self._home.may_claim(self.connection, self.account.identity, query):
+            self._enter(now)
+        else:
+            self._turn_away("403 Forbidden: this identity needs a password", now)
+
+    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
+        """The registrar took us, for the first time or again: RFC 3261 §10.2.4."""
+        self._enter(now)
+
+    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
+        """The registrar refused: RFC 3261 §10.2.7.  Once let in, the line stays."""
+        if not self._home.has(self):
+            self._turn_away(f"{status} {reason}", now)
+
+    def _enter(self, now: float) -> None:
+        if self._home.admit(self, now):
+            self.connection.accept(now)
+        else:
+            self._turn_away("Already logged in.", now)
+
+    def _turn_away(self, reason: str, now: float) -> None:
+        """Refuse to connect; or to stay, where the identity came with a stream's name."""
+        self.connection.reject(reason, now)
+        self.connection.close(now, reason, "NetConnection.Connect.Rejected")
+
+    def close(self, now: float) -> None:
+        """The connection is gone: hang up, and unregister (RFC 3261 §10.2.2)."""
+        if self._call is not None:
+            self._call.hang_up(now, "client gone")
+            self._call = None
+        if self.registration is not None:
+            self._home.unregister(self.registration, now)
+            self.registration = None
+        self.remote.end(now)
+
+    # -- commands -----------------------------------------------------------------------
+
+    def command(self, command: Command, now: float) -> None:
+        """Obey one call of the client (RTMP 1.0 §7.2.1.2): an empty result, then the deed."""
+        handler = _COMMANDS.get(command.name)
+        if handler is None:
+            reason = RtmpError(f"No such call: {command.name}")
+            self.connection.error(command.transaction_id, reason)
+            return
+        if command.transaction_id:
+            self.connection.send_command(Command("_result", command.transaction_id, None, ()))
+        handler(self, command.args, now)
+
+    def _invite(self, args: tuple[Value, ...], now: float) -> None:
+        """RFC 3261 §13.2.1."""
+        if self.state is not State.IDLE:
+            self.connection.call("rejected", "486 Busy Here")
+            return
+        self._named, names = self._names(args[1:])
+        if not self._named:
+            names = sdp_map.default_names(self.account.narrowband)
+        call = AudioCall(self, self._home.facilities)
+        self._call, self.state = call, State.INVITING
+        try:
+            to = self._destination(args[0] if args else None)
+            call.dial(
+                to,
+                self.account.address,
+                self.contact,
+                names,
+                now,
+                unnamed=not self._named,
+                credentials=self._login(),
+            )
+        except RemoteError as error:
+            self.on_call_failed(error.status, error.reason, now)
+
+    def _accept(self, args: tuple[Value, ...], now: float) -> None:
+        """RFC 3261 §13.3.1.4."""
+        call = self._call
+        if self.state is not State.INVITED or call is None:
+            return
+        self._named, names = self._names(args)
+        if not self._named:
+            names = sdp_map.speex_names(self.account.narrowband)
+        try:
+            call.answer(names, now)
+        except RemoteError as error:
+            call.refuse(error.status, error.reason, now)
+            self.on_call_over(error.reason, now)
+        else:
+            self.state = State.ANSWERED
+
+    def _reject(self, args: tuple[Value, ...], now: float) -> None:
+        """RFC 3261 §13.3.1.3; what is no failure becomes 603."""
+        if self.state is not State.INVITED or self._call is None:
+            return
+        said = args[0] if args and isinstance(args[0], str) else DECLINE
+        code, _, reason = said.strip().partition(" ")
+        if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
+            code, _, reason = DECLINE.partition(" ")
+        self._call.refuse(int(code), _printable(reason) or REASONS.get(int(code), ""), now)
+        self._idle(now)
+
+    def _bye(self, args: tuple[Value, ...], now: float) -> None:
+        """RFC 3261 §15.1.1, or §9.1 while it rings."""
+        if self._call is not None:
+            self._call.hang_up(now, "client hung up")
+            self._idle(now)
+
+    def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
+        names = tuple(arg for arg in args if isinstance(arg, str))
+        return bool(names), sdp_map.known_names(names)
+
+    def _destination(self, dest: Value) -> Address:
+        text = dest.strip() if isinstance(dest, str) else ""
+        if not text:
+            raise RemoteError("Bad destination")
+        if "<" not in text and ":" not in text.partition("@")[0]:
+            text = f"sip:{text}"
+        address = Address.parse(text)
+        if address.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("Unsupported URI Scheme", 416)
+        if address.uri.scheme == "sips":
+            raise RemoteError("SIPS Not Supported", 480)
+        if not address.uri.host:
+            raise RemoteError("Bad destination")
+        return Address(self._in_our_domain(address.uri), _printable(address.display))
+
+    def _in_our_domain(self, uri: Uri) -> Uri:
+        """With the port that `connect` named for its domain, if that is meant: RFC 3261 §19.1.1."""
+        home = self.account.identity
+        if uri.port is None and uri.host == home.host and not self._home.is_local_domain(uri):
+            return uri.replace(port=home.port)
+        return uri
+
+    # -- a call for us ------------------------------------------------------------------
+
+    def incoming(self, server: ServerHandle, now: float) -> None:
+        """An INVITE for this identity (RFC 3261 §13.3.1): one call at a time, else 486."""
+        call = AudioCall(self, self._home.facilities)
+        if self.state is not State.IDLE:
+            if call.take(server, self.contact, now):
+                call.refuse(486, "Busy Here", now)
+            return
+        if not call.take(server, self.contact, now, credentials=self._login()):
+            return
+        self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
+        call.ring(now)
+        request = server.request
+        self.connection.call("invited", _plain(request.from_), _plain(request.to))
+
+    def _login(self) -> Login | None:
+        """What may be told in calls, and to the registrar alone: RFC 3261 §22.1.
+
+        A callee could ask for the password as well, and so could a caller in our BYE.
+        """
+        return self.registration.login if self.registration is not None else None
+
+    # -- CallUser -----------------------------------------------------------------------
+
+    @property
+    def host(self) -> str:
+        """Where the client connects from.  Own design."""
+        return self.connection.peer_address[0]
+
+    @property
+    def payer(self) -> str:
+        """Its identity, if that is a user of ours, else the client's host.  Own design."""
+        return self._home.payer(self.connection, self.account.identity)
+
+    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
+        """Tell `ringing`: RFC 3261 §13.2.2.1."""
+        self.connection.call("ringing", f"{status} {reason}")
+
+    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+        """Tell `accepted`, with the codec when the client named codecs: RFC 3261 §13.2.2.4."""
+        self.state = State.UP
+        if self._named:
+            self.connection.call("accepted", plan.codec.reported, None)
+        else:
+            self.connection.call("accepted")
+
+    def on_call_failed(self, status: int, reason: str, now: float) -> None:
+        """Tell `rejected`: RFC 3261 §13.2.2.3."""
+        self._idle(now)
+        self.connection.call("rejected", f"{status} {reason}")
+
+    def on_call_cancelled(self, now: float) -> None:
+        """Tell `cancelled`: RFC 3261 §9.2."""
+        call = self._call
+        invite = call.call.invite if call and call.call else None
+        self._idle(now)
+        if invite is not None:
+            self.connection.call("cancelled", _plain(invite.from_), _plain(invite.to))
+
+    def on_call_over(self, reason: str, now: float) -> None:
+        """Tell `byed`: RFC 3261 §15.1.2."""
+        self._idle(now)
+        self.connection.call("byed")
+
+    def on_call_held(self, held: bool, now: float) -> None:
+        """Tell `holded`: RFC 3264 §8.4."""
+        self.connection.call("holded", held)
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Sound from the phone goes to whoever plays `remote`: RTMP 1.0 §7.1.4."""
+        if not self.remote.publishing:
+            self._home.announce(self.remote, self._call, now)
+        self.remote.write(type_id, timestamp, payload, now)
+
+    def on_hold_back(self, hold: bool) -> None:
+        """Brake the client, or let it go.  Own design."""
+        if hold:
+            self.connection.pause_reading()
+        else:
+            self.connection.resume_reading()
+
+    def on_drained(self, now: float) -> None:
+        """Nothing to do: the call goes on without a publisher.  Own design."""
+
+    # -- streams ------------------------------------------------------------------------
+
+    def publish(self, stream: ServerStream, now: float) -> None:
+        """Any published stream is `local`, the last one if there are several.
+
+        Own design, as the original; RTMP 1.0 §7.2.2.6.
+        """
+        if self._publisher is not None:
+            self._publisher.unpublish(now)
+        self._publisher = stream
+        stream.accept_publish(self, now)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """What the client publishes goes to the phone: RTMP 1.0 §7.1.4."""
+        call = self._call
+        if call is not None and call.leg is not None:
+            call.leg.publish(type_id, timestamp, payload, now)
+
+    def end(self, now: float) -> None:
+        """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
+        self._publisher = None
+        if self._call is not None:
+            self._call.publish_ended(now)
+
+    def _idle(self, now: float) -> None:
+        self._call, self.state = None, State.IDLE
+        self.remote.end(now)
+
+
+def _printable(text: str) -> str:
+    """What a client said, fit for a header: RTMP allows line breaks, RFC 3261 §7.3.1 none."""
+    return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
+
+
+def _plain(address: Address) -> str:
+    """An address as clients show it, without the tag: RFC 3261 §20.10."""
+    return str(Address(address.uri, address.display))
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Line, tuple[Value, ...], float], None]]] = {
+    "invite": Line._invite,
+    "accept": Line._accept,
+    "reject": Line._reject,
+    "bye": Line._bye,
+}

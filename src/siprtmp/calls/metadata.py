@@ -1,0 +1,37 @@
+"""What a SIP-born stream says of itself, so that stock players need not guess.
+
+Implements FLV 10.1 §E.5: without onMetaData, players wait for a picture that never comes.
+"""
+
+from typing import Final
+
+from rtmplite.amf import amf0
+from rtmplite.amf.values import EcmaArray, Value
+from rtmplite.live.streams import LiveStream
+from siprtmp.calls.call import AudioCall
+from siprtmp.media.translate.codecs import AudioCodec
+
+DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
+
+
+def on_metadata(codec: AudioCodec) -> bytes:
+    """The body of an onMetaData message for audio alone: FLV 10.1 §E.5."""
+    values: dict[str, Value] = {
+        "hasAudio": True,
+        "hasVideo": False,
+        "audiocodecid": float(codec.sound_format),
+        "audiosamplerate": float(codec.clock_rate),
+        "audiosamplesize": 16.0,
+        "audiochannels": 1.0,
+        "stereo": False,
+        "encoder": "siprtmp",
+    }
+    return amf0.encode("onMetaData", EcmaArray(values))
+
+
+def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
+    """Open `remote` and say what the call's sound is: FLV 10.1 §E.5."""
+    remote.begin(now)
+    plan = call.plan if call is not None else None
+    if plan is not None:
+        remote.write(DATA, 0, on_metadata(plan.codec), now)

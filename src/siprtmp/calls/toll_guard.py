@@ -1,0 +1,279 @@
+"""The calls of phones that pass through here, and what every user may do with the telephone.
+
+Own design: a call is judged where it begins, once, after its caller has proved who it is: in the
+proxy (RFC 3261 §16.3) for phones, before the INVITE is made for RTMP clients.  It counts until its
+final failure, or until a BYE that the other side has taken (RFC 3261 §15.1.1); one that nobody
+ends is forgotten at last.  A BYE that was refused leaves the call as it was, and counted.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from p2psip.errors import RemoteError
+from p2psip.server.call_allowance import LONGEST, Allowance, Ticket
+from p2psip.server.domains import Domains
+from p2psip.server.registrar import Binding
+from p2psip.server.response_context import ResponseContext
+from p2psip.sip.address import Address
+from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
+from p2psip.transaction.key import new_branch
+
+MAX_CALLS: Final = 10_000  # that are known; of those beyond only the limits know
+GONE: Final = (408, 481)  # answers to a BYE that mean the other side has no such call
+LAST_CSEQ: Final = 2_000_000_000  # above what either side has counted to: RFC 3261 §12.2.2
+UNWANTED: Final = "Target Not Allowed"
+
+_Name = tuple[str, str, str]
+_M = TypeVar("_M", Request, Response)
+
+
+@dataclass(slots=True, eq=False)
+class ThroughCall:
+    """A call between two phones.  Own design; `source` is transport and host of the caller."""
+
+    id: str
+    caller: str
+    callee: str
+    source: str
+    at: float
+    server: ServerHandle | None  # while it rings
+    ticket: Ticket | None
+    up_at: float | None = None
+
+    invite: Request | None = None
+    answer: Response | None = None
+    flow: Flow | None = None
+    callee_flow: Flow | None = None
+    more: list[Ticket] = field(default_factory=list)
+
+    def end(self, now: float) -> list[tuple[bytes, Flow]]:
+        """Give it up while it rings (RFC 3261 §16.10), else make a BYE of each side.
+
+        Own design: a proxy has no part in the dialog (RFC 3261 §16), and a stolen password has to
+        be stopped all the same.  The BYE of each is to be heard as if that side had sent it now,
+        so that it goes the way of any other, and then each side hears one from the other.
+        """
+        invite, answer = self.invite, self.answer
+        if invite is None or answer is None or self.flow is None or self.callee_flow is None:
+            if self.server is not None and self.server.user is not None:
+                self.server.user.on_cancel(self.server, now)
+            return []
+        routes = answer.record_routes
+        below = len(invite.record_routes)  # proxies between us and the caller
+        onwards, back = routes[::-1][below:], routes[max(0, len(routes) - below - 1) :]
+        byes = []
+        if answer.contacts:
+            bye = _bye(invite.from_, answer.to, answer, onwards, self.flow)
+            byes.append((bye, self.flow))
+        if invite.contacts:
+            bye = _bye(answer.to, invite.from_, invite, back, self.callee_flow)
+            byes.append((bye, self.callee_flow))
+        return byes
+
+
+def _what_is_needed(message: _M) -> _M:
+    """A message as far as its BYE needs it, since calls last long and messages are large."""
+    wanted = {"From", "To", "Call-ID", "Contact", "Record-Route"}
+    fields = [pair for pair in message.headers.fields if pair[0] in wanted]
+    return message.replace(headers=Headers(fields), body=b"")
+
+
+def _bye(
+    from_: Address, to: Address, peer: Request | Response, routes: Sequence[Address], flow: Flow
+) -> bytes:
+    """A BYE to the side that `peer` is a message of, as the other would send it by `flow`.
+
+    RFC 3261 §15.1.1.
+    """
+    host, port = flow.remote
+    host = f"[{host}]" if ":" in host else host
+    text = f"{peer.call_id} {from_.tag}".encode(errors="replace")
+    branch = new_branch(hashlib.sha256(text).hexdigest()[:24])
+    fields: list[tuple[str, object]] = [
+        ("Via", f"SIP/2.0/{flow.transport} {host}:{port};rport;branch={branch}"),
+        *(("Route", route) for route in routes),
+        ("Max-Forwards", MAX_FORWARDS),
+        ("From", from_),
+        ("To", to),
+        ("Call-ID", peer.call_id),
+        ("CSeq", f"{LAST_CSEQ} BYE"),
+    ]
+    return bytes(Request("BYE", peer.contacts[0].uri, Headers(fields)))
+
+
+class Tolls:
+    """Judges all calls, and keeps those that only pass through.  Own design: see the module.
+
+    `has_passwords` tells whether a caller of ours had to prove who it is; if not, the limits are
+    those of its host.  `nat` is what `Binding.way` is asked with.
+    """
+
+    def __init__(
+        self,
+        allowance: Allowance,
+        domains: Domains,
+        *,
+        has_passwords: bool = False,
+        nat: bool = False,
+    ) -> None:
+        self._allowance, self._domains = allowance, domains
+        self._has_passwords, self._nat = has_passwords, nat
+        self._ringing: dict[ServerHandle, ThroughCall] = {}
+        self._up: OrderedDict[_Name, ThroughCall] = OrderedDict()
+
+    def __iter__(self) -> Iterator[ThroughCall]:
+        """The calls between phones, the answered ones first."""
+        passing = (
+            call for server, call in self._ringing.items()
+            if isinstance(server.user, ResponseContext)
+        )  # fmt: skip
+        return iter([*self._up.values(), *passing])
+
+    # -- phones -------------------------------------------------------------------------
+
+    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Judge a request that begins something, before it goes anywhere: RFC 3261 §16.3.
+
+        Raises RemoteError, 403, which the caller is told.  RTMP clients have been judged.
+        """
+        flow = server.flow
+        if flow.transport == LOCAL:
+            return
+        self._check(request.uri, *(route.uri for route in request.routes))
+        if request.method != "INVITE":
+            return
+        aor = self._domains.address_of_record(request.from_.uri)
+        ticket = None
+        if aor is not None:
+            user = f"{aor[0]}@{aor[1]}" if self._has_passwords else rate_limit_key(flow.remote[0])
+            ticket = self._allowance.begin(user, now)
+        if len(self._ringing) >= MAX_CALLS:
+            del self._ringing[next(iter(self._ringing))]
+        self._ringing[server] = ThroughCall(
+            request.call_id,
+            str(request.from_.uri),
+            str(request.uri),
+            f"{flow.transport}:{flow.remote[0]}",
+            now,
+            server,
+            ticket,
+        )
+
+    def choose(
+        self, server: ServerHandle, bindings: Sequence[Binding], now: float
+    ) -> list[Binding]:
+        """Those of a user's phones that may be called: RFC 3261 §16.5.
+
+        Own design: a phone that registers a contact at another host has its calls sent elsewhere,
+        which has to be allowed as any other call there.  Each of these is a call of its own, and of
+        whoever registered them; one is the caller's if that is a user.  Raises RemoteError, 403, if
+        that leaves none.
+        """
+        there = [each for each in bindings if self._is_there(each)]
+        elsewhere = [each for each in bindings if each not in there and self._is_allowed(each)]
+        call = self._ringing.get(server)
+        paid = 1 if call is None or call.ticket is not None else 0
+        chosen, refusal = there + elsewhere[:paid], RemoteError(UNWANTED, 403)
+        spare = elsewhere[paid:] if call is not None or not self._allowance.counts else []
+        for each in spare:
+            try:
+                ticket = self._allowance.begin(self._payer(server.request, each), now)
+            except RemoteError as error:
+                refusal = error
+                break
+            chosen.append(each)
+            if call is not None:
+                call.more.append(ticket)
+        if bindings and not chosen:
+            raise refusal
+        return chosen
+
+    def answered(
+        self, server: ServerHandle, request: Request, response: Response, now: float
+    ) -> None:
+        """Take the first final response to a request of a phone: RFC 3261 §13, §15.1.1."""
+        if request.method == "BYE":
+            if 200 <= response.status < 300 or response.status in GONE:
+                self._over(request)
+            return
+        call = self._ringing.pop(server, None)
+        if call is None:
+            return
+        if response.status >= 300:
+            self._end(call)
+            return
+        call.up_at, call.invite, call.answer = now, _what_is_needed(request), None
+        if isinstance(server.user, ResponseContext):
+            call.answer, call.callee_flow = _what_is_needed(response), server.user.answered_by
+        call.flow, call.server = server.flow, None
+        self._up[request.call_id, request.from_.tag or "", response.to.tag or ""] = call
+        first = next(iter(self._up.values()))
+        if len(self._up) > MAX_CALLS or first.at + LONGEST <= now:
+            self._up.popitem(last=False)
+
+    def take(self, server: ServerHandle) -> Ticket | None:
+        """Hand over a call that does not pass through, but ends here.  Own design."""
+        call = self._ringing.pop(server, None)
+        return call.ticket if call is not None else None
+
+    # -- RTMP clients -------------------------------------------------------------------
+
+    def begin(self, payer: str, target: Uri, now: float) -> Ticket:
+        """Count a call of an RTMP client, who is told apart as `payer`.  Own design.
+
+        Raises RemoteError, 403.
+        """
+        self._check(target)
+        return self._allowance.begin(payer, now)
+
+    def end(self, ticket: Ticket | None) -> None:
+        """Take that a call is over, which was handed over or began here.  Own design."""
+        self._allowance.end(ticket)
+
+    # -- inside -------------------------------------------------------------------------
+
+    def _payer(self, request: Request, binding: Binding) -> str:
+        """Whose limits a stranger's call counts against that goes on to a contact elsewhere."""
+        aor = self._domains.address_of_record(request.uri)
+        if self._has_passwords and aor is not None:
+            return f"{aor[0]}@{aor[1]}"
+        return rate_limit_key(binding.flow.remote[0])
+
+    def _is_there(self, binding: Binding) -> bool:
+        """Whether a call goes to the host that the phone has registered from."""
+        ways, flow = binding.way(nat=self._nat), binding.flow
+        host = ways[0].remote[0] if ways else binding.contact.uri.host.strip("[]")
+        return flow.transport == LOCAL or rate_limit_key(host) == rate_limit_key(flow.remote[0])
+
+    def _is_allowed(self, binding: Binding) -> bool:
+        uri = binding.contact.uri
+        return self._allowance.may_reach(uri.user or "", [uri.host])
+
+    def _over(self, bye: Request) -> None:
+        one, other = bye.from_.tag or "", bye.to.tag or ""
+        for name in ((bye.call_id, one, other), (bye.call_id, other, one)):
+            call = self._up.pop(name, None)
+            if call is not None:
+                self._end(call)
+
+    def _end(self, call: ThroughCall) -> None:
+        for ticket in (call.ticket, *call.more):
+            self._allowance.end(ticket)
+
+    def _check(self, target: Uri, *routes: Uri) -> None:
+        """Refuse what leads away from our domains, unless a pattern names every host on the way."""
+        hosts = [uri.param("maddr") or uri.host for uri in routes]
+        if target.param("maddr"):
+            hosts.append(target.param("maddr") or "")
+        if self._domains.of(target) is None:
+            hosts.append(target.host)
+        if not self._allowance.may_reach(target.user or "", hosts):
+            raise RemoteError(UNWANTED, 403)

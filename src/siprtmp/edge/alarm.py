@@ -1,0 +1,57 @@
+"""One timer for one machine, set anew as seldom as possible.
+
+Own design: a call's deadline moves with every packet.  The timer is only touched when the
+deadline comes nearer than it is set for; when it fires too early, it is simply set again.
+After a stall it fires when the sockets have been read: what is here is not late.
+"""
+
+import logging
+from typing import Any, Final
+
+from gevent import get_hub
+
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import AFTER_INPUT
+from siprtmp.calls.context import Timed
+
+log: Final = logging.getLogger(__name__)
+
+
+class Alarm:
+    """Wakes one machine, by the clock `monotonic`.  Own design: see the module."""
+
+    __slots__ = ("_at", "_cancelled", "_machine", "_timer")
+
+    def __init__(self, machine: Timed) -> None:
+        self._machine = machine
+        self._at: float | None = None
+        self._cancelled = False
+        self._timer: Any = get_hub().loop.timer(0.0)
+
+    def set(self) -> None:
+        """The machine's deadline may have come nearer.  Own design."""
+        due = self._machine.deadline
+        if due is None or self._cancelled or (self._at is not None and self._at <= due):
+            return
+        self._timer.stop()
+        self._timer.close()
+        self._at = due
+        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()), priority=AFTER_INPUT)
+        self._timer.start(self._fire)
+
+    def cancel(self) -> None:
+        """The machine is gone.  Own design."""
+        if not self._cancelled:
+            self._cancelled = True
+            self._timer.stop()
+            self._timer.close()
+
+    def _fire(self) -> None:
+        self._at = None
+        now, due = monotonic(), self._machine.deadline
+        if due is not None and due <= now:  # a loop that was busy is early: its clock is late
+            try:
+                self._machine.tick(now)
+            except Exception:
+                log.exception("tick of %s", type(self._machine).__name__)
+        self.set()

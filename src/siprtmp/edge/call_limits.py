@@ -1,0 +1,38 @@
+"""What users may do with the telephone, as settings say; where strangers are near, not too much.
+
+Own design: a gateway on loopback serves the people of one machine, without limits unless some are
+given.  One that can be reached from other machines is found within the hour by those who try
+passwords, and calls by one stolen password can cost more than the machine: so there are limits
+that nobody at a desk will meet, and no call leaves our domains unless the operator says which may.
+"""
+
+from typing import Final
+
+from p2psip.server.call_allowance import Allowance
+from p2psip.server.domains import Domains
+from siprtmp.calls.toll_guard import Tolls
+from siprtmp.operation import rtmp_options
+from siprtmp.operation.config import Settings, is_loopback
+
+AT_ONCE: Final = 10
+AN_HOUR: Final = 60
+
+
+def tolls(settings: Settings, domains: Domains) -> Tolls:
+    """The judge that applies them.  Own design."""
+    has_passwords = settings.users is not None
+    return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.nat)
+
+
+def allowance(settings: Settings) -> Allowance:
+    """The limits in force.  Own design: 0 is no limit."""
+    names = (*rtmp_options.LISTENERS, "sip")
+    places = (getattr(settings, name) for name in names)
+    is_open = any(place is not None and not is_loopback(place[0]) for place in places)
+    at_once, an_hour = settings.max_user_calls, settings.max_user_calls_per_hour
+    if at_once is None:
+        at_once = AT_ONCE if is_open else 0
+    if an_hour is None:
+        an_hour = AN_HOUR if is_open else 0
+    targets = settings.allow_targets if settings.allow_targets or is_open else None
+    return Allowance(at_once=at_once, an_hour=an_hour, targets=targets)

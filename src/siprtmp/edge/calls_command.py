@@ -1,0 +1,144 @@
+"""`python -m siprtmp calls`: what goes on in a running gateway, and an end to one of it.
+
+Own design: the client of `control`.  What a peer has called itself is shown as ASCII, so that no
+name can play with the operator's terminal.
+"""
+
+import json
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from siprtmp.edge.control_socket import NAME
+from siprtmp.operation.config import ConfigError, Parser
+
+PATIENCE: Final = 15.0  # s
+MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
+
+_COLUMNS: Final = {
+    "calls": ("since", "state", "caller", "callee", "source", "codec", "lost", "id"),
+    "registrations": ("user", "contact", "source", "expires", "id"),
+    "streams": ("since", "name", "source", "codecs", "players", "id"),
+}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """List, or end one; 1 where there is no such id.  Own design.
+
+    Raises ConfigError where no gateway answers.
+    """
+    options = _parser().parse_args(arguments)
+    request = {"do": "list"} if options.end is None else {"do": "end", "id": options.end}
+    reply = ask(options.state, request)
+    if options.json:
+        print(json.dumps(reply))
+    elif "error" not in reply:
+        print("\n".join(_ended(reply) if options.end is not None else _lines(reply)))
+    if "error" in reply:
+        print(f"siprtmp: {_plain(reply['error'])}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
+    """One request to the gateway that runs with this folder.  Own design.
+
+    Raises ConfigError where none does, or it says nothing.
+    """
+    data = bytearray()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
+            gateway.settimeout(PATIENCE)
+            gateway.connect(str(folder / NAME))
+            gateway.sendall(json.dumps(request).encode("ascii") + b"\n")
+            while piece := gateway.recv(1 << 16):
+                data += piece
+                if len(data) > MAX_REPLY:
+                    break
+        reply = json.loads(data)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        raise ConfigError(f"--state {folder}: no gateway runs with this folder") from None
+    except OSError as error:
+        raise ConfigError(f"--state {folder}: {error.strerror or error}") from None
+    except ValueError:
+        raise ConfigError(f"--state {folder}: the gateway gave no answer") from None
+    if not isinstance(reply, dict):
+        raise ConfigError(f"--state {folder}: that is no gateway")
+    return reply
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m siprtmp calls",
+        allow_abbrev=False,
+        description="List calls, registrations and streams of a running gateway, or end one.",
+    )
+    add = parser.add_argument
+    add("--state", type=Path, required=True, metavar="DIR", help="the folder it runs with")
+    add("--end", metavar="ID", help="hang up, unregister or disconnect what has this id")
+    add("--json", action="store_true", help="for programs")
+    return parser
+
+
+def _ended(reply: dict[str, Any]) -> list[str]:
+    return [f"ended: {_plain(', '.join(map(str, reply.get('ended', []))))}"]
+
+
+def _lines(reply: dict[str, Any]) -> list[str]:
+    """For people: a table of each kind, the columns aligned."""
+    lines = []
+    for kind, columns in _COLUMNS.items():
+        rows = reply.get(kind, [])
+        lines.append(f"{kind}: {len(rows)}")
+        if rows:
+            cells = [[_cell(row, name) for name in columns] for row in rows]
+            lines += _table([[name.upper() for name in columns], *cells])
+    return lines
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _cell(row: dict[str, Any], name: str) -> str:
+    match name:
+        case "since":
+            return _duration(row.get("seconds"))
+        case "expires":
+            return _duration(row.get("expires"))
+        case "lost":  # from the phone, and to it
+            ways = (row.get("lost_from_phone"), row.get("lost_to_phone"))
+            return "/".join("-" if way is None else f"{way:.1f}%" for way in ways)
+        case "codecs":
+            return _plain("+".join(map(str, row.get("codecs") or ()))) or "-"
+    value = row.get(name)
+    return "-" if value in (None, "") else _plain(str(value))
+
+
+def _duration(seconds: float | None) -> str:
+    """As `59s`, `1m05s`, `2h05m` or `3d04h`."""
+    if seconds is None:
+        return "-"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def _plain(text: str) -> str:
+    """Printable ASCII, the rest as Python writes it."""
+    return "".join(
+        letter if letter.isascii() and letter.isprintable() else ascii(letter)[1:-1]
+        for letter in text
+    )

@@ -1,0 +1,145 @@
+"""The gateway process: both worlds on one event loop.
+
+Own design: sockets are opened first, so that machines know their addresses; then the SIP
+stack, the RTMP applications and the wires between them are built, and only then does
+anything listen.  Everything runs in the hub; no greenlet belongs to a call.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from p2psip.errors import RemoteError
+from p2psip.server.digest_server import DigestServer
+from siprtmp import __version__
+from siprtmp.calls.admission import Admission
+from siprtmp.edge.control_socket import Control
+from siprtmp.edge.overview import Overview
+from siprtmp.edge.rtmp_side import RtmpSide
+from siprtmp.edge.sip_side import SipSide
+from siprtmp.edge.state_folder import StateFolder
+from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
+from siprtmp.edge.status_access import StatusDoor
+from siprtmp.operation.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.operation.logs import Log
+
+
+class Gateway:
+    """Everything one process serves.  Own design.
+
+    `start` opens the listeners; `stop` ends calls and connections properly.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.log = settings, Log("siprtmp")
+        self.state = StateFolder(settings.state) if settings.state is not None else None
+        users, credentials = load_users(settings), load_credentials(settings)
+        self._verifier = DigestServer(users, os.urandom) if users is not None else None
+        self.admission = Admission(settings.allow_anonymous, users, credentials)
+        self.rtmp = RtmpSide(settings, self.log, self.admission)
+        self._http: StatusServer | None = None
+        self._control: Control | None = None
+        self._status_door = StatusDoor.of(
+            settings.http, settings.domain, settings.allow_anonymous, self.admission
+        )
+        self.sip: SipSide | None = None
+        self._process = ProcessFigures()
+
+    def start(self) -> None:
+        """Open what the settings ask for.  Raises ConfigError for an address that can't be had.
+
+        Own design.
+        """
+        settings = self.settings
+        if settings.sip is not None:
+            with _naming("--sip", settings.sip):
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
+            self.rtmp.add("sip", self.sip.lines)
+            self.rtmp.add("call", self.sip.names)
+        self.rtmp.start()
+        if settings.http is not None:
+            with _naming("--http", settings.http):
+                figures = Seldom(self.status)
+                self._http = StatusServer(
+                    settings.http, figures, self.rtmp.live, self._status_door, self.log
+                )
+        if self.state is not None:
+            overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
+            if self.sip is not None:
+                overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
+                overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
+                overview.hear = self.sip.stack.receive
+            self._control = Control(self.state.path, overview)
+
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """What is listened on, by name, for the ready line.  Own design."""
+        out = dict(self.rtmp.addresses)
+        if self.sip is not None:
+            out["sip"] = self.sip.driver.address
+        if self._http is not None:
+            out["http"] = self._http.address
+        return out
+
+    def status(self) -> dict[str, object]:
+        """Figures that return to where they were when nothing goes on.  Own design."""
+        figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
+        figures |= self.sip.status() if self.sip else {}
+        figures |= self._process.figures()
+        return figures
+
+    def is_quiet(self) -> bool:
+        """Whether nobody would notice a pause: nothing is said, shown or asked.  Own design."""
+        is_silent = self.sip is None or self.sip.is_silent
+        return is_silent and not self.rtmp.registry.streams
+
+    def reload(self) -> None:
+        """Read again who is served and who we are: the users and the certificate.
+
+        Own design: each is taken as a whole or not at all, and who is here stays.
+        """
+        files: dict[str, Callable[[], None]] = {}
+        if self._verifier is not None:
+            files["users"] = self._reload_users
+        if self.settings.rtmps is not None:
+            files["tls-cert"] = self.rtmp.renew_certificate
+        for what, renew in files.items():
+            try:
+                renew()
+            except ConfigError as error:
+                self.log.warning("not-reloaded", option=what, reason=str(error))
+            else:
+                self.log.event("reloaded", option=what)
+
+    def _reload_users(self) -> None:
+        users, credentials = load_users(self.settings), load_credentials(self.settings)
+        self.rtmp.renew_users()
+        self.admission.renew(users, credentials)
+        if self._verifier is not None and users is not None:
+            self._verifier.users = users
+
+    def stop_calls(self) -> None:
+        """Hang up every call: RFC 3261 §15."""
+        if self.sip is not None:
+            self.sip.hang_up_all()
+
+    def stop(self) -> None:
+        """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
+        self.rtmp.stop()
+        if self._control is not None:
+            self._control.stop()
+        if self.sip is not None:
+            self.sip.stop()
+        if self._http is not None:
+            self._http.stop()
+        if self.state is not None:
+            self.state.close()
+
+
+@contextmanager
+def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
+    """Say which listener it was that could not be opened."""
+    try:
+        yield
+    except (OSError, RemoteError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ConfigError(f"{option} {address[0]}:{address[1]}: {reason}") from None

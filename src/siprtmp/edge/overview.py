@@ -1,0 +1,224 @@
+"""What goes on in a running gateway, one row for each thing, and how to end one of them.
+
+Own design: for the operator alone, since rows tell who talks to whom.  A row is made of what JSON
+has; times are seconds.  A row's `id` ends what it tells of, and is what the log calls it: the
+Call-ID of a call, the number of the RTMP connection of a publisher.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from p2psip.errors import LocalError
+from p2psip.rtp.session import Statistics
+from p2psip.server.domains import Aor
+from p2psip.server.registrar import Binding, Registrar
+from p2psip.transaction.flow import Flow
+from rtmplite.flv.audio import SoundFormat
+from rtmplite.flv.video import CodecId
+from rtmplite.live.probe import Probe
+from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream, State
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.toll_guard import ThroughCall
+from siprtmp.operation.logs import Log
+
+Row = dict[str, object]
+
+OPERATOR: Final = "operator"  # the reason of what ended by the operator's wish
+CLOSED: Final = "NetConnection.Connect.Closed"
+_BY_NUMBER: Final[Mapping[str, tuple[str, Mapping[float, str]]]] = {
+    "audio": ("audiocodecid", {float(each): each.name for each in SoundFormat}),
+    "video": ("videocodecid", {float(each): each.name for each in CodecId}),
+}
+KINDS: Final = ("calls", "registrations", "streams")
+
+
+class Overview:
+    """Calls, registrations and streams.  Own design: see the module.
+
+    `connections` gives the RTMP clients there are.  The rest is of the SIP side, if there is one:
+    `calls` are those that end here, `tolls` has those between phones; `hear` takes a datagram as
+    if it had come, `wake` sends what is to be sent.
+    """
+
+    def __init__(
+        self, registry: Registry, connections: Callable[[], Iterable[NetConnection]], log: Log
+    ) -> None:
+        self._registry, self._connections, self._log = registry, connections, log
+        self.calls: Collection[AudioCall] = ()
+        self.tolls: Iterable[ThroughCall] = ()
+        self.registrar: Registrar | None = None
+        self.hear: Callable[[bytes, Flow, float], None] = _nothing
+        self.wake: Callable[[], None] = _nothing
+
+    def rows(self, now: float) -> Iterator[tuple[str, Row]]:
+        """Everything, each with its kind of `KINDS`.  Own design: the oldest calls first.
+
+        It may be left for a while between two rows, and then tells what is still there.
+        """
+        for call in sorted(self.calls, key=lambda each: each.origin.at if each.origin else now):
+            yield "calls", _call(call, now)
+        for through in self.tolls:
+            yield "calls", _through(through, now)
+        for aor, binding in self._bindings(now):
+            yield "registrations", _registration(aor, binding, now)
+        shown = set()
+        for connection, stream in self._published():
+            live = self._registry.get(connection.app.partition("/")[0], stream.path)
+            shown.add(live)
+            yield "streams", _stream(connection, stream, live, now)
+        for live in self._registry:
+            if live not in shown:
+                yield "streams", _own_stream(live, now)
+
+    def end(self, text: str, now: float) -> list[str]:
+        """End what has the id `text`, or the only id that begins so; gives what it was.
+
+        A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
+        Own design.  Raises LocalError where there is none, or more than one.
+        """
+        calls = [(each.call.id, each) for each in self.calls if each.call is not None]
+        bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
+        clients = {connection.id: connection for connection, _ in self._published()}
+        passing = list(self.tolls)
+        known = {*dict(calls), *dict(bindings), *clients, *(each.id for each in passing)}
+        found = {text} & known or {each for each in known if text and each.startswith(text)}
+        if len(found) != 1:
+            raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")
+        [wanted] = found
+        ended = []
+        for call in [each for name, each in calls if name == wanted]:
+            call.drop(now, OPERATOR)
+            ended.append("call")
+        for through in [each for each in passing if each.id == wanted]:
+            self._log.event("proxy-end", call=wanted, reason=OPERATOR)
+            for data, flow in through.end(now):
+                self.hear(data, flow, now)
+            ended.append("call")
+        for aor, binding in [each for name, each in bindings if name == wanted]:
+            self._unregister(aor, binding, now)
+            ended.append("registration")
+        if client := clients.get(wanted):
+            self._log.event("disconnected", rtmp=client.id, app=client.app, reason=OPERATOR)
+            client.close(now, "ended by the operator", CLOSED)
+            ended.append("publisher")
+        return ended
+
+    def _bindings(self, now: float) -> list[tuple[Aor, Binding]]:
+        return self.registrar.everything(now) if self.registrar is not None else []
+
+    def _published(self) -> Iterator[tuple[NetConnection, ServerStream]]:
+        for connection in self._connections():
+            for stream in list(connection.streams.values()):  # they may change: see `rows`
+                if stream.state is State.PUBLISHING:
+                    yield connection, stream
+
+    def _unregister(self, aor: Aor, binding: Binding, now: float) -> None:
+        assert self.registrar is not None
+        self.registrar.remove(aor, binding, now)
+        user, contact = f"sip:{aor[0]}@{aor[1]}", str(binding.contact.uri)
+        self._log.event("unregistered", source=OPERATOR, user=user, contact=contact)
+
+
+def _nothing(*what: object) -> None:
+    """Where there is no SIP."""
+
+
+def _call(call: AudioCall, now: float) -> Row:
+    origin, leg, plan = call.origin, call.leg, call.plan
+    statistics = leg.statistics if leg is not None else None
+    up_at = call.up_at
+    return {
+        "id": call.call.id if call.call is not None else "",
+        "state": "ringing" if up_at is None else "up",
+        "seconds": round(now - (up_at if up_at is not None else origin.at if origin else now), 1),
+        "direction": origin.direction if origin else "",
+        "caller": origin.caller if origin else "",
+        "callee": origin.callee if origin else "",
+        "source": origin.source if origin else "",
+        "rtmp": call.user.log_id,
+        "codec": plan.codec.name if plan is not None else None,
+        "sent": leg.sent if leg is not None else 0,
+        "received": leg.received if leg is not None else 0,
+        **(_losses(statistics) if statistics is not None else {}),
+    }
+
+
+def _through(call: ThroughCall, now: float) -> Row:
+    return {
+        "id": call.id,
+        "state": "ringing" if call.up_at is None else "up",
+        "seconds": round(now - (call.at if call.up_at is None else call.up_at), 1),
+        "direction": "through",
+        "caller": call.caller,
+        "callee": call.callee,
+        "source": call.source,
+        "rtmp": None,
+        "codec": None,
+    }
+
+
+def _losses(seen: Statistics) -> Row:
+    """In percent of what was sent, from us as the phone reports it: RFC 3550 §6.4.1."""
+    return {
+        "lost_from_phone": _percent(seen.lost, seen.packets_received + seen.lost),
+        "lost_to_phone": _percent(seen.remote_lost, seen.packets_sent),
+        "jitter_ms": round(seen.jitter_ms, 1),
+        "round_trip_ms": round(seen.rtt * 1000, 1) if seen.rtt is not None else None,
+    }
+
+
+def _percent(lost: int, of: int) -> float | None:
+    """None where nothing was sent; what came twice is no loss."""
+    return round(100 * min(max(lost, 0) / of, 1.0), 2) if of > 0 else None
+
+
+def _registration(aor: Aor, binding: Binding, now: float) -> Row:
+    return {
+        "id": _binding_id(aor, binding),
+        "user": f"sip:{aor[0]}@{aor[1]}",
+        "contact": str(binding.contact.uri),
+        "source": f"{binding.flow.transport}:{binding.flow.remote[0]}",
+        "expires": round(binding.expires_at - now),
+    }
+
+
+def _binding_id(aor: Aor, binding: Binding) -> str:
+    text = f"{aor[0]}@{aor[1]} {binding.contact.uri}"
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+
+
+def _stream(
+    connection: NetConnection, stream: ServerStream, live: LiveStream | None, now: float
+) -> Row:
+    row = {} if live is None else _own_stream(live, now)
+    name = f"{connection.app.partition('/')[0]}/{stream.path}"
+    source = f"RTMP:{connection.peer_address[0]}"
+    return {"players": 0, "codecs": [], **row, "id": connection.id, "name": name, "source": source}
+
+
+def _own_stream(live: LiveStream, now: float) -> Row:
+    """A stream that no client publishes: a relay's, a phone's voice, or only waited for."""
+    return {
+        "id": "",
+        "name": f"{live.app}/{live.name}",
+        "source": "",
+        "seconds": round(now - live.since, 1) if live.publishing else None,
+        "codecs": _codecs(live),
+        "players": live.players,
+    }
+
+
+def _codecs(live: LiveStream) -> list[str]:
+    """What the codec headers tell, and else the metadata: FLV 10.1 §E.5."""
+    probe = Probe(0.0)
+    for type_id, payload in live.opening():
+        probe.note(type_id, 0, payload, 0.0)
+    found = {track.kind: track.codec for track in probe.tracks}
+    for kind, (key, names) in _BY_NUMBER.items():
+        number = probe.metadata.get(key)
+        if kind not in found and isinstance(number, float) and number in names:
+            found[kind] = names[number]
+    return [codec.lower() for codec in found.values()]

@@ -1,0 +1,87 @@
+"""What `vod` plays, and to whom: whoever has not proved to be a user gets no recorded calls.
+
+Own design: recordings of calls are known by their folder, since that is still there when the
+gateway is started with other options, or plays what another one has recorded.
+"""
+
+from functools import partial
+from typing import Final
+
+from rtmplite.auth.guard import Event, Question
+from rtmplite.net.clock import now
+from rtmplite.net.server.access import Access
+from rtmplite.net.server.files import Files
+from rtmplite.net.workers import Workers
+from rtmplite.rtmp.netconnection import NetConnection
+from siprtmp.calls import call_app, sip_app
+from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.operation.config import Settings, is_loopback
+from siprtmp.operation.logs import Log
+
+CALLS: Final = (call_app.APP, sip_app.APP)  # applications, and the folders they are recorded in
+REASON: Final = "recorded calls are for users"
+
+
+class Films:
+    """The files of `--vod`; `all` has them all.  Own design.
+
+    A client has proved to be a user by user and password in a query, by answering a challenge, or
+    by being on this machine, if nobody else can reach any listener.
+    """
+
+    def __init__(
+        self, settings: Settings, workers: Workers, doors: Access, admission: Admission, log: Log
+    ) -> None:
+        assert settings.vod is not None
+        self._settings, self._folder, self._workers = settings, settings.vod, workers
+        self._doors, self._admission, self._log = doors, admission, log
+        self.all = Files(self._folder, workers)
+        record = settings.record
+        recorded = [] if record is None else [str(record.resolve() / name) for name in CALLS]
+        self._hidden = (*CALLS, *recorded)  # the latter for what links lead to
+
+    def library_for(self, connection: NetConnection, query: str) -> Files:
+        """What a client may have, who says `query` behind a name.  Own design."""
+        asked = Question.of(connection, Event.PLAY)
+        if self._is_proven(asked, query):
+            return self.all
+        refuse = partial(self._refuse, connection, asked, query)
+        return Files(self._folder, self._workers, hidden=self._hidden, on_hidden=refuse)
+
+    def say(self) -> None:
+        """Log who is played recorded calls, if any are or may come to be there.  Own design."""
+        if not self._has_calls():
+            return
+        users = ["users"] if self._settings.users is not None else []
+        loopback = ["loopback"] if self._settings.is_local else []
+        served = ",".join(users + loopback) or "nobody"
+        self._log.report("recorded-calls", folder=self._folder, served_to=served)
+
+    def _has_calls(self) -> bool:
+        folder, record = self._folder.resolve(), self._settings.record
+        if record is not None:
+            record = record.resolve()
+            if record.is_relative_to(folder) or folder.is_relative_to(record):
+                return True
+        return folder.name in CALLS or any((folder / name).is_dir() for name in CALLS)
+
+    def _is_proven(self, asked: Question, query: str) -> bool:
+        return (
+            (self._settings.is_local and is_loopback(asked.host))
+            or self._admission.prove(asked.host, now(), asked.connect_query, query) is Admitted.YES
+            or self._doors.has_challenged(asked)
+        )
+
+    def _refuse(self, connection: NetConnection, asked: Question, query: str, name: str) -> None:
+        """Tell of it; to guess passwords takes a connection each time."""
+        self._log.event(
+            "refused",
+            source=asked.host,
+            rtmp=asked.client,
+            wants=str(asked.event),
+            app=asked.app,
+            name=name,
+            reason=REASON,
+        )
+        if query:
+            connection.close(now(), REASON)

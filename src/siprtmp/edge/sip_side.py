@@ -1,0 +1,247 @@
+"""The SIP half of the gateway: one stack, and everybody that it serves.
+
+Own design: the seams between the machines of calls and the domain services of `p2psip`.
+"""
+
+import os
+from collections.abc import Collection
+
+from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.locator import Locations
+from p2psip.server.digest_server import DigestServer
+from p2psip.server.domains import Domains
+from p2psip.server.element import Acceptor, SipElement
+from p2psip.server.proxy import Proxy
+from p2psip.server.registrar import Registrar
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import Flow
+from p2psip.ua.digest_client import Login
+from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.ua import UserAgent
+from rtmplite.rtmp.netconnection import NetConnection
+from siprtmp import __version__
+from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.call_app import CallApplication
+from siprtmp.calls.client_origin import Whence
+from siprtmp.calls.context import CallContext
+from siprtmp.calls.line import Line
+from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
+from siprtmp.edge import call_limits
+from siprtmp.edge.location import LocationLog, open_location
+from siprtmp.edge.media_side import MediaSide
+from siprtmp.operation.audit_log import AuditLog
+from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.logs import Log
+
+FEW = 100  # transactions: phones that register again
+USER_AGENT = f"siprtmp/{__version__}"
+
+
+class SipSide:
+    """The SIP half: stack, domain services, lines, and the ports of media.  Own design.
+
+    It is the `SipHome` and the `CallHome` of what it holds.
+    """
+
+    def __init__(
+        self, settings: Settings, verifier: DigestServer | None, admission: Admission, log: Log
+    ) -> None:
+        assert settings.sip is not None
+        self._settings, self._admission, self._log = settings, admission, log
+        ports = SipPorts(*settings.sip)
+        stack = Stack(
+            random=os.urandom,
+            t1=settings.sip_t1 / 1000,
+            listeners=ports.listeners,
+            advertised=settings.external_ip,
+            hosts=settings.domains,
+            user_agent=USER_AGENT,
+        )
+        self.stack = stack
+        self.agent = UserAgent(
+            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+        )
+        self._domains = Domains(
+            settings.domains, stack.is_own_address, distinct=bool(settings.domain)
+        )
+        location = LocationLog(log)
+        self._location = open_location(settings, location)
+        self.registrar = Registrar(
+            self._domains,
+            verifier,
+            stack,
+            os.urandom,
+            store=self._location,
+            nat=settings.nat,
+            tell=location.contact,
+        )
+        self.proxy = Proxy(stack)
+        self._registrations = Registrations()
+        self.tolls = call_limits.tolls(settings, self._domains)
+        self.media = MediaSide(settings, ports.address[0], self._phone_hosts, log)
+        self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
+        self.lines = SipApplication(self, keep_first=settings.keep_first_line)
+        self.names = CallApplication(self)
+        self.endpoint = SipElement(
+            stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            vouches=self._is_caller,
+            nat=settings.nat,
+            judge=self.tolls,
+        )
+        self._whence = Whence(self.lines.host)
+        if verifier is not None:
+            verifier.whence = self._whence
+        stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
+        locations = _locations(settings)
+        self.driver = SipDriver(stack, ports, locate=locations.flows)
+        self.driver.machines += [self.agent, self.proxy, self._registrations]
+        self.driver.run(self.registrar.restore, monotonic())
+        self.driver.keep(self._keeps)
+
+    # -- SipHome and CallHome -----------------------------------------------------------
+
+    @property
+    def caller(self) -> Address:
+        """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
+        text = self._settings.call_from
+        return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
+
+    def _is_caller(self, uri: Uri) -> bool:
+        """Whether it is who stock tools call as; a rich client had to prove that it is."""
+        return self.canonical(uri) == self.canonical(self.caller.uri)
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here, marked with whose it is: RFC 3261 §8.1.1.8."""
+        contact, token = self.stack.contact(user or None), _token(line)
+        return contact.with_params(**{LINE_PARAM: token}) if token else contact
+
+    def register(
+        self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
+    ) -> Registration:
+        """Register at the domain of `aor`: RFC 3261 §10.2."""
+        registrar = aor.uri.replace(user=None)
+        registration = Registration(
+            self.stack, aor, contact, registrar, owner, os.urandom, login=credentials
+        )
+        self._registrations.add(registration)
+        self._whence.registers(registration.call_id, owner.connection.peer_address[0])
+        registration.start(now)
+        return registration
+
+    def unregister(self, registration: Registration, now: float) -> None:
+        """Take a registration back, and drive it no longer: RFC 3261 §10.2.2."""
+        registration.close(now)
+        self._registrations.discard(registration)
+
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether we answer for the host of `uri`: RFC 3261 §16.5."""
+        return self._domains.of(uri) is not None
+
+    def may_use(self, connection: NetConnection, query: str) -> bool:
+        """Whether a client may place calls.  Own design: see `admission`."""
+        return self._admits(connection, query)
+
+    def canonical(self, uri: Uri) -> Identity:
+        """User and domain, the port only where the domain is not ours: RFC 3261 §10.3."""
+        aor = self._domains.address_of_record(uri)
+        return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
+
+    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
+        """Whether a client without a password may be `identity`.  Own design."""
+        aor = self._domains.address_of_record(identity)
+        if aor is not None and self._admission.has_user(*aor):
+            source, reason = connection.peer_address[0], "a password is needed"
+            self._log.event("login-refused", source=source, rtmp=connection.id, reason=reason)
+            return False
+        return self._admits(connection, query)
+
+    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+        """Whose limits a client's calls count against.  Own design: see `admission`."""
+        aor = self._domains.address_of_record(identity) if identity is not None else None
+        return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
+
+    def _admits(self, connection: NetConnection, query: str) -> bool:
+        host = connection.peer_address[0]
+        verdict = self._admission.judge(host, connection.tc_url, query, monotonic())
+        if verdict is Admitted.NO:
+            self._log.event("login-refused", source=host, rtmp=connection.id, app=connection.app)
+        return verdict is Admitted.YES
+
+    # -- the rest -----------------------------------------------------------------------
+
+    def status(self) -> dict[str, object]:
+        """Figures of the SIP side.  Own design."""
+        counters = self.stack.counters
+        return {
+            "calls": len(self.facilities.calls),
+            "transactions": self.stack.transactions,
+            "dialogs": self.agent.dialogs,
+            "proxied": len(self.proxy),
+            "proxied_dialogs": len(self.proxy.dialogs),
+            "registrations": self.registrar.count(monotonic()),
+            "lines": len(self.lines),
+            "names": len(self.names),
+            "media_legs": self.media.legs,
+            "sip_connections": self.driver.connections,
+            "sip_malformed": counters.malformed,
+            "sip_repeated": counters.repeated,
+        }
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no call, and hardly a request under way.  Own design."""
+        return not self.media.legs and self.stack.transactions < FEW
+
+    def hang_up_all(self) -> None:
+        """BYE, CANCEL or refuse every call: RFC 3261 §15."""
+        now = monotonic()
+        for call in list(self.facilities.calls):
+            call.drop(now, "shutdown")
+        self.driver.wake()
+
+    def stop(self) -> None:
+        """Send what is left to send, and close.  Own design."""
+        self.driver.wake()
+        self.driver.close()
+        if self._location is not None:
+            self._location.close()
+
+    def _keeps(self, flow: Flow) -> bool:
+        """Whether a connection leads to a phone of ours, or to a side of a call that passes by."""
+        return self.registrar.keeps(flow, monotonic()) or self.proxy.dialogs.keeps(flow)
+
+    def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from."""
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
+
+    @property
+    def _domain_host(self) -> str:
+        """The domain that is ours for others too: localhost would be the callee's own machine."""
+        return self._settings.domain[0] if self._settings.domain else self.media.media_host
+
+    def _route(self, request: Request) -> Acceptor | None:
+        """First a client's line, then a stock tool's name: the inbound order of the house."""
+        return self.lines.find(request) or self.names.find(request)
+
+
+def _locations(settings: Settings) -> Locations:
+    try:
+        return Locations(settings.outbound_proxy)
+    except RemoteError as error:
+        raise ConfigError(f"--outbound-proxy {settings.outbound_proxy}: {error}") from None
+
+
+def _token(text: str) -> str:
+    """A line's id as a URI parameter: only what needs no escaping."""
+    return "".join(letter for letter in text if letter.isascii() and letter.isalnum())

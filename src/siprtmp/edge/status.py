@@ -1,0 +1,144 @@
+"""The `/status` page: what goes on, as JSON.
+
+Own design: figures for watching and for tests that wait until everything is over; no name,
+address or secret of anybody.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from weakref import WeakSet
+
+from gevent import Greenlet, getcurrent, sleep
+
+from p2psip.net.clock import monotonic
+from rtmplite.net.http.flv_http import FlvHttp
+from rtmplite.net.server.log_rate_limit import Bucket
+from siprtmp.calls.admission import Admitted
+from siprtmp.edge.status_access import StatusDoor, said_proof
+from siprtmp.operation.logs import Log
+
+# One question each: a client that asks on without reading the answers has to be hung up on.
+CLOSE: Final = ("Connection", "close")
+JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
+ACCEPTS: Final = 4  # connections taken in one turn of the loop: media waits meanwhile
+FRESH: Final = 20  # answers a second that are gathered anew
+TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
+ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
+WRONG_SECONDS: Final = 1.0  # that a wrong password takes; nobody else waits
+
+
+class ProcessFigures:
+    """Sockets and greenlets of this process.
+
+    Own design: greenlets are counted as they are spawned, since a walk over all objects
+    would stall the media for as long as it takes.
+    """
+
+    def __init__(self) -> None:
+        self._spawned: WeakSet[Greenlet[..., Any]] = WeakSet()
+        Greenlet.add_spawn_callback(self._spawned.add)
+
+    def figures(self) -> dict[str, object]:
+        """What is open and alive now, the asking greenlet not counted.  Own design."""
+        asking = getcurrent()
+        alive = [each for each in self._spawned if not each.dead and each is not asking]
+        return {"sockets": _open_sockets(), "greenlets": len(alive)}
+
+
+class StatusServer:
+    """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
+
+    Own design: `live` owns the address, which it shares with browsers that watch streams; it
+    also sees that clients who are slow, or many, cost little.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        figures: Callable[[], dict[str, object]],
+        live: FlvHttp,
+        door: StatusDoor,
+        log: Log,
+    ) -> None:
+        self._figures, self._door, self._log = figures, door, log
+        self._server = live.serve(address, self._answer)
+        self._server.max_accept = ACCEPTS
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and real port.  Own design."""
+        host, port = self._server.socket.getsockname()[:2]
+        return host, port
+
+    def stop(self) -> None:
+        """Stop listening.  Own design."""
+        self._server.stop(timeout=0.2)
+
+    def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != "/status":
+            start("404 Not Found", TEXT)
+            return [b"There is only /status here.\n"]
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
+            return [b"Only GET and HEAD are served.\n"]
+        if not self._door.is_ours(environ):
+            start("421 Misdirected Request", TEXT)
+            return [b"That is no name of this gateway: ask for an address, or a --domain.\n"]
+        verdict = self._door.judge(environ, monotonic())
+        if verdict is Admitted.LATER:
+            start("503 Service Unavailable", TEXT)
+            return [b"Too many wrong passwords: try again later.\n"]
+        if verdict is Admitted.NO:
+            return self._refuse(environ, start)
+        start("200 OK", JSON)
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return []
+        return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
+
+    def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if not self._door.admission.has_users:
+            start("403 Forbidden", TEXT)
+            return [b"From here users only may read this, and the gateway has none.\n"]
+        if said_proof(environ):
+            source = environ.get("REMOTE_ADDR", "")
+            self._log.event("login-refused", source=source, app="status")
+            sleep(WRONG_SECONDS)
+        start("401 Unauthorized", [*TEXT, ASK])
+        return [b"User and password, please.\n"]
+
+
+class Seldom:
+    """Figures that are asked for often are the same for a moment.
+
+    Own design: gathering them takes longer than asking, and asking is free.
+    """
+
+    def __init__(
+        self, figures: Callable[[], dict[str, object]], clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._figures, self._clock = figures, clock
+        self._room = Bucket(clock(), FRESH, FRESH)
+        self._last: dict[str, object] = {}
+
+    def __call__(self) -> dict[str, object]:
+        """Those of now, or the last ones if there were many questions.  Own design."""
+        if self._room.take(self._clock()) is not None:
+            self._last = self._figures()
+        return self._last
+
+
+def _open_sockets() -> int:
+    folder, count = "/proc/self/fd", 0
+    try:
+        names = os.listdir(folder)
+    except OSError:  # not Linux, or no descriptor is left to look with
+        return count
+    for name in names:
+        try:
+            count += stat.S_ISSOCK(os.fstat(int(name)).st_mode)
+        except OSError:
+            continue  # closed while we looked
+    return count

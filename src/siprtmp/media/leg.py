@@ -1,0 +1,363 @@
+"""The media of one call: a phone's RTP on one side, a stream's tags on the other.
+
+Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
+
+A sans-I/O machine: it is given datagrams and tags, and calls back with datagrams and tags.
+Nothing else touches a packet, so this is the hot path: one header unpacked, one table
+lookup, one tag made; and the other way round.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from p2psip.rtp.jitter import ReorderBuffer
+from p2psip.rtp.session import RtpSession, Statistics
+from siprtmp.media.consent import Consent
+from siprtmp.media.leg_interfaces import Listener, Wire
+from siprtmp.media.pacing import Pacer
+from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
+from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+
+AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
+
+Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
+OnTag = Callable[[int, int, bytes, float], None]
+
+
+class Leg:
+    """One call's media, from the first SDP to the end.
+
+    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
+    has it; `wake` is called when `deadline` came nearer by itself.  `on_tag` is told of every
+    piece of sound from the phone (type, RTMP time in ms, tag body, now): it is nobody's until
+    it is set, and set to whoever needs no go-between.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        listener: Listener,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        cname: str,
+        media_timeout: float,
+        wallclock: float = 0.0,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wire, self._listener, self._wake = wire, listener, wake
+        self.on_tag: OnTag = _ignore
+        self._random, self._cname, self._wallclock = random, cname, wallclock
+        self._timeout = media_timeout
+        self._started = self._heard = now
+        self._consent = Consent()
+        self._silence_at: float | None = None  # when to look whether the phone still lives
+        self._asked = False
+        self._plan: AudioPlan | None = None
+        self._session: RtpSession | None = None
+        self._order: ReorderBuffer[Heard] = ReorderBuffer()
+        self._up: FlvToRtp | None = None
+        self._up_type = self._up_format = -1
+        self._down: RtpToFlv | None = None
+        self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._offset = 0
+        self._pacer: Pacer[Packet] = Pacer()
+        self._holding = self._draining = self._closed = self._sends = self._swallowed = False
+        self.sent = self.received = self.unsuitable = 0
+
+    # -- set-up -------------------------------------------------------------------------
+
+    def start(
+        self,
+        plan: AudioPlan,
+        now: float,
+        *,
+        hosts: Collection[str] = (),
+        early: bool = False,
+        proven: bool = True,
+    ) -> None:
+        """Send and receive as an answer settled; again after every later one.
+
+        RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
+        `hosts` are where the signalling comes from, `proven` unless that could be a forgery: see
+        `Consent`.  `early` says that the call is not answered yet (RFC 3960 §3), or the new offer
+        not acknowledged.
+        """
+        if self._closed:
+            return
+        media, codec = plan.media, plan.codec
+        if self._session is None or self._session.clock_rate != codec.clock_rate:
+            self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+                None,
+                codec.clock_rate,
+                self._cname,
+                self._random,
+                now,
+                wallclock=self._wallclock,
+            )
+            self._order = ReorderBuffer()
+        if self._down is None:
+            self._down = RtpToFlv(codec)
+        before = self._plan
+        if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
+            self._up, self._up_format = None, -1
+        self._plan = plan
+        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
+        self._heed_consent()
+        self.alive(now)
+        if not early:
+            self._silence_at = now + self._timeout / 2
+        self._wire.hosts = hosts
+        self._wire.remote = media.remote  # late: what waited for this is heard at once
+        if media.remote_rtcp is not None:
+            self._wire.remote_rtcp = media.remote_rtcp
+        self._wake()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether an answer has settled the media yet.  RFC 3264 §7."""
+        return self._plan is not None
+
+    @property
+    def plan(self) -> AudioPlan | None:
+        """What the last answer settled: RFC 3264 §7."""
+        return self._plan
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """How the packets fare, both ways; None before the first answer.  RFC 3550 §6.4.4."""
+        return self._session.statistics if self._session is not None else None
+
+    def close(self, now: float) -> None:
+        """Say goodbye by RTCP (RFC 3550 §6.6) and give the ports back."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._session is not None and self._consent.is_open and self._wire.remote_rtcp:
+            self._wire.send_rtcp(self._session.bye(now))
+        self._wire.close()
+        self._pacer.clear()
+        self._hold_back(False)
+
+    # -- from the publisher -------------------------------------------------------------
+
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message (RTMP 1.0 §7.1.4): audio goes to the phone at its pace."""
+        plan = self._plan
+        if type_id != AUDIO or plan is None or self._closed or not payload:
+            return
+        up = self._up
+        if payload[0] >> 4 != self._up_format or up is None:
+            up = self._choose(plan, payload[0] >> 4, now)
+            if up is None:
+                self.unsuitable += 1
+                return
+        try:
+            packets = up.convert(payload, timestamp)
+        except UnsuitableError:
+            self.unsuitable += 1
+            return
+        if packets:
+            self._pace(up.codec.clock_rate, packets, now)
+
+    def publish_ended(self, now: float) -> None:
+        """The publisher is done; `on_drained` follows when all it sent has left.
+
+        Own design: a file sent faster than time is still being heard.
+        """
+        if self._closed:
+            return
+        if self._up is not None:
+            self._pace(self._up.codec.clock_rate, self._up.flush(), now)
+        self._up, self._up_format, self._draining = None, -1, True
+        self._finish(now)
+
+    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> FlvToRtp | None:
+        """Find how to send a publisher's codec, and remember it until it changes."""
+        way = plan.for_sound(sound_format)
+        if way is None:
+            return None
+        codec, self._up_type = way
+        self._draining = False
+        if self._session is not None:
+            self._session.send_at(codec.clock_rate)
+        if self._up is None or self._up.codec is not codec:
+            self._up = FlvToRtp(codec, plan.media.ptime)
+            self._pacer = Pacer(self._up.packet_seconds / 2)
+            self._hold_back(False)  # what held the publisher back went with the old pacer
+            # a second publisher, or codec, goes on where the clock of the first would be now
+            self._offset = self._origin + int((now - self._started) * codec.clock_rate)
+        self._up_format = sound_format
+        return self._up
+
+    def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
+        pacer = self._pacer
+        for packet in packets:
+            at = packet[0] / clock_rate
+            if pacer.passes(at, now):
+                self._send(packet, now)
+            else:
+                self._queue(at, packet, now)
+
+    def _queue(self, at: float, packet: Packet, now: float) -> None:
+        """Keep a packet that came before its time, or behind others; or drop what is too late."""
+        pacer = self._pacer
+        idle = pacer.deadline is None
+        for due in pacer.put(at, packet, now):
+            self._send(due, now)
+        if idle and pacer.deadline is not None:
+            self._wake()
+        if pacer.is_ahead and not self._holding:
+            self._hold_back(True)
+
+    def _send(self, packet: Packet, now: float) -> None:
+        session = self._session
+        at, payload, marker = packet
+        if session is None or not (self._sends or self._tries(len(payload), now)):
+            self._swallowed = True
+            return
+        if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
+            marker, self._swallowed = True, False
+        ticks = at + self._offset & 0xFFFFFFFF
+        self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
+        self.sent += 1
+
+    def _tries(self, octets: int, now: float) -> bool:
+        """Whether a third party that was not heard yet gets this one: see `Consent`."""
+        plan = self._plan
+        return plan is not None and plan.media.sends and self._consent.spend(octets, now)
+
+    def _hold_back(self, hold: bool) -> None:
+        if hold != self._holding:
+            self._holding = hold
+            self._listener.on_hold_back(hold)
+
+    def _finish(self, now: float) -> None:
+        if self._draining and self._pacer.deadline is None:
+            self._draining = False
+            self._listener.on_drained(now)
+
+    # -- from the phone -----------------------------------------------------------------
+
+    def on_rtp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTP port: RFC 3550 §A.1."""
+        session, order = self._session, self._order
+        if session is None or self._closed:
+            return
+        header = session.received_rtp(data, now)
+        if header is None:
+            return
+        self._heard = now
+        if not self._consent.is_heard:
+            self._welcome(now)
+        payload_type, _, sequence, timestamp, ssrc, start, end = header
+        if sequence == order.next and not order.early:  # in its turn, as nearly all are
+            order.next = sequence + 1
+            self._deliver(payload_type, timestamp, data[start:end], ssrc, now)
+            return
+        heard = payload_type, timestamp, data[start:end], ssrc, now
+        for item in order.put(sequence, heard, now):
+            self._deliver(*item)
+        if order.early:
+            self._wake()
+
+    def on_rtcp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTCP port: RFC 3550 §6.4."""
+        session = self._session
+        if session is None or self._closed:
+            return
+        invalid = session.invalid
+        session.received_rtcp(data, now)
+        if session.invalid == invalid:
+            self.alive(now)
+            self._welcome(now)
+
+    def alive(self, now: float) -> None:
+        """Take that the phone is there.  Own design: RTCP is life, and so is an answer to SIP."""
+        self._heard, self._asked = max(now, self._heard), False
+
+    def _welcome(self, now: float) -> None:
+        """Send to whom has been heard: see `Consent`."""
+        if not self._consent.is_heard:
+            self._consent.hear(now)
+            self._heed_consent()
+
+    def _heed_consent(self) -> None:
+        self._sends = self._plan is not None and self._plan.media.sends and self._consent.is_open
+
+    def _deliver(
+        self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
+    ) -> None:
+        """Pass on what the phone said, which arrived at `now`, perhaps before its turn."""
+        plan, down = self._plan, self._down
+        codec = plan.receiving.get(payload_type) if plan else None
+        if codec is None or down is None:
+            return  # telephone-events, comfort noise, or what was never agreed
+        self.received += 1
+        if codec is not down.codec:
+            down.switch(codec)
+        arrival = int((now - self._started) * 1000)
+        for time, tag in down.convert(payload, timestamp, ssrc, arrival):
+            self.on_tag(AUDIO, time, tag, now)
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
+        if self._closed or self._session is None:
+            return None
+        times = [
+            at
+            for at in (
+                self._pacer.deadline,
+                self._order.deadline,
+                self._session.deadline,
+                self._silence_at,
+            )
+            if at is not None
+        ]
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Do what is due: RFC 3550 §6.3 for reports, the pacer's packet, the silence check."""
+        if self._closed or self._session is None:
+            return
+        for packet in self._pacer.tick(now):
+            self._send(packet, now)
+        if self._holding and self._pacer.has_room:
+            self._hold_back(False)
+        self._finish(now)
+        if self._closed:
+            return
+        for heard in self._order.tick(now):
+            self._deliver(*heard)
+        due = self._session.deadline
+        if due is not None and due <= now:
+            for report in self._session.tick(now):
+                if self._consent.is_open:
+                    self._wire.send_rtcp(report)
+        if self._silence_at is not None and self._silence_at <= now:
+            self._check_silence(now)
+
+    def _check_silence(self, now: float) -> None:
+        """Have a phone asked that is silent, and end the call if that helps nothing.
+
+        What we send is no sign of its life.
+        """
+        ask_at, end_at = self._heard + self._timeout / 2, self._heard + self._timeout
+        if ask_at > now:
+            self._asked, self._silence_at = False, ask_at
+        elif not self._asked:  # also if nobody looked in time
+            self._asked, self._silence_at = True, max(end_at, now + self._timeout / 2)
+            self._listener.on_quiet(now)
+        elif end_at > now:
+            self._silence_at = end_at
+        else:
+            self._silence_at = None
+            self._listener.on_silence(now)
+
+
+def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+    """What the phone says before anybody listens."""

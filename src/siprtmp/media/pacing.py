@@ -1,0 +1,213 @@
+"""Sound leaves at the pace it is heard, however it came in.
+
+Own design: a publisher may send in bursts, or a whole file at once; a phone has room for a
+few packets.  A packet is due when the ones before it have been heard.  Punctual input meets
+no timer here: what comes at its time, or up to half a packet early, leaves at once, so the
+machine costs a comparison per packet.
+
+Three kinds of publisher are told apart by how far they run ahead of the clock:
+
+- punctual ones, whose late packets move the schedule back by as much as they were late, from
+  where it returns by a twentieth of the time that passes while packets wait: one late packet
+  makes no late call, be it the first one, nor do many, nor a publisher's clock that is a little
+  fast;
+- those recovering from a stall, whose backlog is history: it is dropped, or a call would
+  stay late for good;
+- those that send faster than time (a file): nothing of theirs is ever dropped, they are
+  held back instead (`is_ahead`).
+
+The last two begin alike on a busy machine, where a file's first packet may come well before
+its second.  So a backlog is given time to grow into a lead, and meanwhile is not held back.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+HOLD_SECONDS: Final = 0.5  # queued sound beyond which the publisher is not read any more
+RESUME_SECONDS: Final = 0.3
+LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is not live
+LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall
+LIVE_JUDGE: Final = 1.0  # how long a larger backlog may wait to prove that it is a file's
+LIVE_LIMIT: Final = 5.0  # and how large it may get before that is settled
+# How much faster than time a live publisher's packets leave while they wait, so that stalls, ours
+# or the network's, do not add up: a tenth of a second takes two; more, where a drop is near.
+RECOVERY: Final = 0.05
+HURRY: Final = 0.25
+HURRY_BACKLOG: Final = 0.12  # s
+STEP: Final = 0.04  # s of the time passed that one packet may count: no two leave at once
+DRIFT: Final = 0.0004  # s by which a packet that comes early moves what counts as punctual
+MAX_GAP: Final = (
+    10.0  # a step of media time, ahead of the clock, that is no silence but a new clock
+)
+
+
+class Pacer(Generic[T]):
+    """A schedule of packets in seconds of media time.  Own design: see the module.
+
+    `early` is how long before its time a packet may leave, in seconds.
+    """
+
+    def __init__(self, early: float = 0.01) -> None:
+        self.early = early
+        self.dropped = 0
+        self._queue: deque[tuple[float, T]] = deque()
+        self._anchor: float | None = None  # when media time 0 is due
+        self._first = 0.0  # when media time 0 would have come from one who is punctual now
+        self._lead = 0.0  # of the last packet that came too early, by that reckoning
+        self._sent = 0.0  # when the last packet left
+        self._taken = 0.0  # when the last packet came that had to wait
+        self._last = 0.0  # media time of the newest packet
+        self._cut = 0.0  # media time that steps of the publisher's clock have added
+        self._is_live = True
+        self._late_since: float | None = None  # when the backlog became too large for a live one
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, or None while nothing waits.  Own design."""
+        if not self._queue or self._anchor is None:
+            return None
+        return self._anchor + self._queue[0][0]
+
+    @property
+    def backlog(self) -> float:
+        """Seconds of media between the oldest and the newest packet that wait.  Own design."""
+        return self._queue[-1][0] - self._queue[0][0] if self._queue else 0.0
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the publisher must be held back.  Own design: more than HOLD_SECONDS."""
+        return self.backlog > (LIVE_LIMIT if self._is_live else HOLD_SECONDS)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a held-back publisher may be read again.  Own design: some hysteresis."""
+        return self.backlog < RESUME_SECONDS
+
+    def passes(self, at: float, now: float) -> bool:
+        """Whether a packet of media time `at` (s) may leave at once; if not, `put` it.
+
+        Own design: a punctual publisher's packets all do.
+        """
+        at -= self._cut
+        if self._anchor is None:
+            self._anchor = self._first = now - at
+        due = self._anchor + at
+        if self._queue or due > now + self.early:
+            return False
+        if due < now:
+            self._anchor = now - at
+        self._sent, self._last = now, at
+        return True
+
+    def put(self, at: float, item: T, now: float) -> list[T]:
+        """Take a packet of media time `at` (s); returns what is to be sent now, in order.
+
+        Own design.
+        """
+        if self.passes(at, now):
+            return [item]
+        assert self._anchor is not None
+        at -= self._cut
+        due = self._anchor + at
+        if at - self._last > MAX_GAP and due - now > MAX_GAP:
+            step = at - self._last - 2 * self.early
+            at, self._cut = at - step, self._cut + step
+        self._last = at
+        lead = at - (now - self._first)
+        if lead > LIVE_LEAD:
+            self._is_live = False
+        elif self._is_live:
+            if lead < self._lead + self.early:  # no burst: it comes early, packet after packet
+                self._first -= max(0.0, min(DRIFT, lead))
+            self._lead = lead
+            passed, self._taken = min(now - self._taken, STEP), now
+            passed *= HURRY if self.backlog > HURRY_BACKLOG else RECOVERY
+            self._anchor -= max(0.0, min(passed, self._anchor - self._first))
+        self._queue.append((at, item))
+        return self.tick(now)
+
+    def tick(self, now: float) -> list[T]:
+        """Release the packet that is due; a late call moves the schedule.  Own design.
+
+        Never more than one: the next is a packet time later, whatever the loop did.
+        """
+        if not self._queue or self._anchor is None:
+            return []
+        if self._is_live:
+            self._judge(now)
+        at, item = self._queue[0]
+        due = self._anchor + at
+        if due > now + 1e-6:
+            return []
+        self._queue.popleft()
+        self._sent = now
+        if self._queue and now - due > self._queue[0][0] - at:
+            self._anchor = now - at  # overslept a whole packet: keep the distance, not the hour
+        return [item]
+
+    def clear(self) -> None:
+        """Forget what waits, when the call it waited for is gone.  Own design."""
+        self._queue.clear()
+
+    def _judge(self, now: float) -> None:
+        """Tell a live publisher's backlog from a file's, which grows into a lead."""
+        if self.backlog <= LIVE_BACKLOG:
+            self._late_since = None
+        elif self._late_since is None:
+            self._late_since = now
+        elif now - self._late_since > LIVE_JUDGE:
+            self._late_since = None
+            self._catch_up(now)
+
+    def _catch_up(self, now: float) -> None:
+        """Keep the newest packet of a backlog that is history; it leaves a packet time on."""
+        newest, before = self._queue[-1], self._queue[-2]
+        self.dropped += len(self._queue) - 1
+        self._queue.clear()
+        self._queue.append(newest)
+        self._anchor = max(now, self._sent + newest[0] - before[0]) - newest[0]
+
+
+class DiscardPacer:
+    """Plays what nobody hears, at its own pace, and keeps nothing of it.
+
+    Own design: a publisher that waits to be called must not be swallowed at full speed, or a
+    file would be over before the phone rings.  Live sources cost a subtraction a message.
+    `hold_back(True)` asks to read no more from the publisher, `wake` says that there is a
+    `deadline` now.
+    """
+
+    def __init__(self, hold_back: Callable[[bool], None], wake: Callable[[], None]) -> None:
+        self.deadline: float | None = None
+        self._hold_back, self._wake = hold_back, wake
+        self._start: float | None = None  # when media time 0 would have come
+
+    def put(self, at: float, now: float) -> None:
+        """Take note of a message of media time `at` (s).  Own design."""
+        if self._start is None:
+            self._start = now - at
+        ahead = self._start + at - now
+        if 0.0 <= ahead <= HOLD_SECONDS:
+            return
+        if ahead < 0.0 or ahead > MAX_GAP:  # late, or another clock
+            self._start = now - at
+        elif self.deadline is None:
+            self.deadline = now + ahead - RESUME_SECONDS
+            self._hold_back(True)
+            self._wake()
+
+    def tick(self, now: float) -> None:
+        """Let the publisher go on when its time has come.  Own design."""
+        if self.deadline is not None and self.deadline <= now:
+            self.deadline = None
+            self._hold_back(False)
+
+    def stop(self) -> None:
+        """Somebody hears from now on, or nobody publishes.  Own design."""
+        self._start = None
+        if self.deadline is not None:
+            self.deadline = None
+            self._hold_back(False)

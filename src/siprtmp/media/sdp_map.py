@@ -1,0 +1,215 @@
+"""Codec names of the client's API as SDP, and SDP as what to do with each packet.
+
+Implements RFC 3264 §5 and §6 by way of `p2psip.sdp.offer_answer`, for the codecs in
+`siprtmp.media.translate.codecs`.
+
+Own design: payload type numbers are those the original gateway offered, since its peers
+may have learnt them.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sdp.line import Origin, reaches
+from p2psip.sdp.offer_answer import (
+    AgreedMedia,
+    Codec,
+    LocalMedia,
+    accepted,
+    apply_answer,
+    make_answer,
+    make_offer,
+)
+from p2psip.sdp.session import Session
+from siprtmp.media.translate.codecs import (
+    AUDIO_CODECS,
+    DTMF_PAYLOAD_TYPE,
+    NARROWBAND,
+    WIDEBAND,
+    X_FLV_PAYLOAD_TYPE,
+    AudioCodec,
+    find,
+)
+
+DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
+X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
+EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
+STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf")
+
+
+@dataclass(frozen=True, slots=True)
+class AudioPlan:
+    """What both ends agreed on for the audio of a call: RFC 3264 §6.1.
+
+    `sending` holds (codec, payload type to put on packets), the peer's favourite first;
+    `receiving` maps the payload types that will arrive.
+    """
+
+    media: AgreedMedia
+    sending: tuple[tuple[AudioCodec, int], ...]
+    receiving: Mapping[int, AudioCodec]
+
+    @property
+    def codec(self) -> AudioCodec:
+        """The codec to report to the client: the first in common.  RFC 3264 §6.1."""
+        return self.sending[0][0]
+
+    def for_sound(self, sound_format: int) -> tuple[AudioCodec, int] | None:
+        """The way to send tags of this SoundFormat (FLV 10.1 §E.4.2.1), or None.
+
+        The codec itself when agreed, else the other law of G.711.
+        """
+        exact = [pair for pair in self.sending if pair[0].sound_format == sound_format]
+        if exact:
+            return exact[0]
+        if sound_format in (AUDIO_CODECS["pcmu"].sound_format, AUDIO_CODECS["pcma"].sound_format):
+            return next((pair for pair in self.sending if pair[0].is_g711), None)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where our media is: the address for `c=` and `o=`, the RTP port, an SDP session id.
+
+    RFC 8866 §5.2 and §5.7.  `flv_port` is for the x-flv line, which needs its own: two lines
+    of one port would be one stream (RFC 3264 §5.1).  0 when there is none.
+    """
+
+    host: str
+    port: int
+    session_id: int
+    flv_port: int = 0
+
+    @property
+    def origin(self) -> Origin:
+        """The `o=` line of a first description: RFC 8866 §5.2."""
+        return Origin.at(self.host, self.session_id)
+
+
+def known_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names this version can offer, in the client's order, each once.
+
+    Own design: unknown ones are passed over, as clients name every codec they have.
+    """
+    usable = {*AUDIO_CODECS, "dtmf", "flv"}
+    return tuple(dict.fromkeys(name for name in names if name in usable))
+
+
+def default_names(narrowband: bool) -> tuple[str, ...]:
+    """What a client that names no codec means: Speex of its rate, and digits.
+
+    Own design: the original's default, less its x-flv video line.
+    """
+    return ("narrowband" if narrowband else "wideband", "dtmf")
+
+
+def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Session:
+    """An offer of the codecs named, in that order: RFC 3264 §5.
+
+    `unnamed` says the client named none, when Speex has number 96 at either rate.
+    Raises RemoteError(488) when nothing is left to offer.
+    """
+    codecs = [_codec(name, unnamed) for name in names if name != "flv"]
+    lines = []
+    if any(not codec.is_telephone_event for codec in codecs):
+        lines.append(LocalMedia("audio", ours.port, tuple(codecs)))
+    if "flv" in names:
+        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))
+    if not lines:
+        raise RemoteError("Not Acceptable Here", 488)
+    return make_offer(lines, ours.origin, ours.host)
+
+
+def offer_again(
+    names: Sequence[str], ours: Endpoint, before: Session, theirs: Session | None
+) -> Session:
+    """An offer of all we can have, within a call: RFC 3264 §8, RFC 6337 §5.3.
+
+    `before` and `theirs` are the descriptions in force: every codec keeps its number.  What the
+    peer had put on hold is offered both ways, since it asks what we would like.
+    """
+    codecs = tuple(_codec(name, False) for name in names if name != "flv")
+    mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
+    lines = [None] * next(mine, 0) + [LocalMedia("audio", ours.port, codecs)]
+    return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
+
+
+def answer(
+    theirs: Session,
+    names: Sequence[str],
+    ours: Endpoint,
+    *,
+    previous: Session | None = None,
+    direction: str = "sendrecv",
+) -> tuple[Session, AudioPlan]:
+    """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
+
+    Raises RemoteError(488) when no audio codec is in common.
+    """
+    codecs = tuple(_codec(name, False) for name in names if name != "flv")
+    media = [LocalMedia("audio", ours.port, codecs, direction=direction)]
+    session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
+    return session, _plan(accepted(agreed, "audio"), ours.host)
+
+
+def conclude(ours: Session, theirs: Session) -> AudioPlan:
+    """What an answer to our offer settles: RFC 3264 §7.
+
+    Raises RemoteError(488) when it settles on no audio.
+    """
+    host = ours.connection.address if ours.connection else ""
+    return _plan(accepted(apply_answer(ours, theirs), "audio"), host)
+
+
+def is_acceptable(
+    theirs: Session, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
+) -> bool:
+    """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6.
+
+    `host` is our own address: what it cannot reach is no offer to us.
+    """
+    try:
+        answer(theirs, names, Endpoint(host, 9, 0))
+    except RemoteError:
+        return False
+    return True
+
+
+def speex_names(narrowband: bool) -> tuple[str, ...]:
+    """Both rates of Speex and digits, the client's own rate first.
+
+    Own design: for answering, since a wideband client's sound can be cut to 8 kHz.
+    """
+    return ("narrowband", "wideband", "dtmf") if narrowband else ("wideband", "narrowband", "dtmf")
+
+
+def _codec(name: str, unnamed: bool) -> Codec:
+    if name == "dtmf":
+        return DTMF
+    codec = AUDIO_CODECS[name]
+    number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
+    return Codec(codec.encoding, codec.clock_rate, payload_type=number)
+
+
+def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
+    if media is None:
+        raise RemoteError("Not Acceptable Here", 488)
+    sending, receiving = [], {}
+    for codec, send, receive in zip(
+        media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
+    ):
+        known = find(codec.name, codec.clock_rate)
+        if known is not None:
+            sending.append((known, send))
+            receiving[receive] = known
+    if not sending or not (media.remote is None or reaches(host, media.remote[0])):
+        raise RemoteError("Not Acceptable Here", 488)
+    if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
+        media = replace(media, remote_rtcp=None)  # nobody else's host is drawn into a call
+    if media.remote is not None:  # as the sockets write it, to be compared with what they hear
+        plain = str(ipaddress.ip_address(media.remote[0]))
+        media = replace(media, remote=(plain, media.remote[1]))
+    return AudioPlan(media, tuple(sending), receiving)

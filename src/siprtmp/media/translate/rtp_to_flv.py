@@ -1,0 +1,57 @@
+"""From RTP payloads to FLV audio tags, the other direction of a call.
+
+Implements FLV 10.1 §E.4.2.1, from the payloads of RFC 3551 §4.5.14 and RFC 5574 §3.3.
+
+Pure: packets in, tags out.  RTMP time follows the phone's RTP timestamps, so what a player
+hears keeps the phone's rhythm whatever the network did to the packets' arrival.
+"""
+
+from p2psip.errors import RemoteError
+from p2psip.rtp.payload import speex
+from p2psip.rtp.payload.speex import one_frame
+from siprtmp.media.translate.codecs import SPEEX, AudioCodec
+from siprtmp.media.translate.timebase import MediaClock
+
+Tag = tuple[int, bytes]  # RTMP time (ms), tag body
+
+
+class RtpToFlv:
+    """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
+
+    def __init__(self, codec: AudioCodec) -> None:
+        self._clock = MediaClock(codec.clock_rate)
+        self._ssrc: int | None = None
+        self._use(codec)
+
+    def _use(self, codec: AudioCodec) -> None:
+        self.codec = codec
+        self._head = bytes([codec.tag_byte])
+        self._speex = codec.sound_format == SPEEX
+        self._frame_ms = round(1000 * speex.FRAME_SECONDS)
+
+    def switch(self, codec: AudioCodec) -> None:
+        """Follow the phone to another agreed codec: RFC 3264 §5.1 lets it change at will."""
+        if codec.clock_rate != self.codec.clock_rate:
+            self._clock.restart(codec.clock_rate)
+        self._use(codec)
+
+    def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
+        """Tags of one packet; `timestamp` in ticks, `arrival_ms` of the gateway's clock.
+
+        One Speex frame a tag (RFC 5574 §3.3), one packet of G.711 a tag.  A payload
+        that is not Speex gives none: FLV 10.1 §E.4.2.1 has no place for it.
+        """
+        if ssrc != self._ssrc:
+            if self._ssrc is not None:
+                self._clock.restart(self.codec.clock_rate)
+            self._ssrc = ssrc
+        at = self._clock.milliseconds(timestamp, arrival_ms)
+        if not self._speex:
+            return [(at, self._head + payload)] if payload else []
+        if one_frame(payload)[0]:
+            return [(at, self._head + payload)]
+        try:
+            frames = speex.split(payload)
+        except RemoteError:
+            return []
+        return [(at + i * self._frame_ms, self._head + f) for i, f in enumerate(frames)]

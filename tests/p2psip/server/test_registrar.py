@@ -1,0 +1,259 @@
+"""Where users can be reached."""
+
+import pytest
+from hypothesis import event
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.sip.elements import PORT
+from support.sip.homes import ALICE, BOB, Home, register, request, signed, store
+
+from p2psip.server.location import MemoryLocation
+from p2psip.server.registrar import MAX_BINDINGS, MAX_EXPIRES, MIN_EXPIRES, Registrar
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
+
+AOR = Uri.parse("sip:bob@home")
+
+
+def answer(home, message, transport="TCP", **options):
+    """The one response to a message; by TCP, where any Contact does."""
+    [(response, *_)] = home.hear(message, transport=transport, **options)
+    return response
+
+
+def contacts(response):
+    """{URI: seconds} of the Contacts in a response."""
+    return {str(c.uri): int(c.param("expires")) for c in response.contacts}
+
+
+def bound(home, now=0.0):
+    return [str(binding.contact.uri) for binding in home.registrar.bindings(AOR, now)]
+
+
+def test_a_binding_lives_as_long_as_it_was_granted():
+    """Covers RFC 3261 §10.3 steps 7 and 8."""
+    home = Home()
+    response = answer(home, register(expires=100))
+    assert response.status == 200 and contacts(response) == {f"sip:bob@{BOB}": 100}
+    assert bound(home, 99.0) == [f"sip:bob@{BOB}"] and home.registrar.count(99.0) == 1
+    assert contacts(answer(home, register(contact=None, cseq=2), now=40.0)) == {
+        f"sip:bob@{BOB}": 60
+    }
+    assert bound(home, 100.0) == [] and home.registrar.count(100.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("contact", "expires", "granted"),
+    [
+        ("<sip:b@x>;expires=200", 3600, 200),
+        ("<sip:b@x>", 200, 200),
+        ("<sip:b@x>", None, 3600),
+        ("<sip:b@x>", 10**9, MAX_EXPIRES),
+        ("<sip:b@x>;expires=nonsense", 200, 3600),
+        ("<sip:b@x>", MIN_EXPIRES, MIN_EXPIRES),
+    ],
+)
+def test_the_lifetime_is_the_contacts_own_or_the_headers_or_an_hour(contact, expires, granted):
+    """Covers RFC 3261 §10.3 step 7, and §10.2 for what is malformed."""
+    response = answer(Home(), register(contact=contact, expires=expires))
+    assert list(contacts(response).values()) == [granted]
+
+
+def test_a_contact_is_removed_by_zero_and_all_by_a_star():
+    """Covers RFC 3261 §10.3 steps 6 and 7."""
+    home = Home()
+    answer(home, register(contact="<sip:b@x>, <sip:b@y>, <sip:b@z>"))
+    assert len(contacts(answer(home, register(contact="<sip:b@y>;expires=0", cseq=2)))) == 2
+    assert bound(home) == ["sip:b@x", "sip:b@z"]
+    assert contacts(answer(home, register(contact="*", expires=0, cseq=3))) == {}
+    assert bound(home) == [] and home.registrar.count(0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"contact": "*"}, 400),
+        ({"contact": "*", "expires": None}, 400),
+        ({"contact": "*, <sip:b@x>", "expires": 0}, 400),
+        ({"contact": "<sip:b@new>", "expires": 5}, 423),
+        ({"contact": "<tel:+1555>"}, 416),
+        ({"contact": f"<sip:b@new>;x={'y' * 2000}"}, 400),
+        ({"contact": "<sip:b@new>, <sip:b@x>", "cseq": 1}, 400),  # the second was overtaken
+        ({"contact": "*", "expires": 0, "cseq": 1}, 400),
+        ({"contact": ", ".join(f"<sip:b@{n}>" for n in range(MAX_BINDINGS + 1))}, 403),
+    ],
+)
+def test_a_refused_register_changes_nothing(change, status):
+    """Covers RFC 3261 §10.3: all of the changes are made, or none."""
+    home = Home()
+    answer(home, register(contact="<sip:b@x>", cseq=1))
+    options = {"cseq": 2, **change}
+    message = register(**options)
+    via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bKother"
+    message = message.replace(headers=message.headers.with_("Via", via))
+    response = answer(home, message)
+    assert response.status == status
+    assert (response.headers.get("Min-Expires") == str(MIN_EXPIRES)) == (status == 423)
+    assert bound(home) == ["sip:b@x"]
+
+
+def test_a_register_of_another_boot_wins():
+    """Covers RFC 3261 §10.3 step 7: CSeq counts within one Call-ID."""
+    home = Home()
+    answer(home, register(contact="<sip:b@x>", cseq=100))
+    assert answer(home, register(contact="<sip:b@x>;expires=0", cseq=1, call="new")).status == 200
+    assert bound(home) == []
+
+
+def test_the_same_contact_twice_in_a_message_counts_once():
+    response = answer(Home(), register(contact="<sip:b@x>;expires=100, <sip:b@X>;expires=200"))
+    assert list(contacts(response).values()) == [200]
+
+
+def test_what_needs_an_extension_is_refused():
+    """Covers RFC 3261 §10.3 step 2."""
+    home = Home()
+    response = answer(home, register("bob", f"<sip:bob@{BOB}>", ("Require", "path, gruu")))
+    assert response.status == 420 and response.headers.get("Unsupported") == "path, gruu"
+    assert bound(home) == []
+
+
+@pytest.mark.parametrize("to", ["<sip:home>", "<sip:bob@away>", "<tel:+1555>"])
+def test_who_is_nobody_of_ours_is_not_found(to):
+    """Covers RFC 3261 §10.3 step 5."""
+    assert answer(Home(), register("bob", "<sip:b@x>", ("To", to))).status in (400, 404)
+
+
+def test_a_user_proves_to_be_that_user():
+    """Covers RFC 3261 §10.3 steps 3 and 4."""
+    home = Home(users=store("bob", "eve"))
+    first = answer(home, register())
+    assert first.status == 401 and bound(home) == []
+    assert answer(home, signed(register(), first, user="eve")).status == 403
+    assert answer(home, signed(register(), first, password="sesame", cseq=3)).status == 401
+    assert bound(home) == []
+    assert answer(home, signed(register(), first, nc=2, cseq=4)).status == 200
+    assert bound(home) == [f"sip:bob@{BOB}"]
+    assert answer(home, register("ann", cseq=9)).status == 401  # whom nobody knows
+
+
+def test_a_connection_is_the_way_back():
+    """Covers RFC 5626 §5.3: the binding keeps the flow of its REGISTER."""
+    home = Home()
+    answer(home, register(contact="<sip:b@x>"), source=BOB)
+    contact = f"<sip:b@{BOB}>;q=0.2"
+    answer(home, register(contact=contact, cseq=2), source=BOB, transport="UDP")
+    tcp, udp = home.registrar.bindings(AOR, 0.0)
+    flow = Flow("TCP", (BOB, PORT), (home.address, PORT))
+    assert tcp.way(nat=False) == tcp.way(nat=True) == [flow]
+    assert udp.way(nat=False) == [] and udp.way(nat=True) == [udp.flow]
+
+
+def test_the_preferred_contact_comes_first():
+    """Covers RFC 3261 §20.10: q."""
+    home = Home()
+    texts = ["<sip:a@x>;q=0.1", "<sip:b@x>;q=oops", "<sip:c@x>;q=0.5", "<sip:d@x>;q=nan"]
+    answer(home, register(contact=", ".join(texts)))
+    assert bound(home) == ["sip:b@x", "sip:d@x", "sip:c@x", "sip:a@x"]
+
+
+def test_places_are_limited():
+    """The registrar holds so many users and no more, until some of them expire."""
+    home = Home()
+    home.registrar = home.endpoint.registrar = Registrar(
+        home.domains, None, home.stack, home.random, max_users=2
+    )
+    for cseq, (user, status) in enumerate([("a", 200), ("b", 200), ("c", 503), ("a", 200)], 1):
+        message = register(user, f"<sip:{user}@x>", expires=100, call=user, cseq=cseq)
+        assert answer(home, message, now=float(ord(user))).status == status
+    assert home.registrar.count(100.0) == 2
+    late = register("c", "<sip:c@x>", call="late")
+    assert answer(home, late, now=250.0).status == 200 and home.registrar.count(250.0) == 1
+
+
+URIS = [f"sip:bob@10.0.1.{n}" for n in range(4)]
+
+
+class Bindings(RuleBasedStateMachine):
+    """The registrar against a dictionary, with REGISTERs in any order, restarts and time."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.cseq = 0.0, 0
+        self.home = Home(nat=True, store=MemoryLocation())
+        self.model = {}  # uri: (expires at, call, cseq)
+
+    @property
+    def alive(self):
+        return {uri: entry for uri, entry in self.model.items() if entry[0] > self.now}
+
+    def send(self, contact, expires, call, older):
+        self.cseq += 1
+        cseq = max(1, self.cseq - older)
+        message = register(contact=contact, expires=expires, call=call, cseq=cseq)
+        via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bK{self.cseq}"
+        message = message.replace(headers=message.headers.with_("Via", via))
+        return answer(self.home, message, "UDP", now=self.now, source=ALICE), cseq
+
+    @rule(
+        wanted=st.dictionaries(st.sampled_from(URIS), st.sampled_from([0, 5, 60, 600])),
+        call=st.sampled_from("xy"),
+        older=st.integers(0, 3),
+    )
+    def contacts(self, wanted, call, older):
+        text = ", ".join(f"<{uri}>;expires={seconds}" for uri, seconds in wanted.items())
+        response, cseq = self.send(text or None, 3600, call, older)
+        alive = self.alive
+        overtaken = any(
+            uri in alive and alive[uri][1] == call and cseq <= alive[uri][2] for uri in wanted
+        )
+        brief = 5 in wanted.values()
+        event(f"refused: {overtaken or brief}")
+        assert response.status in ({423} if brief else set()) | ({400} if overtaken else set()) or (
+            response.status == 200 and not brief and not overtaken
+        )
+        if response.status == 200:
+            self.model = alive
+            for uri, seconds in wanted.items():
+                self.model.pop(uri, None)
+                if seconds:
+                    self.model[uri] = self.now + seconds, call, cseq
+            left = {uri: round(at - self.now) for uri, (at, *_) in self.model.items()}
+            assert contacts(response) == left
+
+    @rule(call=st.sampled_from("xy"), older=st.integers(0, 2))
+    def clear(self, call, older):
+        response, cseq = self.send("*", 0, call, older)
+        overtaken = any(call == c and cseq <= n for _, c, n in self.alive.values())
+        assert response.status == (400 if overtaken else 200)
+        if not overtaken:
+            self.model = {}
+
+    @rule()
+    def restart(self):
+        self.home = Home(nat=True, store=self.home.registrar._location)
+        self.home.registrar.restore(self.now)
+
+    @rule(seconds=st.sampled_from([1.0, 59.0, 700.0]))
+    def sleep(self, seconds):
+        self.now += seconds
+
+    @invariant()
+    def agrees(self):
+        assert set(bound(self.home, self.now)) == set(self.alive)
+
+    def teardown(self):
+        self.now += 10_000
+        assert self.home.registrar.count(self.now) == 0
+        assert not self.home.registrar._of_flow and not self.home.registrar._bindings
+        self.home.wait(self.now)
+        assert self.home.idle
+
+
+TestBindings = Bindings.TestCase
+
+
+def test_a_register_for_another_domain_is_not_ours_to_take():
+    """Covers RFC 3261 §10.3 step 1."""
+    message = request("REGISTER", "sip:away", ("To", "<sip:bob@away>"))
+    assert answer(Home(), message).status == 403

@@ -1,0 +1,220 @@
+"""The branches of one forwarded request, and the response that goes back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sip.homes import ALICE, BOB, CAROL, Home, forked, methods, register, request, statuses
+
+from p2psip.server.response_context import TIMER_C, best_response
+from p2psip.sip.build import response_to
+
+
+def reply(home, branch, status, *headers, now=1.0, tag="t", source=BOB):
+    """Let a phone answer; the responses that go on, by status."""
+    response = response_to(branch, status, to_tag=tag, headers=headers)
+    return statuses(home.hear(response, source=source, now=now))
+
+
+# Answers
+
+
+def test_progress_and_the_answer_pass():
+    """Covers RFC 3261 §16.7: 1xx but 100, and every 2xx."""
+    home, branches = forked(BOB)
+    assert reply(home, branches[BOB], 100) == []
+    assert reply(home, branches[BOB], 180) == [180]
+    assert reply(home, branches[BOB], 200) == [200]
+    assert reply(home, branches[BOB], 200) == [200]  # repeated until the ACK
+    home.wait(200.0)
+    assert home.idle
+
+
+def test_the_answer_comes_back_with_the_vias_of_the_request():
+    """Covers RFC 3261 §16.7 step 3."""
+    home, branches = forked(BOB)
+    sent = home.hear(response_to(branches[BOB], 180, to_tag="t"), source=BOB)
+    [(response, to, _)] = sent
+    assert to == ALICE and len(response.vias) == 1 and response.via.host == ALICE
+    assert response.to.tag == "t"
+
+
+def test_one_answers_and_the_others_stop_ringing():
+    """Covers RFC 3261 §16.7 step 10."""
+    home, branches = forked(BOB, CAROL)
+    for phone in (BOB, CAROL):
+        assert reply(home, branches[phone], 180, source=phone) == [180]
+    sent = home.hear(response_to(branches[BOB], 200, to_tag="b"), source=BOB, now=2.0)
+    assert statuses(sent) == [200] and methods(sent) == [("CANCEL", CAROL)]
+    sent = home.hear(response_to(branches[CAROL], 487, to_tag="c"), source=CAROL, now=3.0)
+    assert statuses(sent) == [] and methods(sent) == [("ACK", CAROL)]
+    home.wait(200.0)
+    assert home.idle
+
+
+def test_both_answer_and_the_caller_hears_of_both():
+    """Covers RFC 3261 §16.7 step 5."""
+    home, branches = forked(BOB, CAROL)
+    assert reply(home, branches[BOB], 200, tag="b") == [200]
+    assert reply(home, branches[CAROL], 200, tag="c", source=CAROL) == [200]
+    assert reply(home, branches[BOB], 200, tag="b", now=1.5) == [200]
+
+
+def test_a_global_refusal_stops_everybody():
+    """Covers RFC 3261 §16.7 steps 5, 6 and 10: but only when all have stopped it is passed."""
+    home, branches = forked(BOB, CAROL)
+    reply(home, branches[CAROL], 180, source=CAROL)
+    sent = home.hear(response_to(branches[BOB], 603, to_tag="b"), source=BOB, now=2.0)
+    assert statuses(sent) == [] and ("CANCEL", CAROL) in methods(sent)
+    assert reply(home, branches[CAROL], 487, source=CAROL, now=3.0) == [603]
+
+
+def test_a_refusal_waits_for_the_others():
+    """Covers RFC 3261 §16.7 step 6."""
+    home, branches = forked(BOB, CAROL)
+    assert reply(home, branches[BOB], 486) == []
+    assert reply(home, branches[CAROL], 404, source=CAROL) == [486]
+
+
+def test_cancelling_cancels_all_that_ring():
+    """Covers RFC 3261 §16.10."""
+    home, branches = forked(BOB, CAROL)
+    reply(home, branches[BOB], 180)
+    cancel = request("CANCEL")
+    cancel = cancel.replace(headers=cancel.headers.with_("Via", request().via))
+    sent = home.hear(cancel, now=2.0)
+    assert statuses(sent) == [200] and methods(sent) == [("CANCEL", BOB)]
+    # carol's phone is late: no CANCEL before its first word, RFC 3261 §9.1
+    sent = home.hear(response_to(branches[CAROL], 180, to_tag="c"), source=CAROL, now=2.1)
+    assert ("CANCEL", CAROL) in methods(sent)
+    assert reply(home, branches[BOB], 487, now=3.0) == []
+    assert reply(home, branches[CAROL], 487, now=3.0, source=CAROL) == [487]
+    home.wait(300.0)
+    assert home.idle
+
+
+def test_a_lost_branch_is_a_408():
+    """Covers RFC 3261 §16.7 and §16.8: whoever is silent counts as a time-out."""
+    home, branches = forked(BOB)
+    assert [s for s in statuses(home.wait(100.0)) if s >= 200][:1] == [408]
+    home.wait(300.0)
+    assert home.idle
+    home, branches = forked(BOB, CAROL)
+    reply(home, branches[BOB], 486)
+    assert [s for s in statuses(home.wait(100.0)) if s >= 200][:1] == [486]
+
+
+def test_no_way_to_a_phone_is_our_own_failure():
+    """Covers RFC 3261 §16.9, §16.7 step 6: a 503 is not passed on."""
+    home = Home()
+    home.hear(register(contact=f"<sip:bob@{BOB};transport=tls>"))
+    sent = home.hear(request()) + home.wait(0.1)
+    assert [s for s in statuses(sent) if s >= 200] == [500]
+
+
+def test_timer_c_ends_what_rings_for_ever():
+    """Covers RFC 3261 §16.6 step 11, §16.7 step 2 and §16.8: any 1xx but 100 extends it."""
+    home, branches = forked(BOB)
+    reply(home, branches[BOB], 180, now=1.0)
+    assert home.proxy.deadline == 1.0 + TIMER_C
+    reply(home, branches[BOB], 180, now=100.0)
+    reply(home, branches[BOB], 100, now=150.0)
+    assert home.proxy.deadline == 100.0 + TIMER_C
+    assert TIMER_C > 180
+    assert methods(home.wait(99.0 + TIMER_C)) == []
+    assert methods(home.wait(101.0 + TIMER_C))[0] == ("CANCEL", BOB)
+    sent = reply(home, branches[BOB], 487, now=102.0 + TIMER_C)
+    assert sent == [487] and home.proxy.deadline is None
+
+
+def test_timer_c_does_not_need_a_provisional():
+    """Covers RFC 3261 §16.8: with a T1 so long that timer B comes later."""
+    home, branches = forked(BOB, t1=5.0)
+    sent = home.wait(TIMER_C + 1)
+    assert next(s for s in statuses(sent) if s >= 200) == 408
+    assert statuses(home.hear(response_to(branches[BOB], 200), source=BOB, now=TIMER_C + 2)) == []
+
+
+def test_a_request_that_is_no_invite_is_forked_too():
+    """Covers RFC 3261 §16.7: the first final 2xx is the answer, and others are dropped."""
+    home, branches = forked(BOB, CAROL, message=request("MESSAGE"))
+    assert home.proxy.deadline is None  # timer F is shorter than any timer C
+    assert reply(home, branches[BOB], 202) == [202]
+    assert reply(home, branches[CAROL], 200, source=CAROL) == []
+    home.wait(200.0)
+    assert home.idle
+
+
+# Which failure is the best
+
+
+def finals(*of):
+    message = request()
+    return [response_to(message, status, to_tag=str(n)) for n, status in enumerate(of)]
+
+
+@pytest.mark.parametrize(
+    ("of", "best"),
+    [
+        ([404, 486, 480], 486),
+        ([480, 404], 480),
+        ([408, 404], 404),
+        ([500, 404], 404),
+        ([404, 302], 302),
+        ([302, 603, 404], 603),
+        ([606, 600], 606),
+        ([503], 500),
+        ([503, 408], 408),
+        ([486, 407], 407),
+        ([486, 415, 480], 415),
+    ],
+)
+def test_the_best_failure(of, best):
+    """Covers RFC 3261 §16.7 step 6."""
+    assert best_response(finals(*of)).status == best
+
+
+def test_all_challenges_are_put_together():
+    """Covers RFC 8760 §2.5 and RFC 3261 §16.7 step 7."""
+    first, second, third = finals(407, 401, 486)
+    first = first.replace(
+        headers=first.headers.append("Proxy-Authenticate", "A").append("Proxy-Authenticate", "B")
+    )
+    second = second.replace(headers=second.headers.append("WWW-Authenticate", "C"))
+    best = best_response([third, first, second])
+    assert best.headers.values("Proxy-Authenticate") == ("A", "B")
+    assert best.headers.values("WWW-Authenticate") == ("C",)
+
+
+@given(st.lists(st.integers(300, 699), min_size=1, max_size=6))
+def test_some_failure_is_always_the_best(of):
+    """Covers RFC 3261 §16.7 step 6: 6xx, or the lowest class; never a 503."""
+    best = best_response(finals(*of)).status
+    assert best in of or (best == 500 and 503 in of)
+    classes = {status // 100 for status in of}
+    assert best // 100 == (6 if 6 in classes else min(classes))
+
+
+# Breadth
+
+
+def test_breadth_is_shared_and_used_again():
+    """Covers RFC 5393 §5.3.3 and §5.5."""
+    phones = [f"10.0.1.{n}" for n in range(4)]
+    message = request("INVITE", "sip:bob@home", ("Max-Breadth", 3))
+    home, branches = forked(*phones, message=message)
+    assert list(branches) == phones[:3]
+    assert [branch.headers.get("Max-Breadth") for branch in branches.values()] == ["1"] * 3
+    sent = home.hear(response_to(branches[phones[0]], 486, to_tag="x"), source=phones[0], now=1.0)
+    assert ("INVITE", phones[3]) in methods(sent)
+    home, branches = forked(*phones, message=request("INVITE", "sip:bob@home"))
+    assert sum(int(branch.headers.get("Max-Breadth")) for branch in branches.values()) == 60
+
+
+def test_who_waits_for_breadth_is_not_called_after_an_end():
+    """Covers RFC 3261 §16.7 step 10 for targets that were not tried yet."""
+    for end in (200, 603):
+        message = request("INVITE", "sip:bob@home", ("Max-Breadth", 1))
+        home, branches = forked(BOB, CAROL, message=message)
+        assert list(branches) == [BOB]
+        assert reply(home, branches[BOB], end) == [end]
+        assert not [m for m in methods(home.wait(200.0)) if m[0] == "INVITE"]

@@ -1,0 +1,197 @@
+"""Requests of ours: where they go, who is tried next, and how they are given up."""
+
+from support.sip.elements import PORT, random_source
+from support.sip.stacks import THEM, UDP, US, Asker, lone_stack, request, sent
+
+from p2psip.sip.build import response_to
+from p2psip.sip.uri import Uri
+from p2psip.stack.clients import MAX_SILENT
+from p2psip.stack.stack import Flow, Listener, Locate, Stack
+
+
+def test_the_ack_of_a_refusal_follows_its_invite():
+    """Covers RFC 6026 §8.4 [ack-goes-the-same-way].
+
+    And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body].
+    """
+    stack, asker = lone_stack(), Asker()
+    route = ("Route", f"<sip:{THEM};lr>")
+    stack.request(request("INVITE", "sip:bob@b.com", 7, route, body=b"x"), asker, 0.0)
+    [(invite, flow)] = sent(stack)
+    refusal = response_to(invite, 486, to_tag="t")
+    stack.receive(bytes(refusal), Flow("UDP", ("10.0.0.9", 9)), 1.0)
+    [(ack, way)] = sent(stack)
+    assert (ack.method, way) == ("ACK", flow) and flow.remote == (THEM, PORT)
+    assert (ack.uri, ack.call_id, ack.from_) == (invite.uri, invite.call_id, invite.from_)
+    assert ack.to == refusal.to and ack.vias == (invite.via,) and ack.routes == invite.routes
+    assert str(ack.cseq) == "7 ACK" and ack.body == b"" and "Content-Type" not in ack.headers
+    stack.receive(bytes(refusal), UDP, 2.0)
+    assert sent(stack) == [(ack, way)] and asker.heard == [486]
+
+
+def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
+    stack, asker = lone_stack(), Asker()
+    handle = stack.request(request("INVITE"), asker, 0.0)
+    handle.cancel(0.1)
+    handle.cancel(0.1)
+    [(invite, _)] = sent(stack)
+    assert invite.method == "INVITE"
+    stack.receive(bytes(response_to(invite, 180, to_tag="t")), UDP, 0.2)
+    [(cancel, way)] = sent(stack)
+    assert cancel.method == "CANCEL" and cancel.via == invite.via and way == UDP
+    stack.receive(bytes(response_to(invite, 180, to_tag="t")), UDP, 0.3)
+    assert [message.method for message, _ in sent(stack)] == []
+    stack.receive(bytes(response_to(cancel, 200, to_tag="t")), UDP, 0.4)
+    while stack.deadline is not None:
+        now = stack.deadline
+        stack.tick(now)
+    assert asker.heard == [180, 180, -408] and handle.done and 32.0 < now < 33.0
+    assert stack.transactions == 0
+
+
+def test_only_an_open_invite_can_be_cancelled():
+    stack, asker = lone_stack(), Asker()
+    handle = stack.request(request("OPTIONS"), asker, 0.0)
+    handle.cancel(0.1)
+    [(options, _)] = sent(stack)
+    stack.receive(bytes(response_to(options, 100)), UDP, 0.2)
+    stack.receive(bytes(response_to(options, 200, to_tag="t")), UDP, 0.3)
+    assert stack.take_orders() == [] and not handle.cancelled and asker.heard == [100, 200]
+
+
+def test_a_response_whose_via_is_not_ours_is_a_stray():
+    """Covers RFC 6026 §8.9 [strays-dropped]."""
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(), asker, 0.0)
+    [(options, _)] = sent(stack)
+    response = bytes(response_to(options, 200, to_tag="t"))
+    stack.receive(response.replace(US.encode(), b"10.9.9.9"), UDP, 0.1)
+    stack.receive(response.replace(b"z9hG4bK", b"z9hG4bKz"), UDP, 0.2)
+    stack.receive(response.replace(b"1 OPTIONS", b"1 INVITE"), UDP, 0.3)
+    stack.receive(response.replace(b"Call-ID", b"Other"), UDP, 0.4)
+    assert asker.heard == [] and stack.counters.stray == 3 and stack.counters.malformed == 1
+    stack.receive(response, UDP, 0.5)
+    assert asker.heard == [200] and stack.take_orders() == []
+
+
+def test_names_are_looked_up_and_servers_tried_in_order():
+    stack, asker = lone_stack(), Asker()
+    handle = stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
+    [locate] = stack.take_orders()
+    assert locate == Locate(1, Uri.parse("sip:bob@b.com")) and handle.flow is None
+    first, second, third = (Flow("UDP", (f"10.0.0.{n}", PORT)) for n in (3, 4, 5))
+    stack.located(1, [first, second, third], 1.0)
+    [(options, way)] = sent(stack)
+    assert way == first == handle.flow
+    stack.flow_failed(first, 2.0)
+    [(again, way)] = sent(stack)
+    assert way == second and again.via.branch != options.via.branch and len(again.vias) == 1
+    stack.receive(bytes(response_to(again, 503, to_tag="t")), second, 3.0)
+    [(last, way)] = sent(stack)
+    assert way == third
+    stack.receive(bytes(response_to(again, 503, to_tag="t")), second, 3.0)  # late and unwanted
+    stack.receive(bytes(response_to(last, 200, to_tag="t")), third, 4.0)
+    assert asker.heard == [200] and handle.done
+
+
+def test_a_lost_acknowledgement_is_no_news():
+    """RFC 3261 §17.1.4: the ACK of a refusal could not be sent; the user has its answer."""
+    stack, asker = lone_stack(), Asker()
+    others = [UDP, Flow("UDP", ("10.0.0.3", PORT))]
+    stack.request(request("INVITE"), asker, 0.0, flows=others)
+    waiting = [message for message, _ in sent(stack)]
+    for flow, status in zip(others, (503, 486), strict=True):
+        invite = waiting.pop()
+        stack.receive(bytes(response_to(invite, status, to_tag="t")), flow, 0.1)
+        ack, *waiting = [message for message, _ in sent(stack)]
+        assert ack.method == "ACK"
+        stack.flow_failed(flow, 0.2)
+    assert asker.heard == [486] and stack.take_orders() == [] and stack.transactions == 0
+
+
+def test_no_server_is_a_503_and_so_is_no_transport():
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
+    stack.located(1, [], 1.0)
+    assert asker.heard == [-503]
+    stack.located(1, [UDP], 1.0)  # told twice
+    stack.request(request(uri="sips:bob@b.com"), asker, 2.0)
+    assert asker.heard == [-503] and stack.deadline == 2.0
+    stack.tick(2.0)
+    assert asker.heard == [-503, -503] and stack.transactions == 0
+
+
+def test_what_is_cancelled_while_being_located_is_never_sent():
+    stack, asker = lone_stack(), Asker()
+    handle = stack.request(request("INVITE", "sip:bob@b.com"), asker, 0.0)
+    handle.cancel(0.1)
+    stack.take_orders()
+    assert asker.heard == [] and stack.deadline == 0.1  # never within the call
+    stack.tick(0.1)
+    assert asker.heard == [-487]
+    stack.located(1, [UDP], 1.0)
+    assert asker.heard == [-487] and stack.take_orders() == [] and stack.transactions == 0
+
+
+def test_a_large_request_goes_by_tcp_and_by_udp_where_nobody_listens():
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(body=b"x" * 1300), asker, 0.0)
+    [(large, way)] = sent(stack)
+    assert way == Flow("TCP", (THEM, PORT)) and large.via.transport == "TCP"
+    stack.flow_failed(way, 1.0)
+    [(large, way)] = sent(stack)
+    assert way == UDP and large.via.transport == "UDP" and len(large.vias) == 1
+    stack.receive(bytes(response_to(large, 200, to_tag="t")), UDP, 2.0)
+    assert asker.heard == [200]
+
+
+def test_without_tcp_a_large_request_takes_the_risk():
+    stack = Stack(random=random_source("x"), listeners=[Listener("UDP", US, PORT)])
+    stack.request(request(body=b"x" * 1300), Asker(), 0.0)
+    assert [way for _, way in sent(stack)] == [UDP]
+
+
+def test_silence_from_one_server_leads_to_the_next():
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(), asker, 0.0, flows=[UDP, Flow("UDP", ("10.0.0.3", PORT))])
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    ways = [order.flow.remote[0] for order in stack.take_orders()]
+    assert ways == [THEM] * 11 + ["10.0.0.3"] * 11 and asker.heard == [-408]
+
+
+def test_what_is_sent_once_is_one_datagram_to_one_server():
+    """No repetition, no failover, no connection to where a name leads; the answer counts."""
+    stack, asker = lone_stack(), Asker()
+    servers = [Flow("TCP", (THEM, PORT)), UDP, Flow("UDP", ("10.0.0.9", PORT))]
+    stack.request(request(uri="sip:bob@b.com"), asker, 0.0, once=True)
+    [locate] = stack.take_orders()
+    stack.located(locate.token, servers, 0.0)
+    big = ("X-Big", "x" * 1400)  # above 1300 octets it would go by TCP first: RFC 3261 §18.1.1
+    stack.request(
+        request("OPTIONS", f"sip:{THEM}", 2, big), asker, 0.0, flows=servers[1:], once=True
+    )
+    first, second = sent(stack)
+    assert first[1].remote == second[1].remote == (THEM, PORT)
+    assert {flow.transport for _, flow in (first, second)} == {"UDP"}
+    stack.receive(bytes(response_to(second[0], 503, to_tag="t")), UDP, 0.1)
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+        assert sent(stack) == []
+    assert asker.heard == [503, -408] and stack.transactions == 0
+
+
+def test_a_place_that_is_silent_gets_so_many_requests_and_no_more():
+    """Own design: whoever registers it may have strangers call it, and each is repeated."""
+    stack, asker = lone_stack(), Asker()
+    for number in range(MAX_SILENT + 5):
+        stack.request(request("MESSAGE", f"sip:bob@{THEM}", number + 1), asker, 0.0)
+    stack.tick(0.0)
+    out = sent(stack)
+    assert len(out) == MAX_SILENT and asker.heard == [-503] * 5
+    stack.receive(bytes(response_to(out[0][0], 100)), UDP, 0.1)
+    stack.request(request("MESSAGE", f"sip:bob@{THEM}", 999), asker, 0.1)
+    assert any(message.cseq.number == 999 for message, _ in sent(stack))
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    assert stack.transactions == 0 and not stack._clients._silent

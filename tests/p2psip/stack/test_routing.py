@@ -1,0 +1,67 @@
+"""Addresses: which are ours, where a request goes, where a response goes back."""
+
+from support.sip.elements import PORT, random_source
+from support.sip.stacks import THEM, Asker, Server, incoming, lone_stack, request, sent
+
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow, Listener, Stack
+
+
+def test_the_top_via_learns_where_a_request_really_came_from():
+    core = Server()
+    stack = lone_stack(core)
+    vias = [
+        f"SIP/2.0/UDP {THEM};branch=z9hG4bK1",
+        "SIP/2.0/UDP b.com;branch=z9hG4bK2",
+        f"SIP/2.0/UDP {THEM};branch=z9hG4bK3;rport",
+        "SIP/2.0/UDP 192.168.0.1:5070;branch=z9hG4bK4",
+    ]
+    for via in vias:
+        stack.receive(incoming("OPTIONS", via=via), Flow("UDP", (THEM, 7777)), 0.0)
+    assert [str(seen.via) for seen in core.requests] == [
+        vias[0],
+        f"{vias[1]};received={THEM}",
+        f"SIP/2.0/UDP {THEM};branch=z9hG4bK3;rport=7777;received={THEM}",
+        f"{vias[3]};received={THEM}",
+    ]
+    assert [flow.remote[1] for _, flow in sent(stack)] == [PORT, PORT, 7777, 5070]
+
+
+def test_a_loose_and_a_strict_route_go_where_they_should():
+    stack, asker = lone_stack(), Asker()
+    loose = ("Route", "<sip:10.0.0.3;lr>, <sip:p2.com;lr>")
+    stack.request(request("OPTIONS", "sip:bob@b.com", 1, loose), asker, 0.0)
+    strict = ("Route", "<sip:10.0.0.4;x=y>, <sip:p2.com;lr>")
+    stack.request(request("OPTIONS", "sip:bob@b.com", 2, strict), asker, 0.0)
+    (a, way_a), (b, way_b) = sent(stack)
+    assert way_a.remote[0] == "10.0.0.3" and str(a.uri) == "sip:bob@b.com" and len(a.routes) == 2
+    assert way_b.remote[0] == "10.0.0.4" and str(b.uri) == "sip:10.0.0.4;x=y"
+    assert [str(route.uri) for route in b.routes] == ["sip:p2.com;lr", "sip:bob@b.com"]
+
+
+def test_who_we_are():
+    stack = Stack(
+        random=random_source("x"),
+        listeners=[Listener("UDP", "0.0.0.0", 5070), Listener("TCP", "0.0.0.0", 5070)],
+        advertised="203.0.113.1",
+        hosts=["Example.com"],
+    )
+    ours = ["sip:203.0.113.1:5070", "sip:x@example.com:5070", "sip:localhost:5070"]
+    assert all(stack.is_ours(Uri.parse(uri)) for uri in ours)
+    others = [
+        "sip:203.0.113.1",
+        "sip:10.0.0.1:5070",
+        "tel:123",
+        "sip:example.com:5070;maddr=1.2.3.4",
+    ]
+    assert not any(stack.is_ours(Uri.parse(uri)) for uri in others)
+    assert stack.is_own_address("127.0.0.1", 5070) and not stack.is_own_address("127.0.0.1", None)
+    assert str(stack.contact("bob")) == "sip:bob@203.0.113.1:5070"
+    assert str(stack.contact(transport="TCP")) == "sip:203.0.113.1:5070;transport=tcp"
+
+
+def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
+    stack = Stack(random=random_source("x"), listeners=[Listener("UDP", "0.0.0.0", PORT)])
+    flow = Flow("UDP", (THEM, PORT), ("10.0.0.7", PORT))
+    stack.request(request(), Asker(), 0.0, flows=[flow])
+    assert [message.via.host for message, _ in sent(stack)] == ["10.0.0.7"]

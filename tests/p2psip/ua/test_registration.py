@@ -1,0 +1,221 @@
+"""A user agent's registration, with a real registrar at the other end."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from support.rtmfp.link import Link, calm, storm
+from support.sip.elements import PORT
+from support.sip.homes import BOB, HOME, Home, Member, store
+
+from p2psip.sip.build import response_to
+from p2psip.sip.message import parse_message
+from p2psip.sip.uri import Uri
+from p2psip.ua.registration import MAX_EXPIRES, RETRY_MAX, RETRY_MIN, State
+
+AOR = Uri.parse("sip:bob@home")
+
+
+def world(weather=None, *, users=("bob",), password="zanzibar", transport="UDP"):
+    link = Link(weather or calm())
+    home = Home(link, users=store(*users))
+    return link, home, Member(link, BOB, "bob", password=password, transport=transport)
+
+
+class Script(Home):
+    """A home that answers each REGISTER with the next of `answers`: (status, headers) or None."""
+
+    def __init__(self, link, *answers):
+        super().__init__(link)
+        self.answers, self.requests = list(answers), []
+        self.stack.core = self
+
+    def on_request(self, server, request, now):
+        self.requests.append((now, request))
+        answer = self.answers.pop(0) if self.answers else (200, ())
+        if answer is not None:
+            status, headers = answer
+            server.respond(response_to(request, status, to_tag="t", headers=headers), now)
+
+    @property
+    def asked(self):
+        """The Expires of each REGISTER."""
+        return [request.expires for _, request in self.requests]
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_a_registration_is_kept_alive_and_taken_back(transport):
+    """Covers RFC 3261 §10.2.4 and §10.2.2."""
+    link, home, bob = world(transport=transport)
+    registration = bob.register(link.now, expires=100)
+    assert registration.state is State.TRYING and registration.pending
+    link.run(until=1.0)
+    assert bob.heard == [100] and registration.state is State.REGISTERED
+    assert not registration.pending
+    for _ in range(50):
+        link.run(until=link.now + 20)
+        assert home.registrar.count(link.now) == 1
+    assert bob.heard == [100]  # told once
+    registration.close(link.now)
+    registration.close(link.now)
+    link.run()
+    assert home.registrar.count(link.now) == 0 and not registration.pending
+    assert bob.idle and home.idle and bob.registrations.deadline is None
+
+
+def test_a_wrong_password_is_the_end_of_it():
+    """Covers RFC 3261 §10.2.7: what was never granted is not asked for again."""
+    link, home, bob = world(password="sesame")
+    registration = bob.register(link.now)
+    link.run()
+    assert bob.heard == [-401] and registration.state is State.FAILED
+    registration.close(link.now)
+    link.run()
+    assert bob.idle and home.idle and home.registrar.count(link.now) == 0
+
+
+def test_a_registrar_that_is_silent_is_a_408():
+    """Covers RFC 3261 §10.2.7."""
+    link = Link()
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now)
+    link.run()
+    assert bob.heard == [-408]
+
+
+def test_an_interval_too_brief_is_lengthened():
+    """Covers RFC 3261 §10.2.8."""
+    link = Link()
+    home = Script(link, (423, [("Min-Expires", 60)]))
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=10)
+    link.run(until=1.0)
+    assert home.asked == [10, 60] and bob.heard == [60]
+
+
+@pytest.mark.parametrize("minimum", ["5", "10", str(MAX_EXPIRES + 1)])
+def test_a_423_that_makes_no_sense_is_a_refusal(minimum):
+    """Covers RFC 3261 §10.2.8: no endless haggling."""
+    link = Link()
+    home = Script(link, (423, [("Min-Expires", minimum)]))
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=10)
+    link.run(until=1.0)
+    assert home.asked == [10] and bob.heard == [-423]
+
+
+def test_a_failed_refresh_is_tried_again_ever_more_slowly():
+    """Covers RFC 3261 §10.2.7."""
+    link = Link()
+    home = Script(link, (200, ()), *[(500, ())] * 9)
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=100)
+    link.run(until=1500.0)
+    assert bob.heard == [100, -500, 100]
+    times = [at for at, _ in home.requests][1:11]
+    gaps = [round(b - a) for a, b in pairwise(times)]
+    assert gaps == [min(RETRY_MIN * 2**n, RETRY_MAX) for n in range(9)]
+    cseqs = [request.cseq.number for _, request in home.requests]
+    assert cseqs == sorted(set(cseqs))
+    assert len({request.call_id for _, request in home.requests}) == 1  # RFC 3261 §10.2
+
+
+@pytest.mark.parametrize(
+    ("headers", "granted"),
+    [
+        ([("Contact", f"<sip:bob@{BOB}:{PORT}>;expires=50"), ("Expires", 9)], 50),
+        ([("Contact", f"<sip:x@y>;expires=7, <sip:bob@{BOB}:{PORT}>"), ("Expires", 60)], 60),
+        ([("Contact", "*"), ("Expires", 70)], 70),
+        ([], 100),
+    ],
+)
+def test_what_was_granted_is_said_in_one_of_three_ways(headers, granted):
+    """Covers RFC 3261 §10.2.4."""
+    link = Link()
+    Script(link, (200, headers))
+    bob = Member(link, BOB, "bob")
+    registration = bob.register(link.now, expires=100)
+    link.run(until=1.0)
+    assert bob.heard == [granted]
+    assert registration.deadline == pytest.approx(0.8 * granted, abs=0.1)
+
+
+def test_a_grant_of_nothing_is_not_renewed_without_pause():
+    link = Link()
+    home = Script(link, *[(200, [("Expires", 0)])] * 100)
+    Member(link, BOB, "bob").register(link.now)
+    link.run(until=60.0)
+    assert len(home.requests) <= 60 / RETRY_MIN + 1
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, [3600, 0]), (403, [3600])])
+def test_closing_waits_for_the_answer_under_way(status, expected):
+    """Covers RFC 3261 §10.2: no second REGISTER before the first is answered; §10.2.2."""
+    link = Link()
+    home = Script(link, (status, ()))
+    bob = Member(link, BOB, "bob")
+    registration = bob.register(link.now)
+    registration.close(link.now)
+    bob.registrations.discard(registration)
+    assert len(bob.registrations) == 0 and registration.pending
+    link.run()
+    assert home.asked == expected and bob.heard == [] and not registration.pending
+
+
+def test_closing_waits_for_a_refresh_under_way():
+    """Covers RFC 3261 §10.2."""
+    link = Link()
+    home = Script(link)
+    bob = Member(link, BOB, "bob")
+    registration = bob.register(link.now, expires=100)
+    link.run(until=1.0)
+    link.run(until=registration.deadline)
+    assert registration.pending and home.asked == [100]
+    registration.close(link.now)
+    link.flush()
+    sent = [data for _, source, _, (_, data) in link.sent if source == BOB]
+    assert [parse_message(data).expires for data in sent] == [100, 100]
+    link.run()
+    assert home.asked == [100, 100, 0]
+
+
+def test_the_lifetime_runs_from_the_question_not_from_the_answer():
+    """Covers RFC 3261 §10.2.4: an answer that is late does not make the binding last longer."""
+    link = Link(lambda data, source, destination: (10.0 if source == HOME else 0.01,))
+    home = Script(link)
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=100)
+    link.run(until=81.0)
+    assert bob.heard == [100] and len(home.requests) == 2
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 400))
+def test_whatever_the_weather_the_two_ends_agree_in_the_end(random, until):
+    """Covers RFC 3261 §10.2.2: after closing nothing stays behind, unless nobody could tell."""
+    link, home, bob = world(storm(random, loss=0.3))
+    registration = bob.register(link.now, expires=60)
+    link.run(until=until / 2)
+    state = registration.state
+    event(f"{state} when closed")
+    if state is State.REGISTERED:
+        assert home.registrar.count(link.now) == 1 or registration.pending
+    could_tell = not registration.pending and bob.heard[-1:] != [-408]
+    registration.close(link.now)
+    link.weather = calm()
+    link.run()
+    assert home.registrar.count(link.now) == 0 or not could_tell
+    assert bob.idle and home.idle and bob.deadline is None and home.deadline is None
+
+
+def test_a_register_looks_as_it_should():
+    """Covers RFC 3261 §10.2: no user in the Request-URI, From equal to To."""
+    link, _home, bob = world()
+    bob.register(link.now)
+    link.flush()
+    [(_, _, to, (transport, data))] = link.sent
+    message = parse_message(data)
+    assert (to, transport, str(message.uri)) == (HOME, "UDP", "sip:home")
+    assert message.from_.uri == message.to.uri == AOR
+    assert message.to.tag is None and message.from_.tag
+    assert str(message.contacts[0].uri) == f"sip:bob@{BOB}:{PORT}"

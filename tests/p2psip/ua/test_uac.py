@@ -1,0 +1,157 @@
+"""Calls that we make: the sessions of RFC 3665 §3, CANCEL and its race, forks."""
+
+from support.rtmfp.link import Link
+from support.sip.elements import Phone, Script
+from support.sip.flows import A, B, C, accept, back, calling, names, phones, ring, settle
+
+from p2psip.sip.build import response_to
+from p2psip.ua.ua import CallState
+
+
+def test_a_session_from_ring_to_bye():
+    """The flow of RFC 3665 §3.1."""
+    link, alice, bob = phones(ring)
+    call = alice.dial(B, 0.0)
+    link.run(until=1.0)
+    bob.calls[0].accept(b"answer", link.now)
+    link.run(until=2.0)
+    assert call.state is bob.calls[0].state is CallState.UP
+    assert (call.local_sdp, call.remote_sdp) == (b"offer", b"answer")
+    assert bob.log == [("accepted", bob.calls[0], b"offer")] and call.id == bob.calls[0].id
+    bob.calls[0].bye(link.now, reason='SIP;cause=200;text="tired"')
+    link.run(until=3.0)
+    assert names(link) == [
+        "A INVITE",
+        "B 180 INVITE",
+        "B 200 INVITE",
+        "A ACK",
+        "B BYE",
+        "A 200 BYE",
+    ]
+    assert [entry[0] for entry in alice.log] == ["ringing", "accepted", "ended"]
+    assert b"Reason: SIP;cause=200" in link.sent[-2][3][1]
+    settle(link, alice, bob)
+
+
+def test_a_caller_who_loses_patience():
+    """The flow of RFC 3665 §3.8."""
+    link, alice, bob = phones(ring)
+    call = alice.dial(B, 0.0)
+    link.run(until=1.0)
+    call.bye(link.now)
+    link.run(until=2.0)
+    assert names(link)[2:] == ["A CANCEL", "B 200 CANCEL", "B 487 INVITE", "A ACK"]
+    assert bob.events() == ["cancelled"] and alice.events() == ["ringing"]
+    settle(link, alice, bob)
+
+
+def test_a_callee_who_is_busy():
+    """The flow of RFC 3665 §3.9."""
+    link, alice, bob = phones(lambda call, now: call.reject(486, "Busy Here", now))
+    call = alice.dial(B, 0.0)
+    link.run(until=1.0)
+    assert names(link) == ["A INVITE", "B 486 INVITE", "A ACK"]
+    assert alice.log == [("rejected", call, 486)] and bob.log == []
+    settle(link, alice, bob)
+
+
+def test_a_callee_who_is_not_there():
+    """The flow of RFC 3665 §3.10."""
+    link = Link()
+    alice = Phone(link, A)
+    call = alice.dial(B, 0.0)
+    link.run()
+    assert names(link) == ["A INVITE"] * 7 and alice.log == [("rejected", call, 408)]
+    assert alice.idle
+
+
+def test_nobody_answers_in_time():
+    link, alice, bob = phones(ring, answer_timeout=30.0)
+    bob.agent.answer_timeout = 60.0
+    call = alice.dial(B, 0.0)
+    link.run(until=40.0)
+    assert alice.log[1:] == [("rejected", call, 480)] and bob.events() == ["cancelled"]
+    assert not alice.idle  # its transaction lingers
+    settle(link, alice, bob)
+
+
+def test_a_cancel_that_crosses_the_200_becomes_a_bye():
+    link, alice, bob = phones(ring)
+    call = alice.dial(B, 0.0)
+    link.run(until=1.0)
+    bob.calls[0].accept(b"answer", link.now)
+    call.bye(link.now)
+    link.run(until=2.0)
+    assert [name for name in names(link)[2:] if "CANCEL" not in name] == [
+        "B 200 INVITE",
+        "A ACK",
+        "A BYE",
+        "B 200 BYE",
+    ]
+    assert "B 200 CANCEL" in names(link)
+    assert alice.events() == ["ringing"] and bob.events() == ["accepted", "ended"]
+    settle(link, alice, bob)
+
+
+def test_the_second_phone_that_is_picked_up_is_hung_up():
+    link, alice, script, call, invite = calling()
+    other = Script(link, C)
+    script.say(accept(invite, "one", 180, b""), A)
+    script.say(accept(invite, "two", 183, b"early", C), A)
+    assert alice.log == [("ringing", call, 180, None), ("ringing", call, 183, b"early")]
+    assert alice.agent.dialogs == 2
+    script.say(accept(invite, "one"), A)
+    script.say(accept(invite, "two", contact=C), A)
+    script.say(accept(invite, "two", contact=C), A)
+    script.say(accept(invite, "one"), A)
+    assert [m.method for m in script.heard[1:]] == ["ACK", "ACK"]
+    assert [m.method for m in other.heard if m.method == "ACK"] == ["ACK", "ACK"]
+    [bye] = {bytes(m): m for m in other.heard if m.method == "BYE"}.values()
+    assert bye.to.tag == "two" and str(bye.uri) == f"sip:{C}"
+    script.say(response_to(bye, 200), A)
+    assert call.state is CallState.UP and alice.agent.dialogs == 1
+    assert alice.events() == ["ringing", "ringing", "accepted"]
+    settle(link, alice)
+
+
+def test_a_flood_of_dialogs_is_not_remembered():
+    link, alice, script, _call, invite = calling()
+    for n in range(100):
+        script.say(accept(invite, f"t{n}", 180, b""), A, wait=0.01)
+    assert alice.agent.dialogs == 16
+    for n in range(100):
+        script.say(accept(invite, f"t{n}"), A, wait=0.01)
+    link.run(until=link.now + 0.1)
+    assert {m.to.tag for m in script.heard if m.method == "ACK"} == {f"t{n}" for n in range(64)}
+    settle(link, alice)
+
+
+def test_an_answer_after_the_cancel_ends_all_dialogs():
+    link, alice, script, call, invite = calling()
+    for tag in ("one", "two"):
+        script.say(accept(invite, tag, 180, b""), A)
+    call.bye(link.now)
+    script.say(accept(invite, "one"), A)
+    assert [message.method for message in script.heard[1:4]] == ["CANCEL", "ACK", "BYE"]
+    assert alice.agent.dialogs == 1
+    settle(link, alice)
+
+
+def test_a_call_refused_after_early_media_leaves_no_dialog():
+    link, alice, script, _call, invite = calling()
+    script.say(accept(invite, "one", 183), A)
+    script.say(response_to(invite, 603, to_tag="one"), A)
+    assert alice.events() == ["ringing", "rejected"] and alice.agent.dialogs == 0
+    settle(link, alice)
+
+
+def test_what_a_callee_asks_too_early_is_put_off():
+    link, alice, script, call, invite = calling()
+    early = accept(invite, "t", 183, b"")
+    script.say(early, A)
+    expected = {"BYE": 481, "INVITE": 491, "UPDATE": 200, "OPTIONS": 200, "INFO": 200}
+    for number, (method, status) in enumerate(expected.items(), 1):
+        assert script.say(back(invite, early, method, number), A).status == status
+    assert script.say(back(invite, early, "UPDATE", 9, b"sdp"), A).status == 491
+    assert call.state is CallState.CALLING
+    settle(link, alice)

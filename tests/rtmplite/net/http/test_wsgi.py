@@ -1,0 +1,142 @@
+"""The HTTP server on real sockets: many who ask nothing, and one who does."""
+
+import errno
+import resource
+
+import gevent
+import pytest
+from gevent import socket
+
+from rtmplite.net import descriptors
+from rtmplite.net.http import wsgi
+from rtmplite.net.http.wsgi import Handler, Server
+
+HERE, OTHER = "127.0.0.1", "127.0.0.2"
+ASK = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """`serve(most=..., most_of_one=...)`: a server that says `yes` to everything."""
+    monkeypatch.setattr(wsgi, "TICK", 0.02)
+    servers = []
+
+    def answer(environ, begin):
+        begin("200 OK", [("Content-Length", "3")])
+        return [b"yes"]
+
+    def run(most=8, most_of_one=4):
+        server = Server((HERE, 0), answer, Handler, most=most, most_of_one=most_of_one)
+        server.start()
+        servers.append(server)
+        return server
+
+    yield run
+    for server in servers:
+        server.stop(timeout=0.2)
+
+
+def client(server, source=HERE, data=b""):
+    connected = socket.create_connection(server.address, 2, source_address=(source, 0))
+    connected.settimeout(2)
+    connected.sendall(data)
+    return connected
+
+
+def asks(server, source=HERE):
+    """What one who asks gets."""
+    with client(server, source, ASK) as asking:
+        return b"".join(iter(lambda: asking.recv(4096), b""))
+
+
+def count(server, expected):
+    with gevent.Timeout(2):
+        while server.clients != expected:
+            gevent.sleep(0.005)
+    return True
+
+
+@pytest.mark.parametrize("source", [HERE, OTHER])
+def test_the_oldest_who_asks_nothing_gives_way(serve, source):
+    """From the same host, and from another: nobody waits for the silent."""
+    server = serve()
+    crowd = [client(server, HERE, b"GET / HTTP/1.1\r\nHo") for _ in range(20)]
+    assert asks(server, source).endswith(b"yes") and count(server, 4 if source == OTHER else 3)
+    assert crowd[0].recv(10) == b""
+    crowd[-1].sendall(b"st: a\r\nConnection: close\r\n\r\n")
+    assert crowd[-1].recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_many_hosts_have_all_places_and_another_one_comes(serve):
+    server = serve(most=6, most_of_one=2)
+    crowd = [client(server, f"127.0.0.{10 + number // 2}") for number in range(6)]
+    assert count(server, 6) and asks(server, OTHER).endswith(b"yes")
+    assert crowd[0].recv(10) == b""
+
+
+def test_who_has_asked_does_not_give_way(serve):
+    """Else the silent would end what others get."""
+    server = serve(most_of_one=2)
+    busy = [client(server, HERE, ASK.replace(b"close", b"keep-alive")) for _ in range(2)]
+    for each in busy:
+        assert each.recv(1000).endswith(b"yes")
+    with client(server) as late:
+        assert late.recv(10) == b""
+    busy[0].sendall(ASK)
+    assert busy[0].recv(1000).endswith(b"yes")
+
+
+def test_a_head_is_not_waited_for_for_long(serve, monkeypatch):
+    monkeypatch.setattr(wsgi, "HEAD_LIMIT", 0.1)
+    server = serve()
+    slow = client(server, HERE, b"GET / HTTP/1.1\r\n")
+    with gevent.Timeout(2), pytest.raises(OSError):
+        while True:
+            slow.sendall(b"a: b\r\n")
+            gevent.sleep(0.01)
+    assert count(server, 0)
+
+
+def test_without_descriptors_there_is_a_line_and_no_trace(serve, caplog, capfd):
+    server = serve()
+    real, calls = server.socket, []
+
+    class Exhausted:
+        fileno, timeout = real.fileno, 0.0
+
+        def _accept(self):
+            calls.append(1)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    server.socket = Exhausted()
+    waiting = client(server, HERE, ASK)
+    gevent.sleep(0.5)
+    assert 1 <= len(calls) <= 12
+    server.socket = real
+    assert waiting.recv(1000).endswith(b"yes") and capfd.readouterr().err == ""
+    assert caplog.messages == ["http: cannot accept: Too many open files"]
+
+
+def test_the_last_descriptors_are_not_for_strangers(monkeypatch, caplog):
+    """By number: the system gives the lowest that is free."""
+    limits = {"soft": 100}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limits["soft"], 1000))
+    scarce = [
+        [fd for fd in (74, 75, 87, 88, 93, 94, 99) if descriptors.is_scarce(fd, part)]
+        for part in (descriptors.STRANGERS, descriptors.FILES, descriptors.ASKING)
+    ]
+    assert scarce == [[75, 87, 88, 93, 94, 99], [88, 93, 94, 99], [94, 99]]
+    door = descriptors.Door("rtmp")
+    assert [door.is_shut(fd) for fd in (74, 75, 76)] == [False, True, True]
+    assert caplog.messages == ["rtmp: cannot accept: descriptors are scarce"]
+    limits["soft"] = resource.RLIM_INFINITY
+    assert not door.is_shut(10**6)
+
+
+def test_as_many_as_an_ordinary_process_may_have(monkeypatch):
+    asked = []
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: asked.append(limits))
+    for soft, hard in ((1024, 4096), (1024, resource.RLIM_INFINITY), (4096, 4096), (10**6, 10**6)):
+        monkeypatch.setattr(resource, "getrlimit", lambda which, s=soft, h=hard: (s, h))
+        descriptors.raise_limit()
+    assert asked == [(4096, 4096), (descriptors.MOST, resource.RLIM_INFINITY)]

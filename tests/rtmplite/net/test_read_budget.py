@@ -1,0 +1,114 @@
+"""Connections share the time of the loop, whatever they say."""
+
+import socket
+from typing import ClassVar
+
+import gevent
+import pytest
+from gevent import get_hub
+
+from rtmplite.live.streams import Registry
+from rtmplite.net import read_budget, tcp_connections
+from rtmplite.net.clock import now
+from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.rtmp.server import ServerConnection
+
+TALKERS = 10
+
+
+class Machine(ServerConnection):
+    """One that notes in which turn of the loop it was given what."""
+
+    log: list[tuple[float, int]]
+    read: ClassVar[list[ServerConnection]] = []
+    hook = None
+
+    def receive(self, data, now):
+        """Note it, and nothing else."""
+        if data:
+            self.log.append((get_hub().loop.now(), len(data)))
+            Machine.read.append(self)
+            if Machine.hook is not None:
+                Machine.hook(self)
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    """A server whose every read takes longer than a turn has time for, and what it reads."""
+    monkeypatch.setattr(tcp_connections, "SLICE", 0.0)
+    monkeypatch.setattr(read_budget, "SLICE", 0.0)
+    log = []
+
+    def machine(address):
+        made = Machine(lambda app: None, Registry(), bytes, now())
+        made.log = log
+        return made
+
+    server = RtmpServer("127.0.0.1", 0, machine)
+    server.start()
+    yield server, log
+    server.stop()
+
+
+def read_all(log, size):
+    """Wait until so many bytes have been read."""
+    with gevent.Timeout(5):
+        while sum(length for _, length in log) < size:
+            gevent.sleep(0.001)
+
+
+def test_a_turn_is_short_and_everybody_is_read(listening):
+    """Own design: no more than one who has waited and one who has not are read in a turn."""
+    server, log = listening
+    talkers = [socket.create_connection(server.address) for _ in range(TALKERS)]
+    while len(server.connections) < TALKERS:
+        gevent.sleep(0.001)
+    for talker in talkers:
+        talker.sendall(b"x" * 100)
+    read_all(log, 100 * TALKERS)
+    reads = [turn for turn, _ in log]
+    assert len(reads) == TALKERS
+    assert max(map(reads.count, reads)) <= 2
+    for talker in talkers:
+        talker.close()
+
+
+def test_who_waits_and_goes_is_forgotten(listening):
+    """Own design: a connection may end, or be paused, before its turn comes."""
+    server, log = listening
+    talkers = [socket.create_connection(server.address) for _ in range(TALKERS)]
+    while len(server.connections) < TALKERS:
+        gevent.sleep(0.001)
+
+    def disturb(machine):
+        if len(log) == 2:  # all the others wait
+            others = [each for each in server.connections if each not in Machine.read]
+            for other in others[: len(others) // 2]:
+                other.pause_reading()
+            for other in others[len(others) // 2 :]:
+                other.abort("enough", 0.0)
+
+    Machine.read, Machine.hook = [], staticmethod(disturb)
+    for talker in talkers:
+        talker.sendall(b"x")
+    with gevent.Timeout(5):
+        while len(server.connections) > TALKERS // 2 + 1:
+            gevent.sleep(0.001)
+    assert len(log) == 2
+    Machine.hook = None
+    for machine in server.connections:
+        machine.resume_reading()
+    read_all(log, TALKERS // 2 + 1)
+    for talker in talkers:
+        talker.close()
+
+
+def test_laborious_bulk_is_read_in_small_pieces(listening, monkeypatch):
+    """Own design: tiny messages by the thousand may not fill a turn by one read."""
+    server, log = listening
+    monkeypatch.setattr(tcp_connections, "LABOUR", 0.0)  # whatever it is, it takes longer
+    talker = socket.create_connection(server.address)
+    talker.sendall(bytes(200_000))
+    read_all(log, 200_000)
+    assert max(length for _, length in log) == tcp_connections.SMALL_READ
+    talker.close()

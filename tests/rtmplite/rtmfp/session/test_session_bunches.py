@@ -1,0 +1,45 @@
+"""Packets that an edge reads together, as it does of a fast link or when it was busy."""
+
+from support.rtmfp.pair import FAR, NEAR, Pair
+from support.rtmfp.wire import Sending
+
+
+def test_packets_read_together_are_acknowledged_by_twos():
+    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]."""
+    pair = Pair()
+    pair.near.congestion.cwnd = 100_000
+    flow = pair.near.open_flow(b"m", 0.0)
+    for _ in range(6):
+        flow.send(bytes(1000), 0.0)
+    for datagram, _ in pair.near.take(0.0):
+        pair.far.receive(datagram[4:], NEAR, 0.0)
+    assert len(pair.far.take(0.0)) == 3
+
+
+def test_acknowledgements_read_together_let_more_than_six_leave():
+    """Covers RFC 7016 §3.5.2.3 [six-packets]."""
+    wire = Sending()
+    wire.session.congestion.cwnd = 100_000
+    flow = wire.flow()
+    for _ in range(40):
+        flow.send(bytes(1000), 0.0)
+    assert len(wire.numbers()) == 6
+    for number in 2, 4, 6:
+        wire.ack(number)
+    assert len(wire.numbers()) == 12  # six for the second of them, six for the last
+
+
+def test_the_window_grows_however_packets_are_bunched():
+    """RFC 7016 §A.2: a bulk transfer over a path of 50 ms, all of whose packets come at once."""
+    pair = Pair()
+    flow = pair.near.open_flow(b"m", 0.0)
+    for _ in range(400):
+        flow.send(bytes(1000), 0.0)
+    now, turns = 0.0, 0
+    while flow.queued:
+        now, turns = now + 0.05, turns + 1
+        for datagram, _ in pair.near.take(now):
+            pair.far.receive(datagram[4:], NEAR, now)
+        for datagram, _ in pair.far.take(now):
+            pair.near.receive(datagram[4:], FAR, now)
+    assert turns <= 12  # 67, if there were one burst a turn

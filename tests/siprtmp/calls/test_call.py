@@ -1,0 +1,237 @@
+"""What is offered, answered, changed and refused in a call, as its SDP tells."""
+
+import pytest
+from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMA, PCMU, Desk, GatewayWorld, sdp
+
+from p2psip.sdp.session import Session
+
+
+def offered(desk):
+    """The audio and video lines of the offer in the last INVITE."""
+    return Session.parse(desk.calls[-1].remote_sdp).media
+
+
+@pytest.mark.parametrize(
+    ("args", "names", "lines"),
+    [
+        ((), (), [("audio", ("96", "101"), ["96 speex/16000", "101 telephone-event/8000"])]),
+        (
+            ("", "", "", "narrowband"),
+            (),
+            [("audio", ("96", "101"), ["96 speex/8000", "101 telephone-event/8000"])],
+        ),
+        (
+            (),
+            ("pcma", "narrowband", "dtmf", "pcmu", "wideband"),
+            [
+                (
+                    "audio",
+                    ("8", "98", "101", "0", "96"),
+                    ["98 speex/8000", "101 telephone-event/8000", "96 speex/16000"],
+                )
+            ],
+        ),
+        (
+            (),
+            ("pcmu", "flv", "opus", "pcmu"),
+            [("audio", ("0",), []), ("video", ("97",), ["97 x-flv/90000"])],
+        ),
+    ],
+)
+def test_offers_are_those_the_original_made(world, desk, args, names, lines):
+    """Covers RFC 3264 §5: payload type numbers, in the client's order."""
+    desk.answers = b""  # it rings on
+    alice = world.rich("alice@home", *args)
+    alice.call("invite", BOB, *names)
+    world.wait()
+    media = offered(desk)
+    static = {"0 PCMU/8000", "8 PCMA/8000"}
+    assert [
+        (
+            line.kind,
+            line.formats,
+            [a.value for a in line.attributes if a.name == "rtpmap" and a.value not in static],
+        )
+        for line in media
+    ] == lines
+    assert all(line.protocol == "RTP/AVP" for line in media)
+    assert len({line.port for line in media}) == len(media) == len(world.gateway.ports)
+    assert world.is_clean()
+
+
+def test_a_video_line_is_answered_with_port_0(world, desk, alice):
+    """Covers RFC 3264 §6."""
+    offer = sdp(PCMU) + b"m=video 5006 RTP/AVP 99\r\na=rtpmap:99 H264/90000\r\n"
+    desk.ring("alice", world.now, offer)
+    world.wait()
+    alice.call("accept", "pcmu")
+    world.wait()
+    audio, video = Session.parse(desk.calls[-1].remote_sdp).media
+    assert audio.port and video.port == 0
+    assert alice.heard()[-1] == ("accepted", "pcmu", None)
+
+
+def test_no_ports_are_503_both_ways(world, desk):
+    """Covers RFC 3261 §21.5.4."""
+    world.gateway.room = 0
+    alice = world.rich("alice@home")
+    alice.call("invite", BOB)
+    assert alice.heard() == [("rejected", "503 Service Unavailable")]
+    desk.ring("alice", world.now)
+    world.wait()
+    assert desk.log[-1][2] == 503 and alice.heard() == []
+    world.gateway.room = 1
+    alice.call("invite", BOB, "pcmu", "flv")  # room for one of two
+    assert alice.heard() == [("rejected", "503 Service Unavailable")] and world.is_clean()
+
+
+def answer_in_ack(desk, body):
+    """Have the desk's ACKs carry an answer."""
+    send = desk.stack.send_ack
+
+    def send_ack(ack, now, flows=None):
+        headers = ack.headers.append("Content-Type", "application/sdp")
+        send(ack.replace(headers=headers, body=body), now, flows)
+
+    desk.stack.send_ack = send_ack
+
+
+def test_an_offerless_invite_gets_our_offer(world, desk, alice):
+    """Covers RFC 3264 §5 and RFC 3261 §13.3.1.4."""
+    answer_in_ack(desk, sdp(PCMA))
+    desk.ring("alice", world.now, b"")
+    world.wait()
+    alice.call("accept", "pcmu", "pcma")
+    world.wait()
+    assert alice.heard()[1:] == [("accepted", "pcma", None)]
+    assert offered(desk)[0].formats == ("0", "8")
+    assert world.gateway.media.remote == (DESK, 5004) and world.is_clean()
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense", sdp("18")])
+def test_without_a_usable_answer_in_the_ack_the_call_ends(world, desk, alice, answer):
+    """Covers RFC 3261 §13.3.1.4 and RFC 3264 §7."""
+    if answer:
+        answer_in_ack(desk, answer)
+    desk.ring("alice", world.now, b"")
+    world.wait()
+    alice.call("accept", "pcmu")
+    world.wait()
+    assert [name for name, *_ in alice.heard()] == ["invited", "byed"]
+    assert desk.events()[-1] == "ended" and world.is_clean()
+
+
+def test_a_phone_that_says_again_that_it_rings_is_heard_once():
+    """Covers RFC 3261 §13.3.1.1 and §17.2.1; another word is another call of the user's."""
+    world = GatewayWorld()
+    desk = Desk(world.link, answers=b"")
+    alice = world.rich("alice@home")
+    desk.answer = lambda call, now: call.ring(now)
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    for status in (180, 183, 183, 180):
+        desk.calls[-1].ring(world.now, status)
+        world.wait()
+    ringing, progress = ("ringing", "180 Ringing"), ("ringing", "183 Session Progress")
+    assert alice.heard() == [ringing, progress, ringing]
+
+
+def test_early_media_is_heard_and_its_silence_ends_nothing():
+    """Covers RFC 3960 §3."""
+    world = GatewayWorld(media_timeout=5.0)
+    desk = Desk(world.link, answers=b"")
+    alice = world.rich("alice@home")
+    desk.answer = lambda call, now: call.ring(now, 183, sdp(PCMU))
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    assert alice.heard() == [("ringing", "183 Session Progress")]
+    assert world.gateway.leg.is_started
+    world.wait(20.0)
+    assert alice.heard() == []
+    desk.calls[-1].accept(sdp(PCMU), world.now)
+    world.wait()
+    assert alice.heard() == [("accepted", "pcmu", None)]
+    del world.link.nodes[DESK]
+    world.wait(6.0)
+    world.link.join(DESK, desk)
+    world.wait(5.0)
+    assert alice.heard() == [("byed",)] and world.gateway.log.ends() == ["media timeout"]
+    [end] = [values for what, values in world.gateway.log.lines if what == "call-end"]
+    assert isinstance(end["seconds"], float)  # a figure in JSON as well
+    assert desk.events()[-1] == "ended" and world.is_clean()
+
+
+HOLDS = {
+    "address": sdp(PCMU, at="0.0.0.0"),
+    "sendonly": sdp(PCMU, more=("sendonly",)),
+    "inactive": sdp(PCMU, more=("inactive",)),
+}
+
+
+@pytest.mark.parametrize("how", HOLDS)
+def test_the_phone_holds_and_comes_back(how):
+    """Covers RFC 3264 §8.4."""
+    world = GatewayWorld(media_timeout=30.0)
+    desk, alice = Desk(world.link), world.rich("alice@home")
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    local = alice.peer.publish("local")
+    alice.peer.write(AUDIO, 0, local, b"\x82" + bytes(160))
+    wire = world.gateway.media
+    assert len(wire.sent) == 1
+    desk.calls[-1].reinvite(HOLDS[how], world.now)
+    world.wait()
+    assert alice.heard()[-1] == ("holded", True)
+    alice.peer.write(AUDIO, 100, local, b"\x82" + bytes(160))
+    world.wait(60.0)  # silence on hold ends nothing
+    assert len(wire.sent) == 1 and alice.heard() == []
+    desk.calls[-1].reinvite(sdp(PCMU, port=6000), world.now)
+    world.wait()
+    assert alice.heard() == [("holded", False)] and wire.remote == (DESK, 6000)
+    alice.peer.write(AUDIO, 60_200, local, b"\x82" + bytes(160))
+    assert len(wire.sent) == 2 and world.is_clean()
+
+
+def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice):
+    """Covers RFC 6337 §5.3: all we have, under the numbers it had, and both ways."""
+    alice.call("invite", BOB, "wideband", "pcmu", "narrowband")
+    world.wait()
+    phone = desk.calls[-1]
+    offers = [Session.parse(phone.remote_sdp)]
+    phone.reinvite(sdp(PCMU, more=("sendonly",)), world.now)
+    world.wait()
+    assert alice.heard()[-1] == ("holded", True)
+    answer_in_ack(desk, sdp(PCMU, port=6000))
+    phone.reinvite(b"", world.now)
+    world.wait()
+    assert alice.heard() == [("holded", False)]
+    assert world.gateway.media.remote == (DESK, 6000)
+    offers.append(Session.parse(desk.log[-1][2]))
+    [first], [again] = (offer.media for offer in offers)
+    assert again == first and "recvonly" not in str(again)
+    assert offers[1].origin.version > offers[0].origin.version
+    assert world.is_clean()
+
+
+def test_a_new_offer_we_cannot_have_leaves_the_call_as_it_was(world, desk, alice):
+    """Covers RFC 3261 §14.2."""
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    for offer in (sdp("18"), sdp(PCMU, at="2001:db8::1"), b"nonsense", sdp(PCMU, port=0)):
+        desk.calls[-1].reinvite(offer, world.now)
+        world.wait()
+        assert desk.log[-1][0] == "reoffer failed"
+    assert alice.heard() == [("accepted", "pcmu", None)] and world.gateway.media.remote
+    assert world.is_clean()
+
+
+def test_an_answer_nobody_can_use_is_hung_up(world, desk, alice):
+    """Covers RFC 3264 §7."""
+    for answer in (sdp("18"), sdp(PCMU, at="phone.invalid"), b"nonsense", sdp(PCMU, port=0)):
+        desk.answers = answer
+        alice.call("invite", BOB, "pcmu")
+        world.wait()
+        [(name, text)] = alice.heard()
+        assert name == "rejected" and text[:3] in ("488", "400")
+        assert desk.events()[-1] == "ended"
+    assert world.is_clean()

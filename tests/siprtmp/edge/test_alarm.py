@@ -1,0 +1,69 @@
+"""One timer for one machine, in real time."""
+
+import socket
+
+import gevent
+
+from p2psip.net.clock import monotonic
+from siprtmp.edge.alarm import Alarm
+
+
+class Machine:
+    """Ticks are written down; `plan` holds the deadlines to come."""
+
+    def __init__(self, *plan):
+        self.plan, self.ticks = list(plan), []
+
+    @property
+    def deadline(self):
+        return self.plan[0] if self.plan else None
+
+    def tick(self, now):
+        self.ticks.append(now)
+        if self.plan.pop(0) < 0:
+            raise ValueError("a bug in the machine")
+
+
+def test_a_machine_is_woken_at_each_deadline_and_after_a_bug():
+    now = monotonic()
+    machine = Machine(-1.0, now + 0.02, now + 0.03)
+    alarm = Alarm(machine)
+    alarm.set()
+    alarm.set()
+    gevent.sleep(0.08)
+    assert len(machine.ticks) == 3 and machine.ticks[1] >= now + 0.019
+    alarm.set()  # there is nothing to come
+    alarm.cancel()
+
+
+def test_a_nearer_deadline_is_met_and_a_cancelled_one_is_not():
+    machine = Machine(monotonic() + 60.0)
+    alarm = Alarm(machine)
+    alarm.set()
+    machine.plan.insert(0, monotonic() + 0.01)
+    alarm.set()
+    gevent.sleep(0.03)
+    assert len(machine.ticks) == 1
+    machine.plan.insert(0, monotonic() + 0.01)
+    alarm.set()
+    alarm.cancel()
+    alarm.cancel()
+    alarm.set()
+    gevent.sleep(0.03)
+    assert len(machine.ticks) == 1
+
+
+def test_what_has_arrived_is_read_before_a_deadline_is_met():
+    ours, theirs = socket.socketpair()
+    order = []
+    watcher = gevent.get_hub().loop.io(ours.fileno(), 1)
+    watcher.start(lambda: (order.append("input"), watcher.stop()))
+    machine = Machine(monotonic())
+    machine.tick = lambda now: (machine.plan.pop(), order.append("deadline"))
+    theirs.send(b"a packet")
+    Alarm(machine).set()
+    gevent.sleep(0.02)
+    assert order == ["input", "deadline"]
+    watcher.close()
+    ours.close()
+    theirs.close()

@@ -1,0 +1,63 @@
+"""Codec names and SDP: what an offer from anywhere comes to."""
+
+import pytest
+
+from p2psip.errors import RemoteError
+from p2psip.sdp.session import Session
+from siprtmp.media import sdp_map
+from siprtmp.media.sdp_map import Endpoint
+
+OURS = Endpoint("192.0.2.1", 4000, 1)
+
+
+def description(address="192.0.2.9", media="m=audio 5004 RTP/AVP 0\r\n", more=""):
+    kind = "IP6" if ":" in address else "IP4"
+    top = f"v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN {kind} {address}\r\nt=0 0\r\n"
+    return Session.parse((top + media + more).encode())
+
+
+@pytest.mark.parametrize(
+    "address", ["2001:db8::9", "fe80::9%eth0", "phone.invalid", "224.2.36.42/127"]
+)
+def test_media_that_cannot_reach_us_is_not_acceptable(address):
+    """Covers RFC 3264 §6: another family, a name to look up, a group."""
+    theirs = description(address)
+    assert not sdp_map.is_acceptable(theirs, host=OURS.host)
+    with pytest.raises(RemoteError) as refused:
+        sdp_map.answer(theirs, ["pcmu"], OURS)
+    assert refused.value.status == 488
+    with pytest.raises(RemoteError) as refused:
+        sdp_map.conclude(sdp_map.offer(["pcmu"], OURS), theirs)
+    assert refused.value.status == 488
+
+
+def test_a_family_is_refused_by_the_other_one_only():
+    assert sdp_map.is_acceptable(description("2001:db8::9"), host="2001:db8::1")
+    assert not sdp_map.is_acceptable(description("192.0.2.9"), host="2001:db8::1")
+
+
+@pytest.mark.parametrize(
+    "rtcp",
+    ["5999 IN IP6 2001:db8::9", "5999 IN IP4 phone.invalid", "99999", "9 IN IP4 203.0.113.1"],
+)
+def test_reports_that_cannot_be_sent_do_not_cost_the_call(rtcp):
+    """Covers RFC 3605 §2.1: an attribute that we cannot use is no reason to refuse sound.
+
+    Nor is one that would have reports sent to another host than sound.
+    """
+    _, plan = sdp_map.answer(description(more=f"a=rtcp:{rtcp}\r\n"), ["pcmu"], OURS)
+    assert plan.media.remote == ("192.0.2.9", 5004)
+    assert plan.media.remote_rtcp is None
+
+
+def test_reports_go_where_the_attribute_says():
+    """Covers RFC 3605 §2.1."""
+    _, plan = sdp_map.answer(description(more="a=rtcp:5999\r\n"), ["pcmu"], OURS)
+    assert plan.media.remote_rtcp == ("192.0.2.9", 5999)
+
+
+def test_an_address_is_compared_however_it_is_written():
+    """Own design: one host has many spellings, and is no third party to itself."""
+    six = Endpoint("2001:db8::9", 4000, 7)
+    _, plan = sdp_map.answer(description("2001:DB8:0::0:1"), ["pcmu"], six)
+    assert plan.media.remote == ("2001:db8::1", 5004)

@@ -1,0 +1,52 @@
+"""What a phone sends reaches players in its own rhythm."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siprtmp.media.translate.codecs import PCMA, PCMU, WIDEBAND
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp
+from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+
+
+@given(
+    start=st.integers(0, (1 << 32) - 1),
+    steps=st.lists(st.integers(0, 40000), max_size=30),
+    jitter=st.lists(st.integers(0, 500), min_size=30, max_size=30),
+)
+def test_rtmp_time_follows_rtp_time_and_not_arrival(start, steps, jitter):
+    """Covers RTMP 1.0 §5.4.1."""
+    machine, ticks, times = RtpToFlv(PCMU), 0, []
+    for step, late in zip([0, *steps], [0, *jitter], strict=False):
+        ticks += step
+        rtp = (start + ticks) % (1 << 32)
+        ((at, tag),) = machine.convert(b"x", rtp, 1, 5000 + ticks // 8 + late)
+        assert tag == b"\x82x"
+        times.append(at - 5000 - ticks // 8)
+    assert set(times) == {0}
+
+
+def test_a_new_source_or_a_jump_starts_from_arrival_and_never_runs_back():
+    """Covers RFC 3550 §5.1."""
+    machine = RtpToFlv(PCMU)
+    assert machine.convert(b"x", 1000, 1, 100) == [(100, b"\x82x")]
+    assert machine.convert(b"x", 9, 2, 300) == [(300, b"\x82x")]  # another SSRC
+    assert machine.convert(b"x", 9 + 80 * 8000, 2, 500) == [(500, b"\x82x")]  # a jump
+    assert machine.convert(b"x", 0, 3, 200) == [(500, b"\x82x")]
+    machine.switch(PCMA)
+    assert machine.convert(b"x", 160, 3, 900) == [(520, b"\x72x")]
+
+
+@given(st.binary(max_size=200))
+def test_any_payload_is_speex_or_nothing(payload):
+    """Covers RFC 5574 §3.3."""
+    tags = RtpToFlv(WIDEBAND).convert(payload, 0, 1, 0)
+    assert all(tag[0] == 0xB2 for _, tag in tags)
+
+
+@given(st.lists(st.binary(min_size=160, max_size=160), min_size=1, max_size=20))
+def test_out_and_back_is_the_same_sound(frames):
+    """Covers RFC 3551 §4.5.14."""
+    there, back = FlvToRtp(PCMU), RtpToFlv(PCMU)
+    for i, frame in enumerate(frames):
+        (packet,) = there.convert(b"\x82" + frame, 20 * i)
+        assert back.convert(packet.payload, packet.ticks, 7, 0) == [(20 * i, b"\x82" + frame)]

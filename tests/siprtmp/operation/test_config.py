@@ -1,0 +1,390 @@
+"""Settings: every option, from the command line and from a file, and what is refused."""
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.certificates import certificate
+
+from rtmplite.cli import tool
+from siprtmp.operation import config
+from siprtmp.operation.config import ConfigError, Settings
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "siprtmp.toml"
+HASH = "0" * 32
+
+# option, command line, TOML, the field's value
+OPTIONS = [
+    ("rtmp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("rtmp", ["off"], '"off"', None),
+    ("sip", ["[::1]:5070"], '"[::1]:5070"', ("::1", 5070)),
+    ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
+    (
+        "domain",
+        ["a.example", "b.example"],
+        '["a.example", "b.example"]',
+        ("a.example", "b.example"),
+    ),
+    ("outbound-proxy", ["sip:p.example;lr"], '"sip:p.example;lr"', "sip:p.example;lr"),
+    ("allow-anonymous", [], "true", True),
+    ("external-ip", ["192.0.2.1"], '"192.0.2.1"', "192.0.2.1"),
+    ("rtp-ports", ["10000-20000"], '"10000-20000"', (10000, 20000)),
+    ("nat", [], "true", True),
+    ("sip-t1", ["20"], "20", 20),
+    ("answer-timeout", ["2.5"], "2.5", 2.5),
+    ("media-timeout", ["30"], "30", 30.0),
+    ("merge-ms", ["15"], "15", 15),
+    ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
+    ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
+    ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
+    ("state", ["/var/lib/siprtmp"], '"/var/lib/siprtmp"', Path("/var/lib/siprtmp")),
+    ("keep-first-line", [], "true", True),
+    ("call-from", ['"S" <sip:s@x.org>'], "'\"S\" <sip:s@x.org>'", '"S" <sip:s@x.org>'),
+    ("rtmpt", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("rtmfp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
+    ("push", ["live/*=rtmp://a/live"], '["live/*=rtmp://a/live"]', ("live/*=rtmp://a/live",)),
+    ("pull", ["live/a=rtmp://a/b/c"], '"live/a=rtmp://a/b/c"', ("live/a=rtmp://a/b/c",)),
+    ("insecure", [], "true", True),
+    ("publish-key", ["demo=k"], '["demo=k"]', ("demo=k",)),
+    ("play-key", ["*=k"], '["*=k"]', ("*=k",)),
+    ("on-connect", ["http://a/"], '"http://a/"', "http://a/"),
+    ("on-publish", ["http://a/"], '"http://a/"', "http://a/"),
+    ("on-play", ["https://a/"], '"https://a/"', "https://a/"),
+    ("on-done", ["http://a/"], '"http://a/"', "http://a/"),
+    ("hook-timeout", ["1.5"], "1.5", 1.5),
+    ("hook-requests", ["7"], "7", 7),
+    ("idle", ["30"], "30", 30.0),
+    ("max-connections", ["7"], "7", 7),
+    ("max-per-address", ["7"], "7", 7),
+    ("max-message", ["70000"], "70000", 70000),
+    ("max-rtmfp-memory", ["2000000"], "2000000", 2000000),
+    ("drain", ["2"], "2", 2.0),
+    ("reconnect-to", ["rtmp://b/live"], '"rtmp://b/live"', "rtmp://b/live"),
+    ("rtmfp-peers", ["both"], '"both"', "both"),
+    ("rtmfp-relay-host", ["192.0.2.1"], '"192.0.2.1"', "192.0.2.1"),
+    ("rtmfp-redirect-to", ["192.0.2.1:1"], '"192.0.2.1:1"', "192.0.2.1:1"),
+    ("rtmfp-overflow-to", ["192.0.2.1:1"], '"192.0.2.1:1"', "192.0.2.1:1"),
+    ("shared", ["/var/objects"], '"/var/objects"', Path("/var/objects")),
+    ("sign-play", [], "true", True),
+    ("max-user-calls", ["3"], "3", 3),
+    ("max-user-calls-per-hour", ["0"], "0", 0),
+    ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
+    ("log-level", ["debug"], '"debug"', "debug"),
+    ("log-format", ["json"], '"json"', "json"),
+]
+
+
+def written(folder, text):
+    path = folder / "siprtmp.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("option", "words", "toml", "value"), OPTIONS)
+def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, words, toml, value):
+    name = option.replace("-", "_")
+    line = config.load([f"--{option}", *words])
+    file = config.load(["--config", str(written(tmp_path, f"{option} = {toml}\n"))])
+    assert getattr(line, name) == getattr(file, name) == value
+    assert line == file != Settings()
+
+
+def test_every_setting_is_tried_here_and_shown_in_the_example():
+    names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
+    need_files = {"users", "vod", "rtmps", "users-only", "ca", "sign-key"}
+    assert {option for option, *_ in OPTIONS} | need_files == names
+    text = EXAMPLE.read_text()
+    shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
+    assert sorted(shown) == sorted(names | {"sips"})
+    parser = config.build_parser()
+    options = {text for action in parser._actions for text in action.option_strings}
+    assert options - {"-h", "--help", "--config"} == {f"--{name}" for name in shown}
+
+
+def test_what_a_server_without_telephones_can_do_the_gateway_can(capsys):
+    """By the same names."""
+    with pytest.raises(SystemExit):
+        tool.main(["serve", "--help"])
+    theirs = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    ours = set(re.findall(r"--[a-z-]+", config.build_parser().format_help()))
+    assert "--vod" in theirs and theirs <= ours
+
+
+def test_the_example_is_good_and_says_the_defaults(tmp_path):
+    assert config.check(config.load_file(EXAMPLE)) == Settings()
+    assert config.check(Settings(source=EXAMPLE)) == Settings()
+    everything = re.sub(r"^#([a-z-]+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
+    (tmp_path / "siprtmp.users").write_text(f"bob:example.org:{HASH}\n")
+    (tmp_path / "sign.key").write_text("0123456789abcdef")
+    (tmp_path / "trusted.pem").write_text(certificate(tmp_path).file.read_text())
+    (tmp_path / "films").mkdir()
+    settings = config.check(config.load_file(written(tmp_path, everything)))
+    assert settings.users == tmp_path / "siprtmp.users" and len(settings.domain) == 2
+    changed = {field.name for field in fields(Settings) if field.compare}
+    changed = {name for name in changed if getattr(settings, name) != getattr(Settings(), name)}
+    assert changed == {
+        "domain",
+        "users",
+        "outbound_proxy",
+        "call_from",
+        "external_ip",
+        "rtp_ports",
+        "record",
+        "vod",
+        "state",
+        "max_user_calls",
+        "max_user_calls_per_hour",
+        "allow_targets",
+        "tls_cert",
+        "tls_key",
+        "push",
+        "pull",
+        "ca",
+        "publish_key",
+        "play_key",
+        "sign_key",
+        "on_connect",
+        "on_publish",
+        "on_play",
+        "on_done",
+        "reconnect_to",
+        "rtmfp_relay_host",
+        "rtmfp_redirect_to",
+        "rtmfp_overflow_to",
+        "shared",
+    }
+
+
+def test_rtmps_has_files(tmp_path):
+    """Beside the file that names them."""
+    (tmp_path / "c.pem").write_text("")
+    path = written(tmp_path, 'rtmps = "127.0.0.1:0"\ntls-cert = "c.pem"\n')
+    settings = config.load(["--config", str(path), "--rtmp", "off", "--sip", "off"])
+    assert settings.tls_cert == tmp_path / "c.pem" and settings.rtmps == ("127.0.0.1", 0)
+    with pytest.raises(ConfigError, match="other machines"):
+        config.load(["--rtmps", "192.0.2.1:443", "--tls-cert", str(tmp_path / "c.pem")])
+
+
+def test_a_folder_to_play_from_is_there_or_is_recorded_into(tmp_path):
+    """A typo is told before it serves nothing, beside the file or on the line."""
+    path = written(tmp_path, 'vod = "films"\n')
+    films = tmp_path / "films"
+    for words in (["--config", str(path)], ["--vod", str(films)], ["--vod", str(path)]):
+        with pytest.raises(ConfigError, match=r"^--vod \S+: no such folder$"):
+            config.load(words)
+    words = ["--vod", str(films), "--record"]
+    with pytest.raises(ConfigError, match="--vod"):
+        config.load([*words, str(tmp_path / "other")])
+    assert config.load([*words, str(tmp_path / "x" / ".." / "films")]).vod == films
+    assert not films.exists()  # that is for who serves
+    films.mkdir()
+    assert config.load(["--config", str(path)]) == config.load(["--vod", str(films)])
+
+
+def test_the_line_wins_over_the_file(tmp_path):
+    path = written(tmp_path, 'sip-t1 = 20\nlog-level = "error"\n')
+    settings = config.load(["--sip-t1", "30", "--config", str(path)])
+    assert (settings.sip_t1, settings.log_level, settings.source) == (30, "error", path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--rtmp", "127.0.0.1"],
+        ["--rtmp", "127.0.0.1:65536"],
+        ["--rtmp", ":1935"],
+        ["--sip", "::1:5060"],
+        ["--rtmps", "127.0.0.1:1"],
+        ["--rtmps", "127.0.0.1:1", "--tls-cert", "no/such/file"],
+        ["--rtmfp", "127.0.0.1"],
+        ["--rtp-ports", "20000-10000"],
+        ["--rtp-ports", "80-90"],
+        ["--rtp-ports", "10001-10002"],
+        ["--rtp-ports", "²-³"],
+        ["--sip-t1", "0"],
+        ["--sip-t1", "1.5"],
+        ["--answer-timeout", "nan"],
+        ["--answer-timeout", "-1"],
+        ["--media-timeout", "inf"],
+        ["--merge-ms", "2000"],
+        ["--max-user-calls", "-1"],
+        ["--max-user-calls-per-hour", "many"],
+        ["--allow-targets"],
+        ["--allow-targets", "trunk.example"],
+        ["--log-level", "loud"],
+        ["--external-ip", "example.org"],
+        ["--outbound-proxy", "http://x"],
+        ["--outbound-proxy", "sip:"],
+        ["--call-from", "<sip:x"],
+        ["--call-from", "bob"],
+        ["--domain", "a:5060"],
+        ["--domain", "bob@a"],
+        ["--users", "no/such/file"],
+        ["--config", "no/such/file"],
+        ["--rtmp", "off", "--rtmfp", "off", "--sip", "off"],
+        ["--sip", "0.0.0.0:5060", "--allow-anonymous"],
+        ["--push", "live=rtmp://a/b"],
+        ["--pull", "live/*=http://a/b"],
+        ["--publish-key", "demo"],
+        ["--play-key", "=k"],
+        ["--sign-key", "no/such/file"],
+        ["--users-only"],
+        ["--on-publish", "ftp://a"],
+        ["--hook-timeout", "0"],
+        ["--max-connections", "0"],
+        ["--drain", "-1"],
+        ["--ca", "no/such/file"],
+        ["--sip"],
+        ["--sing"],
+        ["--dom", "a"],  # no abbreviations: they would be taken by later options
+        ["word"],
+    ],
+)
+def test_what_cannot_be_served_is_told_in_one_line(words):
+    with pytest.raises(ConfigError) as refused:
+        config.load(words)
+    assert str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "sip-t1 = true",
+        "sip-t1 = '20'",
+        "sip-t1 = 20.5",
+        "nat = 1",
+        "rtmp = 1935",
+        "sips = '127.0.0.1:1'",
+        "domain = [1]",
+        "domain = 3",
+        "domain = {a = 1}",
+        "log-level = 'loud'",
+        "log-format = 3",
+        "users = 3",
+        "push = [1]",
+        "push = {a = 1}",
+        "publish-key = true",
+        "idle = '3'",
+        "max-connections = 1.5",
+        "max-connections = true",
+        "insecure = 1",
+        "on-publish = 3",
+        "sing = 1",
+        "source = 'x'",
+        "[sip]\nport = 1",
+        "not toml",
+    ],
+)
+def test_a_bad_file_is_told_with_its_name_and_key(tmp_path, toml):
+    path = written(tmp_path, toml)
+    with pytest.raises(ConfigError, match=re.escape(str(path))) as refused:
+        config.load(["--config", str(path)])
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    path = tmp_path / "siprtmp.toml"
+    path.write_bytes(b"\xff\xfe")
+    for words in (["--config", str(path)], ["--users", str(path)], ["--users", str(tmp_path)]):
+        with pytest.raises(ConfigError, match=re.escape(words[1])):
+            config.load(words)
+
+
+@pytest.mark.parametrize("listener", ["rtmp", "sip", "http"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "[::]", "example.org"])
+def test_other_machines_are_served_only_with_users_or_a_plain_word(tmp_path, listener, host):
+    words = [f"--{listener}", f"{host}:0", "--external-ip", "192.0.2.1"]
+    with pytest.raises(ConfigError, match=r"give --users FILE, or --allow-anonymous"):
+        config.load(words)
+    assert config.load([*words, "--allow-anonymous"]).allow_anonymous
+    users = tmp_path / "users"
+    users.write_text(f"bob:example.org:{HASH}\n")
+    settings = config.load([*words, "--users", str(users)])
+    assert len(config.load_users(settings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "works"),
+    [
+        (["--publish-key", "*=k"], True),
+        (["--on-publish", "http://a/"], True),
+        (["--on-connect", "http://a/"], True),
+        (["--play-key", "*=k"], False),
+        (["--on-play", "http://a/"], False),
+    ],
+)
+@pytest.mark.parametrize("listener", ["rtmp", "rtmpt", "rtmfp", "http", "sip"])
+def test_who_guards_publishing_need_not_have_users(listener, words, works):
+    """But for phones."""
+    words = [f"--{listener}", "192.0.2.1:0", *words]
+    if works and listener != "sip":
+        config.load(words)
+    else:
+        with pytest.raises(ConfigError, match="other machines"):
+            config.load(words)
+
+
+def test_a_key_is_not_told_on(tmp_path):
+    """What is wrong with one is told without it."""
+    with pytest.raises(ConfigError) as refused:
+        config.load(["--publish-key", "=sesame"])
+    assert "sesame" not in str(refused.value)
+
+
+def test_lists_of_the_line_stand_for_those_of_the_file(tmp_path):
+    path = written(tmp_path, 'push = ["live/a=rtmp://a/b/c", "live/b=rtmp://a/b/d"]\n')
+    assert len(config.load(["--config", str(path)]).push) == 2
+    settings = config.load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
+    assert settings.push == ("live/x=rtmp://a/b/c",)
+
+
+def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
+    users = tmp_path / "users"
+    users.write_text(f"bob:example.org:{HASH}\nalice\n")
+    with pytest.raises(ConfigError, match="line 2"):
+        config.load(["--users", str(users)])
+    assert config.load_users(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "domains"),
+    [
+        ({}, ("localhost", "127.0.0.1")),
+        ({"domain": ("a.example",)}, ("a.example",)),
+        ({"sip": None}, ("localhost", "127.0.0.1")),
+        ({"sip": ("192.0.2.1", 5060)}, ("localhost", "127.0.0.1", "192.0.2.1")),
+        (
+            {"sip": ("0.0.0.0", 5060), "external_ip": "192.0.2.1"},
+            ("localhost", "127.0.0.1", "192.0.2.1"),
+        ),
+    ],
+)
+def test_the_domains_served_without_being_named(given, domains):
+    assert Settings(**given).domains == domains
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([field.name.replace("_", "-") for field in fields(Settings)]),
+        st.recursive(
+            st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+            lambda inner: (
+                st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=1)
+            ),
+        ),
+    )
+)
+def test_any_values_are_settings_or_an_error(document):
+    """Own design: nothing that TOML can say gets a traceback."""
+    try:
+        config.check(config.replace(Settings(), **config._from_document(document, Path("x"))))
+    except ConfigError as error:
+        assert str(error)
+
+
+def test_toml_is_what_the_example_is():
+    assert tomllib.loads(EXAMPLE.read_text())["sip-t1"] == 500

@@ -1,0 +1,367 @@
+"""The whole gateway without a socket: RTMP clients, SIP phones, and one clock for all of them.
+
+Everything inside is real: connections, chunks, stacks, transactions, dialogs, registrar, calls and
+media.  Only what carries bytes from one to the other is made of memory.
+"""
+
+from support.rtmfp.link import Link, calm
+from support.rtmp.rtmp_world import World
+from support.sip.elements import Phone
+from support.sip.homes import HOME, Home
+
+from p2psip.errors import LocalError
+from p2psip.server.call_allowance import Allowance
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.ua.registration import Registration, Registrations
+from rtmplite.rtmp.client import Reply
+from rtmplite.rtmp.live_application import LiveApplication
+from siprtmp.calls.call_app import CallApplication
+from siprtmp.calls.context import CallContext
+from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
+from siprtmp.calls.toll_guard import Tolls
+from siprtmp.media.leg import Leg
+
+DESK = "10.0.0.3"
+BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
+PCMU, PCMA = "0", "8"
+AUDIO = 8
+
+
+def sdp(*formats, at=DESK, port=5004, maps=(), more=()):
+    """A description with one audio line of these formats."""
+    kind = "IP6" if ":" in at else "IP4"
+    lines = ["v=0", f"o=- 1 1 IN {kind} {at}", "s=-", f"c=IN {kind} {at}", "t=0 0"]
+    lines += [f"m=audio {port} RTP/AVP {' '.join(formats)}"]
+    lines += [f"a=rtpmap:{line}" for line in maps] + [f"a={line}" for line in more]
+    return "".join(f"{line}\r\n" for line in lines).encode()
+
+
+SPEEX = sdp("96", "101", maps=("96 speex/16000", "101 telephone-event/8000"))
+
+
+class Log:
+    """What would have been logged."""
+
+    def __init__(self):
+        self.lines = []
+
+    def event(self, what, **values):
+        self.lines.append((what, values))
+
+    def ends(self):
+        """The reasons that calls ended for."""
+        return [values["reason"] for what, values in self.lines if what == "call-end"]
+
+
+class Wire:
+    """A pair of ports; what was sent, and when."""
+
+    def __init__(self, home, port):
+        self.home, self.rtp_port = home, port
+        self.remote = self.remote_rtcp = None
+        self.sent, self.reports = [], []
+        home.ports.add(port)
+
+    def send_rtp(self, data):
+        self.sent.append((self.home.link.now, data))
+
+    def send_rtcp(self, data):
+        self.reports.append(data)
+
+    def close(self):
+        self.home.ports.remove(self.rtp_port)
+
+
+class Alarm:
+    """A machine that is due when its timer is, as `siprtmp.edge.alarm` has it."""
+
+    def __init__(self, home, machine):
+        self.home, self.machine, self.deadline = home, machine, None
+        home.machines.append(self)
+
+    def set(self):
+        due = self.machine.deadline
+        if due is not None and (self.deadline is None or due < self.deadline):
+            self.deadline = due
+
+    def tick(self, now):
+        self.deadline = None
+        self.machine.tick(now)
+        self.set()
+
+    def cancel(self):
+        if self in self.home.machines:
+            self.home.machines.remove(self)
+
+
+class Gateway(Home):
+    """The domain "home" with the applications `sip` and `call`; `room` pairs of media ports."""
+
+    def __init__(
+        self,
+        link,
+        *,
+        users=None,
+        room=100,
+        media_timeout=60.0,
+        keep_first=False,
+        allowance=None,
+    ):
+        super().__init__(link, users=users, route=self._route)
+        self.link, self.users, self.room = link, users, room
+        self.media_host, self.media_timeout = HOME, media_timeout
+        self.log, self.ports, self.legs, self.allowed = Log(), set(), {}, True
+        self.registrations = Registrations()
+        self.machines.append(self.registrations)
+        self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
+        self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
+        self.sip = SipApplication(self, keep_first=keep_first)
+        self.call = CallApplication(self)
+        self.applications = {"sip": self.sip, "call": self.call, "live": LiveApplication()}
+        self.caller = Address(Uri("sip", "call", None, "home"))
+
+    def tick(self, now):
+        for machine in list(self.machines):
+            if machine.deadline is not None and machine.deadline <= now:
+                machine.tick(now)
+        self.now = now
+
+    def _route(self, request):
+        return self.sip.find(request) or self.call.find(request)
+
+    # MediaEdge
+    def reserve(self):
+        if len(self.ports) >= self.room:
+            raise LocalError("no ports")
+        return Wire(self, max(self.ports, default=4000) + 2)
+
+    def open_leg(self, listener, now):
+        wire = self.reserve()
+        leg = Leg(
+            wire,
+            listener,
+            self.random,
+            now,
+            cname="cname",
+            media_timeout=self.media_timeout,
+            wake=lambda: alarm.set(),
+        )
+        alarm = Alarm(self, leg)
+        self.legs[leg] = wire, alarm
+        return leg, wire.rtp_port
+
+    def phone_hosts(self, user, now):
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
+
+    def close_leg(self, leg):
+        _, alarm = self.legs.pop(leg)
+        alarm.cancel()
+
+    def waker(self, machine):
+        return Alarm(self, machine)
+
+    # SipHome and CallHome
+    def contact(self, user, line):
+        return self.stack.contact(user or None).with_params(**{LINE_PARAM: line})
+
+    def register(self, aor, contact, credentials, owner, now):
+        registration = Registration(
+            self.stack,
+            aor,
+            contact,
+            aor.uri.replace(user=None),
+            owner,
+            self.random,
+            login=credentials,
+        )
+        self.registrations.add(registration)
+        registration.start(now)
+        return registration
+
+    def unregister(self, registration, now):
+        registration.close(now)
+        self.registrations.discard(registration)
+
+    def canonical(self, uri):
+        aor = self.domains.address_of_record(uri)
+        return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
+
+    def is_local_domain(self, uri):
+        return self.domains.of(uri) is not None
+
+    def may_use(self, connection, query):
+        return self.allowed
+
+    def payer(self, connection, identity, query):
+        return str(identity) if identity is not None else connection.peer_address[0]
+
+    def may_claim(self, connection, identity, query):
+        return self.users is None or not self.users.has(identity.user, "home")
+
+    @property
+    def leftovers(self):
+        """Everything that must be empty when nothing goes on, but for what timers still hold."""
+        return {
+            "calls": len(self.facilities.calls),
+            "legs": len(self.legs),
+            "ports": len(self.ports),
+            "alarms": sum(isinstance(each, Alarm) for each in self.machines),
+            "lines": len(self.sip) + len(self.sip._by_token),
+            "names": len(self.call),
+            "registrations": len(self.registrations),
+            "agent calls": self.agent.calls,
+            "dialogs": self.agent.dialogs,
+        }
+
+    @property
+    def media(self):
+        """The wire of the only call."""
+        [(wire, _)] = self.legs.values()
+        return wire
+
+    @property
+    def leg(self):
+        """The leg of the only call."""
+        [leg] = self.legs
+        return leg
+
+
+class Desk(Phone):
+    """A phone at DESK whose user says what to answer: `answers` is an SDP, or a status."""
+
+    def __init__(self, link, address=DESK, answers=None, **options):
+        self.answers = sdp(PCMU, at=address) if answers is None else answers
+        super().__init__(link, address, self._answer, **options)
+
+    def _answer(self, call, now):
+        if isinstance(self.answers, int):
+            call.reject(self.answers, "Busy Here" if self.answers == 486 else "No", now)
+        elif self.answers:
+            call.accept(self.answers, now)
+        else:
+            call.ring(now)
+
+    def ring(self, user, now, offer=None, host=HOME):
+        """Call a user of the gateway."""
+        to, me = Address(Uri("sip", user, None, host)), Address(Uri("sip", "user", None, DESK))
+        offer = sdp(PCMU) if offer is None else offer
+        call = self.agent.invite(to, me, self.contact, offer, self, now)
+        self.calls.append(call)
+        return call
+
+
+class GatewayWorld(World):
+    """A gateway, its network, and RTMP clients."""
+
+    def __init__(self, *, weather=None, **options):
+        self.link = Link(weather or calm())
+        self.gateway = Gateway(self.link, **options)
+        self.resumed = []
+        super().__init__(self.gateway.sip)
+
+    @property
+    def now(self):
+        return self.link.now
+
+    @now.setter
+    def now(self, at):
+        self.link.now = max(self.link.now, at)
+
+    def application_for(self, name):
+        return self.gateway.applications.get(name)
+
+    def server(self):
+        connection = super().server()
+        connection.on_reading = self._on_reading
+        return connection
+
+    def _on_reading(self, connection):
+        if connection.reading:
+            self.resumed.append(connection)
+
+    def run(self):
+        """Carry RTMP bytes, and what goes round inside the gateway, until there are none."""
+        moved = True
+        while moved:
+            moved = any([peer.carry() for peer in self.peers]) or bool(self.resumed)
+            while self.resumed:
+                self.resumed.pop().receive(b"", self.now)
+            self.link.flush()
+
+    def wait(self, seconds=0.1):
+        """Let time pass for everybody."""
+        end = self.now + seconds
+        self.run()
+        while True:
+            ends = [end_ for peer in self.peers for end_ in (peer.client, peer.server)]
+            due = [each.deadline for each in (self.link, *ends) if each.deadline is not None]
+            if min(due, default=end + 1) > end:
+                break
+            self.now = min(due)
+            if self.link.deadline is not None and self.link.deadline <= self.now:
+                self.link.step()
+            for each in ends:
+                if each.deadline is not None and each.deadline <= self.now:
+                    each.tick(self.now)
+            self.run()
+        self.now = end
+
+    def drop(self, peer):
+        """A client dies without a word."""
+        self.peers.remove(peer)
+        peer.server.connection_lost(self.now)
+        self.run()
+
+    def is_clean(self):
+        """Close everything, let the last timer go; is all forgotten?"""
+        for peer in list(self.peers):
+            self.drop(peer)
+        self.wait(120.0)
+        left = {name: count for name, count in self.gateway.leftovers.items() if count}
+        assert left == {}
+        return not self.gateway.stack.transactions
+
+    def rich(self, identity, *args, **options):
+        """A rich client, as far as it got."""
+        peer = self.client(f"rtmp://host/sip/{identity}", args=args, **options)
+        return Rich(self, peer)
+
+    def tool(self):
+        """A stock tool at the application `call`."""
+        return self.client("rtmp://host/call")
+
+
+class Rich:
+    """A rich client and what was called on it."""
+
+    def __init__(self, world, peer):
+        self.world, self.peer, self._read = world, peer, 0
+
+    @property
+    def connected(self):
+        """Whether connect succeeded; None while it is not answered."""
+        for event in self.peer.events:
+            if isinstance(event, Reply) and event.transaction_id == 1:
+                return event.succeeded
+        return None
+
+    @property
+    def refusal(self):
+        """The information object of a refused connect."""
+        replies = [event for event in self.peer.events if isinstance(event, Reply)]
+        return replies[0].values[-1]
+
+    @property
+    def closed(self):
+        return self.peer.server.closed
+
+    def call(self, name, *args):
+        """One command; it has an empty result at once."""
+        assert self.peer.call(name, *args) == (None,)
+
+    def heard(self):
+        """What was called since the last time."""
+        calls = self.peer.calls()
+        new, self._read = calls[self._read :], len(calls)
+        return new

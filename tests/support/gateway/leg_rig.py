@@ -1,0 +1,96 @@
+"""A leg with everything that touches it, on a clock that the test turns."""
+
+import struct
+
+from support.sip.elements import random_source
+
+from p2psip.rtp import fast
+from p2psip.sdp.offer_answer import AgreedMedia, Codec
+from siprtmp.media.leg import Leg
+from siprtmp.media.sdp_map import AudioPlan
+
+AUDIO = 8
+ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
+SPEEX = b"\xb2\x0f\xff\xff\xff\xff\xef"  # a narrowband frame, and padding
+
+
+def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004):
+    """What an answer with these codecs comes to."""
+    lines = tuple(Codec(c.encoding, c.clock_rate, payload_type=c.payload_type) for c in codecs)
+    numbers = tuple(codec.payload_type for codec in codecs)
+    remote = ("192.0.2.9", port)
+    media = AgreedMedia(
+        "audio", True, 4000, remote, None, lines, numbers, numbers,
+        direction=direction, held=held, ptime=ptime,
+    )  # fmt: skip
+    pairs = tuple(zip(codecs, numbers, strict=True))
+    return AudioPlan(media, pairs, dict(zip(numbers, codecs, strict=True)))
+
+
+class Rig:
+    """A leg with everything that touches it."""
+
+    remote = remote_rtcp = None
+    hosts = ()
+
+    def __init__(self, *codecs, media_timeout=60.0, **options):
+        self.asked = []
+        self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
+        self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
+        self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
+        self.leg.on_tag = self.on_tag
+        if codecs:
+            hosts = options.pop("hosts", ("192.0.2.9",))
+            self.start(plan(*codecs, **options), 0.0, hosts=hosts)
+
+    def start(self, plan, now, **options):
+        """A later answer, of the host that signals."""
+        self.leg.start(plan, now, **{"hosts": ("192.0.2.9",)} | options)
+
+    # Wire
+    def send_rtp(self, data):
+        self.sent.append((self.now, *fast.unpack(data)[:5], data[12:]))
+
+    def send_rtcp(self, data):
+        self.reports.append(data)
+
+    def close(self):
+        self.closed += 1
+
+    def on_tag(self, type_id, timestamp, payload, now):
+        self.tags.append((timestamp, payload))
+
+    # Listener
+    def on_hold_back(self, hold):
+        assert hold != self.holding
+        self.holding = hold
+
+    def on_quiet(self, now):
+        self.asked.append(now)
+
+    def on_silence(self, now):
+        self.ended = now
+        self.leg.close(now)
+
+    def on_drained(self, now):
+        self.drained += 1
+
+    # the test's own
+    def wait(self, until):
+        """Tick at every deadline up to `until`."""
+        while (at := self.leg.deadline) is not None and at <= until:
+            self.now = max(self.now, at)
+            self.leg.tick(self.now)
+        self.now = until
+
+    def publish(self, tag, at, count=1, step=20):
+        for i in range(count):
+            self.leg.publish(AUDIO, at + i * step, tag, self.now)
+
+    def hear(self, number, payload=b"p" * 160, ssrc=7, payload_type=0, ticks=160):
+        header = struct.pack("!BBHII", 0x80, payload_type, number, number * ticks, ssrc)
+        self.leg.on_rtp(header + payload, self.now)
+
+    @property
+    def stamps(self):
+        return [stamp for _, _, _, _, stamp, _, _ in self.sent]

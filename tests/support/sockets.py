@@ -1,0 +1,78 @@
+"""A SIP element on real loopback sockets, and plain clients to ill-treat it."""
+
+import os
+import time
+
+import gevent
+from gevent import socket
+
+from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.stack.stack import Stack
+
+LOOPBACK = "127.0.0.1"
+
+
+class Echo:
+    """An element that answers every request with 200 and remembers its method."""
+
+    def __init__(self, host=LOOPBACK, **options):
+        self.heard, self.acks = [], []
+        ports = SipPorts(host, 0)
+        self.stack = Stack(random=os.urandom, t1=0.01, listeners=ports.listeners)
+        self.stack.core = self
+        self.driver = SipDriver(self.stack, ports, **options)
+        self.address = self.driver.address
+
+    def on_request(self, server, request, now):
+        self.heard.append(request.method)
+        server.reply(200, now)
+
+    def on_ack(self, request, flow, now):
+        self.acks.append(request)
+
+
+def options_request(branch="1", transport="UDP", host=LOOPBACK, body=b"", via=True):
+    """An OPTIONS request as bytes."""
+    top = f"Via: SIP/2.0/{transport} {host};rport;branch=z9hG4bK{branch}\r\n" if via else ""
+    return (
+        f"OPTIONS sip:x@{host} SIP/2.0\r\n{top}From: <sip:a@b>;tag=1\r\nTo: <sip:x@b>\r\n"
+        f"Call-ID: {branch}\r\nCSeq: 1 OPTIONS\r\nMax-Forwards: 70\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
+
+
+class UdpClient:
+    """A plain UDP socket of which `ask` sends and gives what comes back, or b"" for silence."""
+
+    def __init__(self, address):
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_DGRAM)
+        self.socket.connect(address)
+
+    def ask(self, data, timeout=2.0):
+        self.socket.send(data)
+        return self.read(timeout)
+
+    def read(self, timeout=2.0):
+        self.socket.settimeout(timeout)
+        try:
+            return self.socket.recv(65536)
+        except TimeoutError:
+            return b""
+
+
+class TcpClient(UdpClient):
+    """The same by TCP, where b"" also means that the other side has closed."""
+
+    def __init__(self, address, source=""):
+        self.socket = socket.create_connection(address, timeout=2.0, source_address=(source, 0))
+
+
+def until(condition, timeout=3.0):
+    """Let the loop run until `condition()`; whether it came true."""
+    end = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        gevent.sleep(0.005)
+    return True
