@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # what the interop tests talk to; gcc builds the measuring relay of perf/
 PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio tshark \
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
-	libspeex1 gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
+	libspeex1 fail2ban gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
 
 .PHONY: help demo test lint types check mutants docs bench peers specs clean
 

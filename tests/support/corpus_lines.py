@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-CORPUS = Path(os.environ.get("TEST_CORPUS") or Path(__file__).parents[2] / "shared/corpus")
+CORPUS = Path(os.environ.get("TEST_CORPUS") or Path(__file__).parents[3] / "shared/corpus")
 
 
 def readme_lines(title):

@@ -14,7 +14,7 @@ from rtmplite.cli import tool
 from siprtmp.operation import config
 from siprtmp.operation.config import ConfigError, Settings
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "siprtmp.toml"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "siprtmp.toml"
 HASH = "0" * 32
 
 # option, command line, TOML, the field's value

@@ -16,7 +16,7 @@ from rtmplite.rtmfp.wire.chunks import encode_chunk, expand_next_user_data
 from rtmplite.rtmfp.wire.packet import Mode, Packet, unscramble
 from rtmplite.rtmfp.wire.vlu import decode_vlu
 
-FOLDER = Path(os.environ.get("TEST_CORPUS") or Path(__file__).parents[4] / "shared/corpus")
+FOLDER = Path(os.environ.get("TEST_CORPUS") or Path(__file__).parents[5] / "shared/corpus")
 CAPTURES = [
     "connect_play_nobody",
     "p2p_introduction",
