@@ -4,8 +4,8 @@ A datagram's source is easily forged, and then our answers go to somebody who as
 So a place that has not shown that it hears us is sent less than three times what came from it, in
 octets and in messages; QUIC has the same rule for the same reason.  Own design: SIP has none.
 
-    >>> reach, victim = Reach(b"secret"), Flow("UDP", ("192.0.2.7", 5060))
-    >>> allowance = Allowance(600)
+    >>> reach, victim = AddressValidator(b"secret"), Flow("UDP", ("192.0.2.7", 5060))
+    >>> allowance = ReplyAllowance(600)
     >>> [allowance.admits(size, is_final=True) for size in (700, 700, 700)]
     [True, True, False]
     >>> tag = reach.tag("INVITE sip:bob@b.com", "call-id", victim)

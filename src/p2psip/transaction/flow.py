@@ -19,7 +19,8 @@ def rate_limit_key(address: str) -> str:
 
     Own design: whoever has one address of IPv6 usually has all of these.
 
-        >>> host_of("192.0.2.7"), host_of("::ffff:192.0.2.7"), host_of("2001:db8:1:2:3:4:5:6%eth0")
+        >>> hosts = "192.0.2.7", "::ffff:192.0.2.7", "2001:db8:1:2:3:4:5:6%eth0"
+        >>> tuple(map(rate_limit_key, hosts))
         ('192.0.2.7', '192.0.2.7', '2001:db8:1:2::')
     """
     if ":" not in address:

@@ -91,7 +91,7 @@ class FlvReader:
     `header` is None until it is there.  `position` is where the next tag begins: bytes from the
     start of the file, or from the tag that reading began at, with `inside`.
 
-        >>> reader, raw = Reader(), write([Tag(TagType.SCRIPT, 0, b"...")])
+        >>> reader, raw = FlvReader(), write([Tag(TagType.SCRIPT, 0, b"...")])
         >>> [len(reader.feed(raw[i : i + 1])) for i in range(len(raw))].count(1), reader.position
         (1, 31)
     """

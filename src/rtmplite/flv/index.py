@@ -8,7 +8,7 @@ once.
     >>> raw = write(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
     >>> index = scan(Memory(raw))
     >>> index.duration, index.before(500), index.after(500)
-    (800, Place(timestamp=400, position=39), Place(timestamp=800, position=65))
+    (800, IndexPlace(timestamp=400, position=39), IndexPlace(timestamp=800, position=65))
 """
 
 from array import array

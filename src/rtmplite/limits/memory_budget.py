@@ -5,7 +5,7 @@ us keep, unfinished messages above all and the codec headers of what they publis
 budget; who cannot pay is cut off, and strangers may use no more than half, so that they cannot push
 out those who are known.
 
-    >>> budget = Budget(1000)
+    >>> budget = MemoryBudget(1000)
     >>> stranger, guest = Account(budget, is_trusted=False), Account(budget)
     >>> stranger.take(500), guest.take(500), budget.used
     (None, None, 1000)

@@ -14,7 +14,8 @@ def rate_limit_key(address: str) -> str:
 
     An IPv4 address is the same one whatever a socket for both families makes of it.  Own design.
 
-        >>> host_of("192.0.2.7"), host_of("::ffff:192.0.2.7"), host_of("2001:db8:1:2:3:4:5:6")
+        >>> hosts = "192.0.2.7", "::ffff:192.0.2.7", "2001:db8:1:2:3:4:5:6"
+        >>> tuple(map(rate_limit_key, hosts))
         ('192.0.2.7', '192.0.2.7', '2001:db8:1:2::/64')
     """
     if ":" not in address:

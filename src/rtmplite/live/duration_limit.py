@@ -4,7 +4,7 @@ Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a duration of what is live.
 
     >>> class Nobody:
     ...     framing, outlet = (lambda self, *message: b"frame"), None
-    >>> excerpt = Excerpt(Nobody(), 20)
+    >>> excerpt = DurationLimit(Nobody(), 20)
     >>> [excerpt(8, at, b"\\xb2 a sound") and excerpt.is_over for at in (500, 510, 520, 530)]
     [False, False, False, True]
 """

@@ -5,7 +5,7 @@ Whoever publishes and is silent is therefore pinged soon (`QUIET`), and who does
 (`ANSWER`) has to make room for a newcomer; without one he keeps his name, for he may come back.
 Those who watch see one publication: the times of the next publisher follow those of the last.
 
-    >>> times = Succession(last=5000)
+    >>> times = TimestampRebase(last=5000)
     >>> times.next(0, is_media=False)
     5000
     >>> times.next(700, is_media=True), times.next(720, is_media=True)

@@ -5,7 +5,7 @@ E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
 one.  Either may be ahead; the publisher may have been asked to move as well, so the old one may
 end at any moment, and has perhaps played the new one's first key frame.
 
-    >>> passed, ahead = Passed(), Ahead()
+    >>> passed, ahead = PlayedPosition(), StandbyBuffer()
     >>> key, frame = bytes.fromhex("1701"), bytes.fromhex("2701")
     >>> passed.note(9, 0, key, now=0.0)  # the old server has played no more than that
     >>> for message in [(9, 0, key), (9, 40, frame)]:

@@ -8,7 +8,7 @@ lets HTTP through and nothing else; it asks again and again, since a server cann
     >>> opened = tunnels.request("/open/1", bytes(1), ("192.0.2.1", 1), 0.0)
     >>> number = opened.body.decode().strip()
     >>> tunnels.request(f"/idle/{number}/0", bytes(1), ("192.0.2.1", 1), 0.1)
-    Answer(status=200, body=b'\\x01')
+    TunnelAnswer(status=200, body=b'\\x01')
 """
 
 from collections.abc import Callable

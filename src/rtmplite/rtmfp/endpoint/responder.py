@@ -2,8 +2,8 @@
 
 Implements RFC 7016 §3.5.1.1.2, §3.5.1.2 and §3.5.1.3.
 
-    >>> from rtmplite.rtmfp.endpoint.startup import Limits
-    >>> Limits().keyings
+    >>> from rtmplite.rtmfp.endpoint.startup import StartupLimits
+    >>> StartupLimits().keyings
     64
 """
 

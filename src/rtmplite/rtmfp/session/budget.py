@@ -5,7 +5,7 @@ times the number of sessions, would be more than any host has.  When much is tak
 offer smaller windows, then no session begins any more; when it is too much the host that takes the
 most loses the session that does.  So does one that would bring the others to that by itself.
 
-    >>> budget = Budget(1000)
+    >>> budget = SessionBudget(1000)
     >>> budget.used = 500
     >>> budget.window(64), budget.is_tight
     (64, False)
