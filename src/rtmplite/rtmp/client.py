@@ -244,6 +244,6 @@ class ClientConnection(NetClient, Connection):
 
     def _handshaken(self, now: float) -> None:
         self._settled = True
-        self.send_chunk_size(CHUNK_SIZE)
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
         self.send_window(self.limits.window)
         self._connect()

@@ -58,5 +58,5 @@ class ServerConnection(NetConnection, Connection):
         self._reader.max_message, self._reader.max_streams = self.limits.message, MAX_STREAMS
         self.send_window(self.limits.window)
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
-        self.send_chunk_size(CHUNK_SIZE)
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
         self.send_control(control.StreamBegin(0))

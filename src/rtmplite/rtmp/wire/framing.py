@@ -15,8 +15,7 @@ from typing import Final
 from rtmplite.rtmp.wire.chunk_writer import encode_absolute
 from rtmplite.rtmp.wire.message import MessageType
 
-# Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope; RTMP 1.0 §6.2
-# [fits-a-chunk].
+# Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope.
 CHUNK_SIZE: Final = 4096
 
 # Flash and ffmpeg use 3 for commands as well.
