@@ -107,7 +107,7 @@ class Agent:
 
     @property
     def user(self) -> str:
-        """The user part of what we are known by: §10."""
+        """The user part of our address-of-record: §10."""
         return self.aor.uri.user or ""
 
     # -- registering --------------------------------------------------------------------

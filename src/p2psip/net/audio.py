@@ -205,7 +205,7 @@ class AudioStream:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: for a report, or for what waits for a late packet."""
+        """When to call `tick`: for a report, or to give up a late packet."""
         if self._closed or self._session is None:
             return None
         waiting = self._order.deadline

@@ -60,7 +60,7 @@ class Call:
 
     @property
     def direction(self) -> str:
-        """Who began: "out" if we did, else "in"."""
+        """The direction: "out" for a call that we made, else "in"."""
         return self._signalling.direction
 
     @property

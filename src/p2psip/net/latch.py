@@ -18,7 +18,7 @@ MAX_CANDIDATES: Final = 8  # sources that are counted at a time
 
 
 class Latch:
-    """Who is heard at one port: RFC 7362 §4.
+    """The source that is heard at one port: RFC 7362 §4.
 
     `source` is the address to hear, as recvfrom gives it, and `moved` tells that it is not the
     one that was signalled, so that what we send has to follow.  `hosts` are where the signalling

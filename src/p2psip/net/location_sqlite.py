@@ -189,7 +189,7 @@ class SqliteLocation:
 
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All or nothing of what is done within."""
+    """One transaction: all changes within, or none."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield db

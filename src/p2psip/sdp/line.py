@@ -24,7 +24,7 @@ MAX_DIGITS: Final = 40  # Own design: §9 leaves numbers unbounded, real ones ha
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who made this description, and which version of it this is: §5.2 (the `o=` line)."""
+    """The maker of this description, and its version: §5.2 (the `o=` line)."""
 
     username: str = "-"
     session_id: int = 0

@@ -165,7 +165,7 @@ def make_answer(
     prefer: Literal["local", "remote"] = "remote",
     previous: Session | None = None,
 ) -> tuple[Session, Agreed]:
-    """Answer an offer with what we can have at our address `host`: §6.
+    """Answer an offer with the media we can have at our address `host`: §6.
 
     Each of `media` serves one line at most, the first that it fits; a line that none fits is
     refused, so with one audio stream the first usable audio line gets it.  Codecs keep the

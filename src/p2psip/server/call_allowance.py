@@ -122,7 +122,7 @@ class Allowance:
         return ticket
 
     def end(self, ticket: Ticket | None) -> None:
-        """Take that a call is over.  Own design: twice is as good as once."""
+        """Take that a call is over.  Own design: idempotent."""
         if ticket is not None and ticket.user in self._uses:
             self._uses[ticket.user].tickets.pop(ticket, None)
 

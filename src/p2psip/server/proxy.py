@@ -201,7 +201,7 @@ def _breadth(request: Request) -> int:
 
 
 def _one_hop_less(request: Request, breadth: int) -> Request:
-    """The copy to send on: §16.6 step 3, and RFC 5393 §5.3.3 for who sent no Max-Breadth."""
+    """The copy to send on: §16.6 step 3, and RFC 5393 §5.3.3 where no Max-Breadth came."""
     hops = request.max_forwards
     left = MAX_FORWARDS if hops is None else hops - 1
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)

@@ -110,7 +110,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
-        """Who answers for `uri` now, the preferred first: §16.5.  Empty for strangers."""
+        """The bindings of `uri` to call now, the preferred first: §16.5.  Empty for strangers."""
         alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
         return sorted(alive, key=lambda binding: -binding.q)
 

@@ -40,7 +40,7 @@ def text_of(data: bytes | memoryview | str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """The inverse of `text_of`; raises UnicodeEncodeError for what it cannot have made.
+    """The inverse of `text_of`; raises UnicodeEncodeError for text that it cannot have made.
 
     Own design: the other half of the pair.
     """

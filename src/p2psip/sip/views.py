@@ -43,7 +43,7 @@ class CSeq(NamedTuple):
 
 
 class Views:
-    """Typed headers for whoever has `headers` (§20); each view is kept once it is parsed."""
+    """Typed headers of a message (§20); each view is kept once it is parsed."""
 
     headers: Headers
 
@@ -68,12 +68,12 @@ class Views:
 
     @cached_property
     def from_(self) -> Address:
-        """Who asks (§20.20).  Raises RemoteError."""
+        """The caller (§20.20).  Raises RemoteError."""
         return Address.parse(self._only("From"))
 
     @cached_property
     def to(self) -> Address:
-        """Who is asked for (§20.39).  Raises RemoteError."""
+        """The callee (§20.39).  Raises RemoteError."""
         return Address.parse(self._only("To"))
 
     @cached_property
