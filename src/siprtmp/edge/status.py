@@ -23,7 +23,6 @@ from siprtmp.operation.logs import Log
 # One question each: a client that asks on without reading the answers has to be hung up on.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
-ACCEPTS: Final = 4  # connections taken in one turn of the loop: media waits meanwhile
 FRESH: Final = 20  # answers a second that are gathered anew
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
@@ -65,7 +64,6 @@ class StatusServer:
     ) -> None:
         self._figures, self._door, self._log = figures, door, log
         self._server = live.serve(address, self._answer)
-        self._server.max_accept = ACCEPTS
 
     @property
     def address(self) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from rtmplite.net.descriptors import ASKING, Door, is_scarce
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
 TICK: Final = 0.5  # s between looks who is late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
-MANY: Final = 16  # ... and so many of those that ask nothing have to go
+MANY: Final = 16  # ... and at most so many of those that ask nothing have to go
 
 
 class Handler(WSGIHandler):
@@ -45,7 +45,7 @@ class Server(WSGIServer):
     Of descriptors the last one in `part` is not for it; `name` is what a log calls it.
     """
 
-    max_accept = 1  # in one turn of the loop; after some turns who gave way has gone
+    max_accept = 1  # in one turn of the loop: media waits meanwhile
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class Server(WSGIServer):
             return super().do_read()
         except OSError as error:
             self._door.tell(error.strerror or str(error))
-            for _ in range(MANY):
-                self._give_way(None)
+            for _ in range(min(MANY, (len(self._reading) + 1) // 2)):
+                self._give_way(None)  # the older half: the newest may be about to ask
             self.stop_accepting()
             base: Any = self  # what its stubs leave out
             base._timer = self.loop.timer(PAUSE)
@@ -127,6 +127,8 @@ class Server(WSGIServer):
             if not self._of_host[host]:
                 del self._of_host[host]
             client.close()
+            base: Any = self  # what its stubs leave out
+            base._start_accepting_if_started()
 
         greenlet.rawlink(left)
 
@@ -135,8 +137,10 @@ class Server(WSGIServer):
             return self._give_way(host)
         if self.clients >= self._most:
             return self._give_way(None)
-        if self._door.is_shut(fd):  # those that gave way before may still be going
-            return self._give_way(None) or not is_scarce(fd, 2 * self._part)
+        if self._door.is_shut(fd):
+            # Another listener may take the descriptor that this frees, and so this one climb.
+            gave = self._give_way(None)
+            return (gave and self._part >= ASKING) or not is_scarce(fd, 2 * self._part)
         return True
 
     def _give_way(self, host: str | None) -> bool:
@@ -145,6 +149,7 @@ class Server(WSGIServer):
             if host in (None, whose):
                 del self._reading[greenlet]
                 greenlet.kill(block=False)
+                self.stop_accepting()  # until it has gone, a turn of the loop later
                 return True
         return False
 
