@@ -1,15 +1,19 @@
 # One-word habits. Needs make and Python 3.11 or newer; `make help` lists the words.
 # Variables: PYTHON (which interpreter makes .venv), RFC_SPECS and TEST_CORPUS (folders that the
-# tests read), ARGS (more arguments for the command behind the word: make test ARGS="-k sdp").
+# tests read), WORKERS (how many tests run at once: those with real programs mostly wait, so one
+# more than there are processors), ARGS (more arguments for the command behind the word:
+# make test ARGS="-k sdp").
 
 PYTHON ?= python3
 ARGS ?=
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EVIDENCE := .annotations.json
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+unexport PYTHONDONTWRITEBYTECODE  # with it, every program that a test starts compiles all it imports
 
 # what the interop tests talk to; gcc builds the measuring relay of perf/
 PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio tshark \
@@ -25,7 +29,7 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 	$(BIN)/python -m siprtmp demo $(ARGS)
 
 test: .venv/.test  ## run the whole test suite
-	$(BIN)/python -m pytest -n auto --dist worksteal -p rfc_annotations.pytest_plugin \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
 
 lint: .venv/.test  ## style and format

@@ -19,26 +19,35 @@ is then enough.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS: Final = (*FUNCTIONS, ast.ClassDef)
+BLOCKS: Final = ("body", "handlers", "orelse", "finalbody", "cases")  # what statements are in
 Lines = frozenset[int]
 
 
-@dataclass(slots=True)
+@dataclass
 class Anchors:
     """The anchors of one module."""
 
     tree: ast.Module
     _statements: list[tuple[ast.stmt, bool]] = field(init=False)  # and: is it in a function?
-    _module: Lines = field(init=False)
 
     def __post_init__(self) -> None:
         self._statements = sorted(_statements(self.tree, False), key=lambda s: _first(s[0]))
-        self._module = function_lines(self.tree)
+
+    @property
+    def statements(self) -> Iterator[ast.stmt]:
+        """Every statement, those within others too, by its line."""
+        return (statement for statement, _ in self._statements)
+
+    @cached_property
+    def _module(self) -> Lines:
+        return function_lines(self.tree)
 
     def of_docstring(self, node: ast.Module | Definition) -> Lines:
         """Give the anchor of a claim in a docstring."""
@@ -80,8 +89,11 @@ def _after_all(statement: ast.stmt | None, line: int, column: int) -> bool:
 
 def function_lines(node: ast.AST) -> Lines:
     """Give every line of every function within `node`."""
-    functions = (inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS))
-    return frozenset(line for function in functions for line in body_lines(function))
+    within = (statement for statement, _ in _statements(node, False))
+    functions = [node, *within] if isinstance(node, FUNCTIONS) else within
+    return frozenset(
+        line for one in functions if isinstance(one, FUNCTIONS) for line in body_lines(one)
+    )
 
 
 def body_lines(node: Function) -> Lines:
@@ -91,10 +103,12 @@ def body_lines(node: Function) -> Lines:
 
 
 def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child, inside
-        yield from _statements(child, inside or isinstance(child, FUNCTIONS))
+    """Yield the statements within `node`; expressions hold none."""
+    for block in BLOCKS:
+        for child in getattr(node, block, ()):
+            if isinstance(child, ast.stmt):
+                yield child, inside
+            yield from _statements(child, inside or isinstance(child, FUNCTIONS))
 
 
 def _own_lines(statement: ast.stmt) -> range:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ class Run:
     reached: frozenset[Place]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """All tests by pytest's name, and the digest of every file that they depend on."""
 
@@ -37,10 +38,17 @@ class Evidence:
     def of(self, claim: Cited) -> Run:
         """Give what the test, or the group of tests, that makes `claim` showed."""
         merged = Run("not run", frozenset())
-        for name, run in self.runs.items():
+        for name, run in self._by_file.get(claim.file, ()):
             if speaks_for(claim, name):
                 merged = merge(merged, run)
         return merged
+
+    @cached_property
+    def _by_file(self) -> Mapping[str, list[tuple[str, Run]]]:
+        found: dict[str, list[tuple[str, Run]]] = {}
+        for name, run in self.runs.items():
+            found.setdefault(name.partition("::")[0], []).append((name, run))
+        return found
 
     def stale(self, root: Path, file: str) -> bool:
         """Was `file` changed since, or never seen?"""

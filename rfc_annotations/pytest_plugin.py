@@ -7,18 +7,20 @@ there before (a debugger's, coverage's) sees nothing of the tests that make clai
 """
 
 import os
+import pickle
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pytest
 
 from rfc_annotations import evidence
+from rfc_annotations.catalogue import Key
 from rfc_annotations.claims import traceable
 from rfc_annotations.evidence import Evidence, Place, Run
 from rfc_annotations.project import Project
@@ -85,33 +87,50 @@ class Tracer:
             self.stop()
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The claims to look for: those of tests by file, those of code by what they claim."""
+
+    tests: Mapping[str, list[Cited]]
+    code: Mapping[Key, list[Cited]]
+
+    @classmethod
+    def of(cls, project: Project) -> Self:
+        """Read the whole project, which takes some seconds."""
+        tests: dict[str, list[Cited]] = {}
+        code: dict[Key, list[Cited]] = {}
+        for claim in project.cited:
+            if claim.slugs and project.kind(claim.file) == "test":
+                tests.setdefault(claim.file, []).append(claim)
+        for claim in traceable(project):
+            for slug in claim.slugs:
+                code.setdefault((claim.spec, claim.section, slug), []).append(claim)
+        return cls(tests, code)
+
+    def claims(self, test: str) -> list[Cited]:
+        """Give the code claims that `test` is to reach."""
+        wanted = {
+            (claim.spec, claim.section, slug)
+            for claim in self.tests.get(test.partition("::")[0], ())
+            if evidence.speaks_for(claim, test)
+            for slug in claim.slugs
+        }
+        return list({claim: None for key in wanted for claim in self.code.get(key, ())})
+
+
 @dataclass(eq=False)  # pytest keeps its plugins in sets
-class Recorder:
-    """Collects the evidence of one session and saves it at the end."""
+class Watcher:
+    """Traces the tests that make claims, and hangs what they reached on their reports."""
 
-    project: Project
-    path: Path
-    _runs: dict[str, Run] = field(default_factory=dict)
+    root: Path
+    watch: Watch
     _tracers: dict[str, Tracer | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        cited = self.project.cited
-        self._code = list(traceable(self.project))
-        self._tests = [c for c in cited if c.slugs and self.project.kind(c.file) == "test"]
 
     def tracer(self, test: str) -> Tracer | None:
         """Give the tracer of a test, or None if it makes no claim that can be traced."""
         if test not in self._tracers:
-            wanted = {
-                (claim.spec, claim.section, slug)
-                for claim in self._tests
-                if evidence.speaks_for(claim, test)
-                for slug in claim.slugs
-            }
-            claims = [
-                c for c in self._code if any((c.spec, c.section, s) in wanted for s in c.slugs)
-            ]
-            self._tracers[test] = Tracer(self.project.root, claims) if claims else None
+            claims = self.watch.claims(test)
+            self._tracers[test] = Tracer(self.root, claims) if claims else None
         return self._tracers[test]
 
     def _traced(self, item: pytest.Item) -> Watched:
@@ -137,6 +156,21 @@ class Recorder:
     def pytest_runtest_call(self, item: pytest.Item) -> Watched:
         """Watch the test itself."""
         return (yield from self._traced(item))
+
+
+@dataclass(eq=False)
+class Recorder:
+    """Collects the evidence of one session and saves it at the end."""
+
+    project: Project
+    path: Path
+    watch: Watch
+    _runs: dict[str, Run] = field(default_factory=dict)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker of xdist what it would have to read the whole project for."""
+        node.workerinput[PROPERTY] = pickle.dumps(self.watch)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the outcome; a failing set-up or tear-down fails the test."""
@@ -165,7 +199,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Record if asked to."""
-    if path := config.getoption("--annotations"):
-        if hasattr(config, "workerinput"):  # under xdist the controller writes
-            path = os.devnull
-        config.pluginmanager.register(Recorder(Project(config.rootpath), Path(path)))
+    path = config.getoption("--annotations")
+    if not path:
+        return
+    root = config.rootpath
+    if hasattr(config, "workerinput"):  # under xdist the controller records
+        watch = pickle.loads(config.workerinput[PROPERTY])
+    else:
+        project = Project(root)
+        watch = Watch.of(project)
+        config.pluginmanager.register(Recorder(project, Path(path), watch))
+    config.pluginmanager.register(Watcher(root, watch))

@@ -8,8 +8,9 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -73,13 +74,23 @@ def scan(path: Path, file: str, kind: Kind, grammar: Grammar) -> Scanned:
     return result
 
 
+Place = Callable[[], tuple[str, Lines]]
+
+
+def _nowhere() -> tuple[str, Lines]:
+    return "", frozenset()
+
+
 @dataclass(slots=True)
 class _Reader:
     result: Scanned
     grammar: Grammar
 
-    def cite(self, text: str, line: int, owner: str = "", anchor: Lines = frozenset()) -> int:
-        """Note what `text`, which begins on `line`, cites; return how many citations it holds."""
+    def cite(self, text: str, line: int, place: Place = _nowhere) -> int:
+        """Note what `text`, which begins on `line`, cites; return how many citations it holds.
+
+        `place` gives the owner and the anchor, and is asked only if something is claimed.
+        """
         count = 0
         named: str | None = None  # the spec last spelled out in this text
         for item in self.grammar.parse(text):
@@ -94,7 +105,8 @@ class _Reader:
                 continue
             count += 1
             where = (self.result.file, at, spec, item.section)
-            self.result.cited.append(Cited(*where, item.slugs, item.verb, owner, anchor))
+            meant = place() if item.slugs else ("", frozenset())
+            self.result.cited.append(Cited(*where, item.slugs, item.verb, *meant))
         return count
 
 
@@ -123,7 +135,6 @@ class _Python(_Reader):
         self._tree = ast.parse(source)
         self._tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
         self._anchors = Anchors(self._tree)
-        self._owners = test_owners(self._tree) if result.kind == "test" else {}
         self._sources: set[int] = set()  # lines of comments that cite
 
     def read(self) -> None:
@@ -131,8 +142,7 @@ class _Python(_Reader):
         self.result.default = self.grammar.default(about)
         strings = self._docstrings()
         for comment in comments(self._tokens):
-            anchor = self._anchors.of_comment(comment.last, comment.column)
-            if self.cite(comment.text, comment.line, self._owner(comment.last), anchor):
+            if self.cite(comment.text, comment.line, partial(self._beside, comment)):
                 self._sources.update(range(comment.line, comment.last + 1))
             self.result.prose.append(Prose(comment.line, comment.text))
         self.result.prose += _literals(self._tokens, strings, self._sources)
@@ -142,7 +152,7 @@ class _Python(_Reader):
     def _docstrings(self) -> set[int]:
         """Read every docstring, and say on which lines they begin."""
         lines = set()
-        for node in ast.walk(self._tree):
+        for node in (self._tree, *self._anchors.statements):
             if not isinstance(node, (ast.Module, *DEFINITIONS)):
                 continue
             text = ast.get_docstring(node, clean=False)
@@ -150,21 +160,31 @@ class _Python(_Reader):
                 continue
             line = node.body[0].lineno
             lines.add(line)
-            self.cite(text, line, self._owner(line), self._anchors.of_docstring(node))
+            self.cite(text, line, partial(self._within, node, line))
             self.result.prose.append(Prose(line, text))
         return lines | self._remarks(lines)
 
     def _remarks(self, docstrings: set[int]) -> set[int]:
         """Read the strings that stand alone, such as those below constants, like docstrings."""
         lines = set()
-        for node in ast.walk(self._tree):
+        for node in self._anchors.statements:
             match node:
                 case ast.Expr(ast.Constant(str(text)), lineno=line) if line not in docstrings:
                     lines.add(line)
-                    anchor = self._anchors.of_comment(line)
-                    self.cite(text, line, self._owner(line), anchor)
+                    self.cite(text, line, partial(self._beside, Comment(line, line, text, True)))
                     self.result.prose.append(Prose(line, text))
         return lines
+
+    def _beside(self, comment: Comment) -> tuple[str, Lines]:
+        anchor = self._anchors.of_comment(comment.last, comment.column)
+        return self._owner(comment.last), anchor
+
+    def _within(self, node: ast.Module | Definition, line: int) -> tuple[str, Lines]:
+        return self._owner(line), self._anchors.of_docstring(node)
+
+    @cached_property
+    def _owners(self) -> dict[range, str]:
+        return test_owners(self._tree) if self.result.kind == "test" else {}
 
     def _owner(self, line: int) -> str:
         """Name the test, or the group of tests, that a claim on `line` speaks for."""

@@ -128,13 +128,19 @@ def test_a_signal_ends_it_with_0(tmp_path, number):
     assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
 
 
+def _hears_sighup():
+    """In a child: not as under nohup, which these tests themselves may run under."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("words", [["siprtmp"], ["rtmplite", "serve"]])
 def test_a_terminal_that_closes_ends_it_with_0(words):
     """The terminal is ours to close; what the program writes goes elsewhere."""
     ours, its = os.openpty()
     listeners = DEFAULTS if words == ["siprtmp"] else DEFAULTS[:2]
     command = [require("setsid", "util-linux"), "--ctty", sys.executable, "-m", *words, *listeners]
-    with subprocess.Popen(command, stdin=its, stdout=subprocess.PIPE, text=True) as child:
+    options = {"stdin": its, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **options, preexec_fn=_hears_sighup) as child:
         os.close(its)
         try:
             assert child.stdout is not None and child.stdout.readline().startswith("ready rtmp=")

@@ -62,10 +62,20 @@ class UdpClient:
 
 
 class TcpClient(UdpClient):
-    """The same by TCP, where b"" also means that the other side has closed."""
+    """The same by TCP, where b"" also means that the other side has closed.
 
-    def __init__(self, address, source=""):
-        self.socket = socket.create_connection(address, timeout=2.0, source_address=(source, 0))
+    `room` is for how many bytes it has a buffer. A window that was once offered cannot be taken
+    back: a system that gets a reset from beyond it takes no notice, so this is set at the start.
+    """
+
+    def __init__(self, address, source="", room=0):
+        self.socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        if room:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        if source:
+            self.socket.bind((source, 0))
+        self.socket.settimeout(2.0)
+        self.socket.connect(address)
 
 
 def until(condition, timeout=3.0):
