@@ -1,9 +1,10 @@
 """How much memory all the sessions of an endpoint may take together.
 
-Own design: RFC 7016 §5 asks for limits to what others can make us hold.  Those of one session,
-times the number of sessions, would be more than any host has.  When much is taken receiving flows
-offer smaller windows, then no session begins any more; when it is too much the host that takes the
-most loses the session that does.  So does one that would bring the others to that by itself.
+Own design: RFC 7016 §5 asks for limits to the memory that others can make an endpoint use.  The
+limit of one session, times the number of sessions, is more than a host has.  When more than half
+of the budget is used, receiving flows offer smaller windows, and a host that uses more than a
+quarter loses its largest session; above three quarters no session begins any more; above the limit
+the host that uses the most loses its largest session.
 
     >>> budget = SessionBudget(1000)
     >>> budget.used = 500
@@ -21,7 +22,7 @@ from typing import Final, Protocol
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmfp.wire.address import Address
 
-LOOK_SECONDS: Final = 2.0  # between looks whether a host has more than its share
+LOOK_SECONDS: Final = 2.0  # between two checks whether a host uses more than its share
 
 
 class BudgetedSession(Protocol):
@@ -42,12 +43,11 @@ class BudgetedSession(Protocol):
 
 
 class SessionBudget:
-    """The bytes that sessions `used`, of `limit`; what one takes is noted by `count`.
+    """The bytes that all sessions have `used`, of `limit`; `count` updates the part of one session.
 
-    Above half of the limit windows shrink, and no host may have more than a quarter of it; above
-    three quarters it `is_tight`: nothing new begins, and of what comes out of turn nothing is kept.
-    Several endpoints may share one.  `evicted`
-    counts the sessions that were too much for it.
+    Above three quarters the budget `is_tight`: no session begins, and no flow keeps a fragment that
+    comes out of turn.  Several endpoints may share a budget.  `evicted` counts the sessions that
+    were closed because of it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -59,42 +59,42 @@ class SessionBudget:
 
     @property
     def is_tight(self) -> bool:
-        """Whether nothing new is to begin.  Own design: see `SessionBudget`."""
+        """Whether no session may begin."""
         return self.used > self._tight
 
     @property
     def is_over(self) -> bool:
-        """Whether more is used than may be.  Own design: see `excess`."""
+        """Whether more than the limit is used."""
         return self.used > self.limit
 
     def window(self, capacity: int) -> int:
-        """Give the part of a receiving flow's buffer that it may use: RFC 7016 §3.6.3.5."""
+        """Give the bytes of a receiving flow's `capacity` that it may use: RFC 7016 §3.6.3.5."""
         if self.used <= self._easy:
             return capacity
         return capacity * max(0, self._tight - self.used) // (self._tight - self._easy)
 
     def count(self, session: BudgetedSession) -> None:
-        """Note what a session takes now.  Own design: whenever something has happened in it."""
+        """Update the part of a session, as after every packet."""
         size = session.memory
         self.used += size - session.counted
         session.counted = size
 
     def add(self, session: BudgetedSession) -> None:
-        """Begin to count a session.  Own design: it may have to go for any other's sake."""
+        """Make a session one that `excess` may choose."""
         self._sessions[session] = None
 
     def discard(self, session: BudgetedSession) -> None:
-        """Count a session no more, which has ended.  Own design."""
+        """Forget a session that has ended, and its part."""
         self.used -= session.counted
         session.counted = 0
         self._sessions.pop(session, None)
 
     def excess(self, now: float) -> list[BudgetedSession]:
-        """Choose whom to close: of the host that takes the most the session that does, and so on.
+        """Choose the sessions to close: repeatedly the largest session of the largest host.
 
-        Own design: many small sessions of one host do not outlive a large one of another.  To look
-        at all of them takes its time, so it is not always done, and when too much is used so many
-        are closed that there is room for a while.
+        So a host gains nothing by many small sessions.  To look at all sessions takes time:
+        shares are checked every two seconds only, and when the limit is passed so many sessions
+        are chosen that an eighth of it is free again.
         """
         is_over = self.is_over
         if not is_over and (self.used <= self._easy or now < self._look_at):

@@ -1,7 +1,7 @@
-"""A sending flow: messages of one user, cut up, numbered and repeated until they arrive.
+"""A sending flow: messages are fragmented, numbered and repeated until they arrive.
 
-Implements RFC 7016 §3.6.2.  Messages that need not arrive late are given up by age, and the
-receiver is told by the Forward Sequence Number (FSN) not to wait for them.
+Implements RFC 7016 §3.6.2.  A message with a lifetime is abandoned when that is over, and the
+Forward Sequence Number (FSN) tells the receiver not to wait for it.
 """
 
 from collections import deque
@@ -50,7 +50,7 @@ class FlowSender:
     def on_writable(self, flow: "SendFlow", now: float) -> None:
         """There is room again: `flow.queued` is lower than it was (§3.6.2.4).
 
-        Messages that were given up are reported with the next acknowledgement.
+        The room of abandoned messages is reported with the next acknowledgement.
         """
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:
@@ -81,9 +81,10 @@ class SendHost(Protocol):
 class SendFlow:
     """One sending flow of a session: §3.6.2.  `Session.open_flow` makes them.
 
-    `queued` counts the bytes neither acknowledged nor given up, `refused` those that the receiver's
-    exception has left unacknowledged, `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size` the
-    last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
+    `queued` counts the bytes neither acknowledged nor abandoned, `refused` those that were queued
+    when the receiver reported an exception; `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size`
+    the last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
+    `answers` is the identifier of the receiving flow that this one answers, or None.
     """
 
     def __init__(
@@ -110,16 +111,16 @@ class SendFlow:
         # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.2 [from-the-first]
         self._startup_options = encode_options(flow_options(metadata, answers), marker=True)
         self._queue = SendQueue()
-        self._mortal: deque[Outgoing] = deque()  # messages that may be given up by age
+        self._mortal: deque[Outgoing] = deque()  # messages with a lifetime, or a latest start
 
     @property
     def has_entries(self) -> bool:
-        """Whether anything has yet to be acknowledged, if only that it was given up: §3.6.2."""
+        """Whether any entry has yet to be acknowledged, abandoned ones included: §3.6.2."""
         return self._queue.entries > 0
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the receiver takes nothing now, though there is something: §3.6.2.9.1."""
+        """Whether the receiver's window is closed while something waits: §3.6.2.9.1."""
         return self.rx_buffer_size == 0 and not self.exception and self._queue.entries > 0
 
     def send(
@@ -132,9 +133,10 @@ class SendFlow:
     ) -> Outgoing:
         """Queue a message: §3.6.2.2.
 
-        It is given up when it is older than `lifetime` seconds, and when none of it has been sent
+        It is abandoned when it is older than `lifetime` seconds, and when none of it has been sent
         `start_by` seconds from now: §3.6.2.7.  LocalError unless the flow is open.  A session
-        whose flows hold more than it may is aborted: nobody at the far end takes them.
+        whose flows queue more than `SessionLimits.queued_bytes` is aborted, as the far end does not
+        take it.
         """
         if self.state is not SendState.OPEN:
             raise LocalError(f"a message on a flow that is {self.state}")
@@ -160,12 +162,12 @@ class SendFlow:
         return outgoing
 
     def announce(self, now: float) -> None:
-        """Begin the flow without a message, so that the far end knows of it: §3.6.2.1."""
+        """Open the flow at the far end without a message: §3.6.2.1."""
         self._append_abandoned()
         self._side.ready(self)
 
     def abandon(self, message: Outgoing, now: float) -> None:
-        """Give up a message: §3.6.2.7 [whole-message].  What has arrived stays arrived."""
+        """Abandon a message, every fragment of it and for good: §3.6.2.7 [whole-message]."""
         message.abandoned = True
         for number in range(max(message.first, self._queue.first), message.last + 1):
             entry = self._queue.get(number)
@@ -196,10 +198,10 @@ class SendFlow:
     ) -> tuple[int, bool]:
         """Take an acknowledgement: §3.6.2.4.
 
-        Answers how many bytes are outstanding no more, and whether any message got further.
-        Departs from RFC 7016 §3.6.2.4: what was taken for lost and has arrived after all is
-        removed too, as sending it again would help nobody; what was given up only when nothing
-        before it is missed any more (see `_trim`).
+        Returns how many bytes are outstanding no more, and whether `queued` is lower than before.
+        Departs from RFC 7016 §3.6.2.4: a fragment that was taken for lost and has arrived after all
+        is removed too, as to send it again would be useless; an abandoned one is removed only when
+        nothing before it is missing (see `_trim`).
         """
         queue = self._queue
         before, queued = self.outstanding, self._reported
@@ -214,7 +216,8 @@ class SendFlow:
                 if entry.in_flight:
                     self.outstanding -= entry.transmit_size
                     self._side.flight.land(entry)
-                # Of what is missing before an entry that was given up nobody else might tell.
+                # An abandoned entry stays while something is missing before it: there may be no
+                # other chunk to carry the FSN.
                 if not entry.abandoned or first == 0:
                     self._remove(entry)
         if self.final_sn is not None and not queue.entries:
@@ -223,12 +226,12 @@ class SendFlow:
         return before - self.outstanding, self.queued < queued
 
     def lose(self, entry: Entry) -> None:
-        """An entry of this flow is outstanding no more, and has not arrived: §3.6.2.5."""
+        """Take an entry for lost, so that it is sent again: §3.6.2.5."""
         self.outstanding -= entry.transmit_size
         self._queue.due_again(entry.sequence_number)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add chunks to those of a packet, `limit` bytes at most; answer whether it is full.
+        """Add chunks to those of a packet, `limit` bytes at most; return whether it is full.
 
         If it is not, this flow has no more to send now: §3.6.2.3.
         """
@@ -278,9 +281,9 @@ class SendFlow:
                     self.sender.on_complete(self, now)
 
     def _mark_final(self) -> None:
-        """Say with the last fragment that it is the last: §3.6.2.11.
+        """Mark the last fragment as the final one: §3.6.2.11.
 
-        If that has left already, one more goes, without data.
+        If it has been sent already, an abandoned one without data follows it.
         """
         tail = self._queue.tail
         if tail is None or tail.ever_sent:
@@ -290,7 +293,7 @@ class SendFlow:
         self._side.ready(self)
 
     def _abandon_all(self) -> None:
-        """Give up everything, as the receiver wants none of it: §3.6.2.10."""
+        """Abandon everything, as the receiver has rejected the flow: §3.6.2.10."""
         self.exception = True
         self.refused = self.queued
         for number in range(self._queue.first, self._queue.end):
@@ -303,12 +306,12 @@ class SendFlow:
         self._side.ready(self)
 
     def _encode(self, entry: Entry, fsn: int, follows: bool, is_first: bool) -> bytes:
-        """One chunk; after its predecessor the short form will do: §3.6.2.3.2."""
+        """Encode one chunk: Next User Data if it `follows` its predecessor: §3.6.2.3.2."""
         number = entry.sequence_number
         flags = entry.fra | (number == self.final_sn)
         data = entry.data
         if entry.abandoned:
-            flags |= _ABANDON  # §3.6.2.7.1 [fsn-update]; its data was forgotten with it
+            flags |= _ABANDON  # §3.6.2.7.1 [fsn-update]; it has no data any more
         # §3.6.2.3.2 [next-user-data] [first-is-user-data], §2.3.12 [follows-user-data]
         if follows:
             length = 1 + len(data)
@@ -324,12 +327,12 @@ class SendFlow:
         return b"".join((head, self._id, numbers, options, data))
 
     def _trim(self) -> int:
-        """Drop what is given up from the front; answer the FSN: §3.6.2.3 [fsn-below-outstanding].
+        """Drop abandoned entries from the front; return the FSN: §3.6.2.3 [fsn-below-outstanding].
 
-        It may be a number that is outstanding only if that was given up when it was sent.
-        Departs from RFC 7016 §3.6.2.3: the last one at the front stays until the receiver misses it
-        no more.  All that follows may have gone with a lower FSN; if nothing else came after that,
-        the receiver would hold it for ever.
+        The FSN may be an outstanding number only if that was abandoned when it was sent.
+        Departs from RFC 7016 §3.6.2.3: the last abandoned entry at the front stays until it is
+        acknowledged.  All later fragments may have been sent with a lower FSN; if no other chunk
+        followed, the receiver would wait for the missing numbers for ever.
         """
         queue = self._queue
         head = queue.head
@@ -347,7 +350,7 @@ class SendFlow:
         return head.sequence_number
 
     def _give_up_late(self, now: float) -> None:
-        """Abandon messages that are of no use any more: §3.6.2.7."""
+        """Abandon the messages whose time is over: §3.6.2.7."""
         while self._mortal:
             message = self._mortal[0]
             if message.last >= self._queue.first and not message.abandoned:
@@ -357,12 +360,12 @@ class SendFlow:
             self._mortal.popleft()
 
     def _fragment_bytes(self) -> int:
-        """How much data fits beside the longest headers: §3.6.2.2 [fits-the-path]."""
+        """How many bytes of data fit beside the longest headers: §3.6.2.2 [fits-the-path]."""
         overhead = _CHUNK + len(self._id) + _NUMBERS + len(self._startup_options) + _ACK_ROOM
         return max(64, self._side.room - overhead)
 
     def _append_abandoned(self) -> Entry:
-        """Queue a number without data: §3.6.2.11, §3.6.2.1."""
+        """Queue an abandoned fragment, a number without data: §3.6.2.11, §3.6.2.1."""
         number = self._queue.end
         entry = Entry(self.flow_id, Outgoing(number, number, inf, inf), number, _WHOLE, b"")
         entry.abandoned = entry.message.abandoned = True
@@ -376,7 +379,7 @@ class SendFlow:
         self._side.queued += len(entry.data) + ENTRY_BYTES
 
     def _abandon(self, entry: Entry) -> None:
-        """Mark an entry, for good, and forget its data: §3.6.2.7 [never-un-abandoned]."""
+        """Abandon one entry, for good, and free its data: §3.6.2.7 [never-un-abandoned]."""
         entry.abandoned = True
         self.queued -= len(entry.data)
         self._side.queued -= len(entry.data)

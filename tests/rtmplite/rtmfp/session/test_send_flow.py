@@ -84,7 +84,7 @@ def test_fragments_have_the_marks_of_their_places_and_fit():
 
 @pytest.mark.parametrize("size", [1000, 1100, 1150, 1192, 5000])
 def test_no_datagram_is_larger_than_it_may_be(size):
-    """Covers RFC 7016 §3.6.2.2 [fits-the-path]: `Wire.take` looks at every one."""
+    """Covers RFC 7016 §3.6.2.2 [fits-the-path]: the sending end of the test looks at every one."""
     wire = Sending()
     flow = wire.flow()
     last = send(flow, 10, 0.0, size=size)[-1].last
