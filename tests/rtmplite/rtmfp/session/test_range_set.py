@@ -19,7 +19,7 @@ def test_the_examples():
 
 @given(steps)
 def test_it_is_a_set(steps):
-    """RFC 7016 §3.6.3.2: numbers come alone or all up to one."""
+    """RFC 7016 §3.6.3.2: numbers are added one by one, or all up to one."""
     seen, model = RangeSet(), {0}
     for is_forward, number in steps:
         if is_forward:

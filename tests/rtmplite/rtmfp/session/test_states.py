@@ -25,7 +25,7 @@ def test_every_alarm_has_an_arrow():
 
 
 def test_an_alarm_of_a_state_that_was_left_rings_no_more():
-    """RFC 7016 §3.5.5: and what is late is asked once, not as often as it was missed."""
+    """RFC 7016 §3.5.5: and a late `tick` asks once, not once for every five seconds."""
     closing = Closing()
     assert closing.tick(1000.0) == () and closing.deadline is None
     closing.on(Event.ORDERLY_CLOSE, 0.0)
