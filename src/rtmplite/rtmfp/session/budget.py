@@ -26,9 +26,9 @@ LOOK_SECONDS: Final = 2.0  # between two checks whether a host uses more than it
 
 
 class BudgetedSession(Protocol):
-    """What the budget needs of a session: `counted` is the part of its `memory` in `used`.
+    """What the budget needs of a session; `counted` is the part of its `memory` in `used`.
 
-    Own design: the host in `address` is what sessions are added up by.
+    Own design: sessions are added up by the host in `address`.
     """
 
     address: Address

@@ -31,8 +31,8 @@ class SendEvent(StrEnum):
 class SendDo(StrEnum):
     """What a sending flow does on an arrow: §3.6.2.10, §3.6.2.11."""
 
-    MARK_FINAL = "mark the final fragment"
-    ABANDON = "abandon all fragments"
+    MARK_FINAL = "mark final fragment"
+    ABANDON = "abandon all"
     LINGER = "linger"
     TELL_EXCEPTION = "exception to user"
     TELL_COMPLETE = "completion to user"

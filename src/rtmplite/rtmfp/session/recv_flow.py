@@ -37,9 +37,9 @@ class FlowReceiver:
 
 
 class RecvHost(Protocol):
-    """What a receiving flow needs of its session: `buffered` and `gaps` count those of all flows.
+    """What a receiving flow needs of its session; `buffered` and `gaps` are sums of all flows.
 
-    Own design: it is `RecvSide`, which in turn knows its flows.
+    Own design: `RecvSide` fills this, and so the two modules need not import each other.
     """
 
     limits: SessionLimits
@@ -54,7 +54,7 @@ class RecvHost(Protocol):
         """Send an acknowledgement of the flow as soon as is practical."""
 
     def linger(self, flow: "RecvFlow", now: float) -> None:
-        """Keep the flow for a while, to acknowledge what is sent again."""
+        """Keep the flow for a while, to acknowledge fragments that are sent again."""
 
 
 class RecvFlow:
@@ -166,7 +166,7 @@ class RecvFlow:
         self._on(RecvEvent.SESSION_ENDS, now)
 
     def end_linger(self, now: float) -> None:
-        """Acknowledge no more of what is sent again: §3.6.3.8 [receiver-lingers]."""
+        """Forget the flow, as nothing of it will be sent again: §3.6.3.8 [receiver-lingers]."""
         self._on(RecvEvent.LINGER_ENDS, now)
 
     def _on(self, event: RecvEvent, now: float, code: int = 0) -> None:

@@ -58,9 +58,9 @@ class FlowSender:
 
 
 class SendHost(Protocol):
-    """What a sending flow needs of its session: `room` is the bytes of chunks in a packet.
+    """What a sending flow needs of its session; `room` is the bytes of chunks in a packet.
 
-    Own design: it is `SendSide`, which in turn knows its flows.
+    Own design: `SendSide` fills this, and so the two modules need not import each other.
     """
 
     limits: SessionLimits

@@ -196,7 +196,7 @@ class Session:
         )
 
     def receive(self, encrypted: bytes, source: Address, now: float) -> None:
-        """Take a datagram without its session ID; one that is forged or damaged counts: §3.5."""
+        """Take a datagram without its session ID; `invalid` counts forged or damaged ones: §3.5."""
         if self.state is State.CLOSED:
             return
         try:
@@ -230,7 +230,7 @@ class Session:
         return self._assembler.take()
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`: §3.5.  The caller calls `take` after it."""
+        """Do what is due by `now`: §3.5.  Call `take` after it."""
         if self.state is State.OPEN:
             self._recv.tick(now)
             for probe in self._send.tick(now):
