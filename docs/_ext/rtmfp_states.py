@@ -1,8 +1,6 @@
-"""The states of RTMFP's sessions, watched: machines are made to go through all of them.
+"""The states of an RTMFP session that is opening, watched: a machine is made to go through them.
 
-RFC 7016 §3.5 has them as Figure 8.  There is no table in the code to draw, since a session that is
-opening and one that is open are machines of their own; here each is driven, and its states are
-written down.
+RFC 7016 §3.5 has them as the upper half of Figure 8.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +15,9 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.startup import StartupLimits
-from rtmplite.rtmfp.session.listener import SessionListener
-from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire import chunks
-from rtmplite.rtmfp.wire.packet import Mode, Packet, unscramble
+from rtmplite.rtmfp.wire.packet import Packet, unscramble
 
 HERE, MOVED = ("198.51.100.7", 50000), ("198.51.100.7", 50001)
 THERE, FULL = ("192.0.2.1", 1935), ("192.0.2.2", 1935)
@@ -30,8 +27,6 @@ USUAL = StartupLimits()
 NAMES = {
     chunks.InitiatorHello: "IHello",
     chunks.InitiatorInitialKeying: "IIKeying",
-    chunks.SessionClose: "Close",
-    chunks.SessionCloseAck: "Close Ack",
     chunks.Ping: "Ping",
 }
 Arrows = dict[str, dict[str, tuple[str, list[str]]]]
@@ -96,63 +91,6 @@ class _Opening:
         _work(server)
         [(answer, _)] = server.take()
         return answer
-
-
-def session() -> Figure:
-    """An open session: what ends it, and how."""
-    figure: Arrows = {}
-    request, acknowledgement = _hear(chunks.SessionClose()), _hear(chunks.SessionCloseAck())
-    for event, *actions in (
-        ("closed here", _close),
-        ("Close", request),
-        ("Close Ack", acknowledgement),
-        ("25 s of silence", _wait(25.0)),
-        ("120 s of silence", _wait(120.0)),
-        ("Close", _close, request),
-        ("Close Ack", _close, acknowledgement),
-        ("every 5 s", _close, _wait(5.0)),
-        ("90 s", _close, _wait(90.0)),
-        ("Close", request, request),
-        ("Close Ack", request, acknowledgement),
-        ("19 s", request, _wait(19.0)),
-    ):
-        tried = _session()
-        for action in actions:
-            tried.take(0.0)
-            state = str(tried.state)
-            action(tried)
-        todo = [f"send {name}" for data, _ in tried.take(0.0) for name in _names(data)]
-        figure.setdefault(state, {})[event] = (str(tried.state), todo)
-    return {**figure, "S_CLOSED": {}}
-
-
-def _session() -> Session:
-    return Session(
-        initiator=True,
-        cipher=default_cipher(),
-        near_id=1,
-        far_id=2,
-        address=THERE,
-        far_certificate=b"",
-        near_nonce=b"",
-        far_nonce=b"",
-        random=_random(b"session"),
-        now=0.0,
-        listener=SessionListener(),
-    )
-
-
-def _close(tried: Session) -> None:
-    tried.close(0.0)
-
-
-def _wait(seconds: float) -> Callable[[Session], None]:
-    return lambda tried: tried.tick(seconds)
-
-
-def _hear(chunk: chunks.Chunk) -> Callable[[Session], None]:
-    packet = default_cipher().seal(Packet(Mode.RESPONDER, (chunk,)).encode())
-    return lambda tried: tried.receive(packet, THERE, 0.0)
 
 
 def _names(datagram: bytes) -> list[str]:

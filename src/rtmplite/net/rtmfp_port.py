@@ -25,7 +25,7 @@ from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.startup import Job, StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowConnection
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 log = logging.getLogger(__name__)
 

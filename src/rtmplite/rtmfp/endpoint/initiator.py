@@ -18,7 +18,7 @@ from rtmplite.rtmfp.endpoint.startup import (
     is_sendable,
     told,
 )
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,

@@ -18,8 +18,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.session.listener import Address
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import CryptoProfile, Keys

@@ -24,8 +24,9 @@ from rtmplite.rtmfp.netconnection.messages import (
 )
 from rtmplite.rtmfp.netconnection.outlet import ROOM, FlowOutlet
 from rtmplite.rtmfp.netconnection.output import Order, Output
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
-from rtmplite.rtmfp.session.session import SILENT
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import SILENT, SessionListener
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command

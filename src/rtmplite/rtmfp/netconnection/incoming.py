@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.flv.audio import is_sequence_header
 from rtmplite.rtmfp.netconnection.messages import Intent, encode_message
-from rtmplite.rtmfp.session.listener import FlowReceiver
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
