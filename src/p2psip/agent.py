@@ -50,7 +50,7 @@ __all__ = ["Agent", "Call"]
 
 T = TypeVar("T")
 
-PATIENCE: Final = 0.02  # s between looks at what has no event
+PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
 
@@ -60,8 +60,10 @@ class Agent:
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
     an address of this machine that others reach.  `domain`, "host" or "host:port", is where
     `user` is known and registers; without one the agent is reached at its own address only.
-    `password` is proven to that domain alone, or else to the `outbound_proxy`, never to callees.
-    `codecs` are names as `audio_codec` reads them.  A call rings for `answer_timeout` seconds.
+    `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
+    sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
+    server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
+    for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  Raises LocalError, and OSError as `bind` does.
@@ -77,7 +79,7 @@ class Agent:
         display: str = "",
         codecs: Sequence[str] = ("PCMU", "PCMA"),
         login: str | None = None,
-        outbound_proxy: str | None = None,
+        registrar: str | None = None,
         rtp_ports: tuple[int, int] = (0, 0),
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
@@ -88,7 +90,8 @@ class Agent:
         self.calls: list[Call] = []
         self._codecs = [audio_codec(name) for name in codecs]
         self._pool = PortPool(*rtp_ports)
-        home = None if domain is None else _uri(f"sip:{domain}")
+        home = None if domain is None else server_uri(domain)
+        self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = SipPorts(*listen)
         self.address: HostPort = ports.address
         self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
@@ -96,13 +99,13 @@ class Agent:
         self.contact = self._stack.contact(user)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
-        server = home if domain or not outbound_proxy else Uri.parse(outbound_proxy)
+        server = self._route[0] if self._route else home
         self._login = Login(login or user, password, server) if password else None
         self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
         self._registrations = Registrations()
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
-        self._driver = SipDriver(self._stack, ports, locate=Locations(outbound_proxy).flows)
+        self._driver = SipDriver(self._stack, ports, locate=Locations().flows)
         self._driver.machines += [self._agents, self._registrations]
 
     @property
@@ -134,6 +137,7 @@ class Agent:
             os.urandom,
             login=self._login,
             expires=expires,
+            route=self._route,
         )
         self._registration = registration
         self._registrations.add(registration)
@@ -182,7 +186,14 @@ class Agent:
 
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
             return self._agents.invite(
-                to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._own_login
+                to,
+                self.aor,
+                self.contact,
+                offer,
+                owner,
+                monotonic(),
+                credentials=self._own_login,
+                route=self._route,
             )
 
         call.dial(invite)
@@ -201,6 +212,7 @@ class Agent:
         to = self._destination(uri)
         headers = Headers(
             [
+                *(("Route", Address(uri)) for uri in self._route),
                 ("Max-Forwards", MAX_FORWARDS),
                 ("From", self.aor.with_tag(os.urandom(6).hex())),
                 ("To", to),
@@ -242,7 +254,7 @@ class Agent:
     # -- inside -------------------------------------------------------------------------
 
     def _settles(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait for what tells nobody when it happens."""
+        """Wait for a condition that no event announces; False if time runs out first."""
         end = monotonic() + timeout
         while not condition():
             if monotonic() > end:
@@ -284,7 +296,8 @@ class Agent:
         try:
             call = self._new_call()
         except NoPortsError:
-            raise RemoteError("Service Unavailable", 503) from None
+            server.reply(503, now, "No Media Port")  # §21.5.4
+            return
 
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
@@ -333,7 +346,7 @@ class _Core:
 
 
 class _Registered:
-    """Waits for the first word of a registrar: §10.2."""
+    """Waits for the registrar's first answer: §10.2."""
 
     def __init__(self, granted: "AsyncResult[int]") -> None:
         self._granted = granted
@@ -373,15 +386,16 @@ def _wait(result: "AsyncResult[T]", timeout: float, failure: str) -> T:
     return value
 
 
-def _uri(text: str) -> Uri:
+def server_uri(text: str) -> Uri:
+    """Read "host", "host:port" or a SIP URI without a user: §19.1.1.  Raises LocalError."""
     try:
-        uri = Uri.parse(text)
+        uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
-        raise LocalError(f"{text!r} is no SIP URI: {error.reason}") from None
-    if not uri.host or uri.user is not None:
-        raise LocalError(f"{text!r} names no domain")
+        raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
+    if uri.scheme != "sip" or not uri.host or uri.user is not None:
+        raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
     return uri
 
 
 def _unavailable(call: Call) -> None:
-    call.reject(480, "Temporarily Unavailable")
+    call.reject(480, "Nobody Answers Here")

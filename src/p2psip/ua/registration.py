@@ -6,7 +6,7 @@ A sans-I/O machine.  The owner hears of the first answer and of every change for
 what is refreshed in time it need not know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -59,7 +59,8 @@ class RegistrationOwner(Protocol):
 class Registration:
     """Keeps `aor` registered at `registrar` with one Contact: §10.2.
 
-    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.
+    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.  `route`
+    are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
     `on_deadline(self, at)` is told whenever `deadline` changes.
     """
 
@@ -74,13 +75,15 @@ class Registration:
         *,
         login: Login | None = None,
         expires: int = DEFAULT_EXPIRES,
+        route: Sequence[Uri] = (),
     ) -> None:
         self.state = State.TRYING
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
         self._owner, self._expires = owner, expires
-        login = replace(login, server=registrar) if login else None
+        self._route = tuple(Address(uri) for uri in route)
+        login = replace(login, server=route[0] if route else registrar) if login else None
         self._login, self._keyring = login, DigestClient(login, random) if login else None
         self._places: frozenset[HostPort] = frozenset()
         self._call_id, self._tag = random(12).hex(), random(6).hex()
@@ -184,6 +187,7 @@ class Registration:
             self._registrar,
             Headers(
                 [
+                    *(("Route", each) for each in self._route),
                     ("Max-Forwards", MAX_FORWARDS),
                     ("From", self._aor.with_tag(self._tag)),
                     ("To", self._aor),
