@@ -17,10 +17,10 @@ from typing import Final, NoReturn
 import gevent
 from gevent.event import Event
 
-from p2psip.agent import Agent, Call, server_uri
+from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
-from p2psip.net.locator import Locations
+from p2psip.net.locator import Locations, server_uri
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 from p2psip.sip.address import Address

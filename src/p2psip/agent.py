@@ -27,14 +27,13 @@ from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations
+from p2psip.net.locator import Locations, server_uri
 from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
-from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
@@ -384,17 +383,6 @@ def _wait(result: "AsyncResult[T]", timeout: float, failure: str) -> T:
         raise TimeoutError(f"{failure} within {timeout:g} s") from None
     assert value is not None  # the stubs think of get(block=False)
     return value
-
-
-def server_uri(text: str) -> Uri:
-    """Read "host", "host:port" or a SIP URI without a user: §19.1.1.  Raises LocalError."""
-    try:
-        uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
-    except RemoteError as error:
-        raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
-    if uri.scheme != "sip" or not uri.host or uri.user is not None:
-        raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
-    return uri
 
 
 def _unavailable(call: Call) -> None:

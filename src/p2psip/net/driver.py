@@ -11,12 +11,13 @@ sockets are read first, so that nothing is repeated whose answer is here.
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import gevent
 from gevent import get_hub
 
 from p2psip.errors import RemoteError
+from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.udp import UdpListener, plain_socket
@@ -25,21 +26,9 @@ from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
 
 BIND_TRIES: Final = 32
-AFTER_INPUT: Final = -1  # a timer's priority: below that of the sockets' watchers, which is 0
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class TimedMachine(Protocol):
-    """Anything with a deadline.  Own design: the house's machines all are."""
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`, in `monotonic` seconds; None for never."""
-
-    def tick(self, now: float) -> None:
-        """Do what is due."""
 
 
 class SipPorts:
@@ -85,8 +74,7 @@ class SipDriver:
             self._on_failure,
             max_connections=max_connections,
         )
-        self._timer: Any = get_hub().loop.timer(0.0)
-        self._armed: float | None = None
+        self._alarm = Alarm(self)
         self._busy = self._closed = False
         self._reported: set[str] = set()
         stack.on_error = self._report
@@ -122,14 +110,30 @@ class SipDriver:
                     self._carry_out(order)
         finally:
             self._busy = False
-            self._set_timer()
+            self._alarm.set()
+
+    @property
+    def deadline(self) -> float | None:
+        """The earliest deadline of all machines.  Own design: one alarm wakes them all."""
+        times = [at for machine in self.machines if (at := machine.deadline) is not None]
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Tick the machines that are due, and carry out their orders.  Own design."""
+        for machine in list(self.machines):
+            deadline = machine.deadline
+            if deadline is not None and deadline <= now:
+                try:
+                    machine.tick(now)
+                except Exception as error:
+                    self._report(error)
+        self.wake()
 
     def close(self) -> None:
         """Close the sockets.  Own design."""
         if not self._closed:
             self._closed = True
-            self._timer.stop()
-            self._timer.close()
+            self._alarm.cancel()
             self._udp.close()
             self._tcp.close()
 
@@ -187,30 +191,6 @@ class SipDriver:
         is_new = kind not in self._reported
         self._reported.add(kind)
         log.error("a fault of ours: %s", kind, exc_info=error if is_new else None)
-
-    def _set_timer(self) -> None:
-        """Wake up in time; a timer that is early enough already is left alone."""
-        times = [at for machine in self.machines if (at := machine.deadline) is not None]
-        due = min(times, default=None)
-        if due is None or self._closed or (self._armed is not None and self._armed <= due):
-            return
-        self._timer.stop()
-        self._timer.close()
-        self._armed = due
-        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()), priority=AFTER_INPUT)
-        self._timer.start(self._tick)
-
-    def _tick(self) -> None:
-        self._armed = None
-        now = monotonic()
-        for machine in list(self.machines):
-            deadline = machine.deadline
-            if deadline is not None and deadline <= now:
-                try:
-                    machine.tick(now)
-                except Exception as error:
-                    self._report(error)
-        self.wake()
 
 
 def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:

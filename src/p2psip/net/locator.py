@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.dns import Resolver
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import Locator
@@ -36,3 +37,17 @@ class Locations:
     def _ask(self, uri: Uri) -> list[Flow]:
         locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS)
         return [hop.flow for hop in self._resolver.locate(locator)]
+
+
+def server_uri(text: str) -> Uri:
+    """Read "host", "host:port" or a SIP URI without a user: RFC 3261 §19.1.1.
+
+    Raises LocalError for anything else.
+    """
+    try:
+        uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
+    if uri.scheme != "sip" or not uri.host or uri.user is not None:
+        raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
+    return uri
