@@ -23,6 +23,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.latch import Latch, rtp_header
 from p2psip.net.port_pool import PortPool
 from p2psip.rtp import fast
+from p2psip.stack.routing import is_loopback
 
 Address = tuple[str, int]
 Receiver = Callable[[bytes, float], None]
@@ -32,7 +33,6 @@ LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-
 BURST: Final = 32  # datagrams that are then read at once
 WAITING: Final = 64  # datagrams kept until an answer, or a few more, tell whose they are
 PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
-LOOPBACK: Final = ("127.0.0.1", "::1")
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
@@ -242,9 +242,9 @@ class MediaPort:
         baresip signals the address of an outer interface even in a call to 127.0.0.1, and the
         system then sends from 127.0.0.1, though from the port that was signalled.
         """
-        if remote is None or source[1] != remote[1] or source[0] not in LOOPBACK:
+        if remote is None or source[1] != remote[1] or not is_loopback(source[0]):
             return False
-        return remote[0] in LOOPBACK or is_own_address(remote[0])
+        return is_loopback(remote[0]) or is_own_address(remote[0])
 
     def _failed(self, error: Exception) -> None:
         """Keep the watcher alive: an exception that left it would stop it for good."""

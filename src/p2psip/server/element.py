@@ -9,7 +9,6 @@ What belongs to a dialog that was set up through us goes to the dialog's other s
 taken from the dialog's peer alone: from where the peer is (`request_origin`), or with its password.
 """
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -24,7 +23,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_REGISTERED
 from p2psip.stack.request_origin import Peer, is_way_back, origin
-from p2psip.stack.routing import needs_tls
+from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
@@ -297,7 +296,7 @@ class SipElement:
             not _is_born_here(server)
             and (
                 self._domains.of(request.from_.uri) is None
-                or (self._verifier is None and not _is_loopback(server.flow))
+                or (self._verifier is None and not _is_of_this_machine(server.flow))
             )
         )
         if is_refused:
@@ -382,5 +381,6 @@ def _is_born_here(server: ServerHandle) -> bool:
     return server.flow.transport == LOCAL and len(server.request.vias) == 1
 
 
-def _is_loopback(flow: Flow) -> bool:
-    return flow.transport != LOCAL and ipaddress.ip_address(flow.remote[0]).is_loopback
+def _is_of_this_machine(flow: Flow) -> bool:
+    """Whether another process of this machine made the request."""
+    return flow.transport != LOCAL and is_loopback(flow.remote[0])

@@ -140,6 +140,18 @@ class Hops:
         return self._advertised or listener.host
 
 
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can be reached at `host`, or reach us there.
+
+    Own design: of names only localhost, since nothing proves it of any other.
+    """
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
 def needs_tls(request: Request) -> bool:
     """Whether a request must not leave in the clear (RFC 3261 §26.2.2, §16.6 step 6).
 
