@@ -2,12 +2,12 @@
 
 Implements RFC 3261 §17.1, §18.1 and §9.1, with the failover of RFC 3263 §4.3.
 
-One request is one `ClientHandle` for the layer above.  Each server it is tried at makes an
-attempt of its own: a transaction with its own branch.
+One request is one `ClientHandle` for the layer above.  Each server that is tried has an attempt of
+its own: a transaction with its own branch.
 
 Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog no more than two datagrams
-of a request go to a place that has never shown that it hears us (see `reach`): its Contact was
-a stranger's word.
+of a request go to an address that has never shown that it hears us (see `address_validation`):
+the address is from a Contact, which a stranger may have forged.
 """
 
 from collections import Counter
@@ -28,31 +28,31 @@ from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
-DOUBTED: Final = 2  # datagrams of a request to a place that never showed that it hears us
-# Requests that one place has not answered at all.  Own design: each is repeated for half a minute,
-# and a user may register places that are silent, for strangers to call.
+DOUBTED: Final = 2  # datagrams of a request to an address that never showed that it hears us
+# Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
+# user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
 MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
 
 
 class ClientUser(Protocol):
-    """The transaction user of a request: who hears how it went (RFC 3261 §17.1)."""
+    """The transaction user of a request, which receives its responses (RFC 3261 §17.1)."""
 
     def on_response(self, handle: "ClientHandle", response: Response, now: float) -> None:
         """Take a provisional or final response; several 2xx may follow an INVITE (§13.2.2.4)."""
 
     def on_failure(self, handle: "ClientHandle", status: int, now: float) -> None:
-        """Take the end without a response: 408 after silence, 503 without a route (§8.1.3.1).
+        """Take the end without a response: 408 after silence, 503 without a way (§8.1.3.1).
 
         487 if it was given up before it was sent.  `handle.cause` is the reason phrase of a 503.
         """
 
 
 class ClientHandle:
-    """One request of ours, wherever it is tried (RFC 3263 §4.3).
+    """One request of ours, at whichever servers it is tried (RFC 3263 §4.3).
 
     `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
-    server is being located (RFC 3263 §4); `done` once the user has heard the final word; `cause`
+    server is being located (RFC 3263 §4); `done` once the user has had the final word; `cause`
     is the reason phrase of a 503 that no response told, None before.
     """
 
@@ -96,11 +96,11 @@ class _Attempt:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
         self.sent = 0
-        self.is_silent = False  # one of those that its flow has not answered yet
+        self.is_silent = False  # its flow has not answered it yet
 
 
 class _Nobody:
-    """The user of a CANCEL: what it is told, nobody needs."""
+    """The user of a CANCEL, whose result is of no interest."""
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Own design: the INVITE's own response is the news."""
@@ -113,9 +113,9 @@ _NOBODY: Final = _Nobody()
 
 
 def _release(attempt: _Attempt) -> None:
-    """Let go of what knows each other, so that it goes without the garbage collector.
+    """Break the cycle of handle and attempt, so that both are freed without the garbage collector.
 
-    Own design: under a flood it would have to look at everything that is still under way.
+    Own design: under a flood the collector would examine every transaction under way.
     """
     handle = attempt.handle
     if handle.done and handle._attempt is attempt:
@@ -144,7 +144,7 @@ class Clients:
         self._tokens = 0
 
     def __len__(self) -> int:
-        """How many requests and transactions are not forgotten yet."""
+        """The number of requests and transactions in memory."""
         return len(self._table) + len(self._locating) + len(self._overdue)
 
     def begin(
@@ -159,8 +159,8 @@ class Clients:
         """Send a request that has no Via of ours yet; never calls `user` before it returns.
 
         Without `flows` its next hop is located first (§8.1.2).  Some room is left for requests
-        within dialogs: nobody keeps us from a BYE.  `once`: no repetition, no second server, and no
-        connection to one that a name led to.
+        within dialogs, so that a BYE can always be sent.  `once`: no repetition, no second server,
+        and no connection to a server that a name led to.
         """
         in_dialog = request.to.tag is not None
         request, uri = next_hop(request)
@@ -222,7 +222,7 @@ class Clients:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: timers, and failures that had to wait."""
+        """When to call `tick`.  Own design: for timers, and failures that are reported later."""
         times = (self._table.deadline, self._overdue.deadline)
         return min((at for at in times if at is not None), default=None)
 
@@ -258,12 +258,12 @@ class Clients:
         return True
 
     def _may_go(self, request: Request, flow: Flow) -> bool:
-        """Whether a request may take this flow: too many of others' may wait there in silence."""
+        """Whether a request may take this flow: not if too many are unanswered there."""
         has_room = request.to.tag is not None or self._silent[flow] < MAX_SILENT
         return has_room and may_carry(flow, request)
 
     def _heard(self, attempt: _Attempt) -> None:
-        """Take that there was an answer, or that none is waited for any more."""
+        """Take that the attempt was answered, or needs no answer any more."""
         if attempt.is_silent:
             attempt.is_silent = False
             self._silent[attempt.flow] -= 1
