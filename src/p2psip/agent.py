@@ -1,4 +1,4 @@
-"""A SIP phone for scripts: its calls wait, and let other greenlets run.
+"""A SIP phone for scripts: its methods wait, and other greenlets run meanwhile.
 
 Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration`
 and `AudioStream`.
@@ -10,8 +10,8 @@ and `AudioStream`.
         call.send_audio(bytes(160))
         call.hangup()
 
-What the network brings is handled in gevent's hub.  `Agent.on_call` has a greenlet of its own
-and may wait; `Call.on_audio` is called in the hub and must not.
+Messages and media are handled in gevent's hub.  `Agent.on_call` has a greenlet of its own and may
+wait; `Call.on_audio` is called in the hub and must not.
 """
 
 import logging
@@ -116,14 +116,14 @@ class Agent:
 
     @property
     def registered(self) -> bool:
-        """Whether the registrar knows us now."""
+        """Whether the registration is in force."""
         return self._registration is not None and self._registration.state is State.REGISTERED
 
     def register(self, timeout: float = 10.0, expires: int = 3600) -> int:
-        """Be reachable at `domain` until `unregister` or `close`; the seconds granted: §10.2.
+        """Register until `unregister` or `close`; returns the seconds granted: §10.2.
 
-        It is refreshed by itself.  Raises RemoteError with the SIP status if that is refused,
-        TimeoutError if it is not answered.
+        The registration is refreshed automatically.  Raises RemoteError with the SIP status if it
+        is refused, TimeoutError if it is not answered.
         """
         self._forget_registration()
         granted = self._granted = AsyncResult()
@@ -149,7 +149,7 @@ class Agent:
             raise
 
     def unregister(self, timeout: float = 5.0) -> bool:
-        """Be reachable no longer: §10.2.2.  False if the registrar has not confirmed in time."""
+        """Remove the registration: §10.2.2.  False if the registrar has not confirmed in time."""
         registration = self._forget_registration()
         return registration is None or self._settles(lambda: not registration.pending, timeout)
 
@@ -204,7 +204,7 @@ class Agent:
         return call
 
     def options(self, uri: str, timeout: float = 10.0) -> Response:
-        """Ask what somebody can do, and give the answer: §11.1.
+        """Ask a user or server for its capabilities, and return the answer: §11.1.
 
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
@@ -234,7 +234,7 @@ class Agent:
     # -- the end ------------------------------------------------------------------------
 
     def close(self, timeout: float = 2.0) -> None:
-        """Hang up, unregister, and close; waits `timeout` seconds at most for the others."""
+        """Hang up, unregister, and close; waits at most `timeout` seconds for the answers."""
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()
@@ -317,7 +317,7 @@ class Agent:
 
 
 class _Core:
-    """What the stack of an agent passes up: §8.2."""
+    """Takes the requests that the stack of an agent passes up: §8.2."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -364,7 +364,7 @@ class _Registered:
 
 
 class _Question:
-    """Waits for the final answer to a request of its own: §8.1.3."""
+    """Waits for the final answer to one request: §8.1.3."""
 
     def __init__(self) -> None:
         self.answer: AsyncResult[Response] = AsyncResult()

@@ -1,11 +1,9 @@
-"""What gives a SIP stack its sockets and its clock.
+"""The driver of a SIP stack: its sockets, its timer, and the order of its work.
 
 Implements RFC 3261 §18 at the edge: one UDP and one TCP socket on the same port.
 
-Own design: everything happens in the hub, by watchers; after each event the machines'
-orders are carried out and one timer is set to the earliest of their deadlines.  If the loop
-has been kept from its work, an answer and the deadline for it are found together: the
-sockets are read first, so that nothing is repeated whose answer is here.
+Own design: everything happens in the hub, by watchers; after each event the machines' orders are
+carried out and one alarm is set to the earliest of their deadlines.
 """
 
 import logging
@@ -51,7 +49,7 @@ class SipPorts:
 class SipDriver:
     """Runs one stack on one pair of sockets.
 
-    `machines` are those besides the stack that have deadlines; add to it at will.
+    `machines` are the stack and others with deadlines; callers may add and remove machines.
     `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).
     """
 
@@ -81,18 +79,18 @@ class SipDriver:
         stack.notify(self._schedule)
 
     def keep(self, keeps: Callable[[Flow], bool]) -> None:
-        """Ask `keeps` which connections somebody needs, however silent: RFC 5626 §5.3 in spirit."""
+        """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it."""
         self._tcp.keeps = keeps
 
     @property
     def connections(self) -> int:
-        """How many TCP connections are open.  Own design: for the status page."""
+        """The number of open TCP connections, for the status page."""
         return len(self._tcp.connections)
 
     def run(self, act: Callable[..., T], *args: Any) -> T:
-        """Call a machine, then carry out what it ordered; returns what it returned.
+        """Call a machine, then carry out its orders; returns the result of the call.
 
-        Own design: the one way in for everything that is not a message or a timer.
+        All calls go this way but for messages and timers.
         """
         try:
             return act(*args)
@@ -100,9 +98,9 @@ class SipDriver:
             self.wake()
 
     def wake(self) -> None:
-        """Carry out orders and set the timer anew; needless calls cost little.  Own design."""
+        """Carry out orders and set the alarm; cheap if there is nothing to do."""
         if self._busy or self._closed:
-            return  # whoever is at it will see these orders too
+            return  # the call under way carries out these orders too
         self._busy = True
         try:
             while orders := self.stack.take_orders():
@@ -114,12 +112,12 @@ class SipDriver:
 
     @property
     def deadline(self) -> float | None:
-        """The earliest deadline of all machines.  Own design: one alarm wakes them all."""
+        """The earliest deadline of all machines."""
         times = [at for machine in self.machines if (at := machine.deadline) is not None]
         return min(times, default=None)
 
     def tick(self, now: float) -> None:
-        """Tick the machines that are due, and carry out their orders.  Own design."""
+        """Tick the machines that are due, and carry out their orders."""
         for machine in list(self.machines):
             deadline = machine.deadline
             if deadline is not None and deadline <= now:
@@ -130,7 +128,7 @@ class SipDriver:
         self.wake()
 
     def close(self) -> None:
-        """Close the sockets.  Own design."""
+        """Close the sockets."""
         if not self._closed:
             self._closed = True
             self._alarm.cancel()
@@ -138,7 +136,7 @@ class SipDriver:
             self._tcp.close()
 
     def _schedule(self) -> None:
-        """See to orders at the end of this turn of the loop, if nobody does before."""
+        """Have orders carried out at the end of this turn of the loop, or earlier."""
         if not self._busy:
             get_hub().loop.run_callback(self.wake)
 
@@ -175,14 +173,14 @@ class SipDriver:
         self._guarded(self.stack.flow_failed, flow)
 
     def _guarded(self, act: Callable[..., None], *args: Any) -> None:
-        """Let one event, if it should bring an error of ours to light, not end the others."""
+        """Handle one event; an error of ours is logged, and the other events go on."""
         try:
             self.run(act, *args, monotonic())
         except Exception as error:
             self._report(error)
 
     def _report(self, error: Exception) -> None:
-        """Log an error of ours: with its trace the first time, in one line when it comes again."""
+        """Log an error of ours: with its trace the first time, in one line later."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next

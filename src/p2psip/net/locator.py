@@ -1,6 +1,6 @@
-"""Where to send a request for a URI, when DNS has to be asked.
+"""Finds the servers of a URI in the DNS.
 
-Implements RFC 3263 §4 at the edge: the resolver waits, the locator decides.
+Implements RFC 3263 §4 at the edge: the resolver waits for answers, the locator decides.
 """
 
 import os
@@ -17,7 +17,7 @@ TRANSPORTS: Final = ("UDP", "TCP")
 
 
 class Locations:
-    """Finds the servers of a URI; with `outbound_proxy` (a SIP URI), asks there what DNS misses.
+    """Finds the servers of a URI; those of `outbound_proxy`, a SIP URI, if DNS has none.
 
     RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  Raises RemoteError for an
     `outbound_proxy` that is no SIP URI.
