@@ -228,7 +228,7 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
 
 def _options(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.uri) as agent:
-        response = agent.options(options.uri, options.timeout)
+        response = agent.options(str(_uri(options.uri)), options.timeout)
         _say(f"{response.status} {response.reason}")
         for name, value in response.headers:
             _say(f"{name}: {value}")
@@ -307,7 +307,8 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
 
 def _uri(text: str) -> Uri:
     try:
-        uri = Address.parse(text if ":" in text.partition("@")[0] else f"sip:{text}").uri
+        is_whole = "<" in text or text.lower().startswith(("sip:", "sips:", "tel:"))
+        uri = Address.parse(text if is_whole else f"sip:{text}").uri
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     if uri.scheme != "sip" or not uri.host:

@@ -65,8 +65,9 @@ def test_a_call_that_plays_and_records(listener, tmp_path):
 
 def test_options(listener):
     _, uri = listener()
-    code, out, _ = run("options", uri)
-    assert code == 0
+    for target in (uri, uri.partition("@")[2]):  # a user, and a server
+        code, out, _ = run("options", target)
+        assert code == 0
     assert out.startswith("200 OK\n") and "\nAllow: INVITE" in out
 
 

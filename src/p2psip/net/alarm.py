@@ -3,7 +3,7 @@
 Own design: a call's deadline moves with every packet.  The timer is set anew only when the
 deadline comes nearer than it is set for; a timer that fires too early is set again.  Its priority
 is below the sockets': after a stall their input is read first, so that no machine gives up, or
-repeats, what has been answered already.
+repeats, a request whose answer is here.
 """
 
 import logging

@@ -212,7 +212,7 @@ class AudioStream:
         return report if waiting is None else min(waiting, report)
 
     def tick(self, now: float) -> None:
-        """Send the report that is due, hear what has waited long enough: RFC 3550 §6.3.6."""
+        """Send the report that is due (RFC 3550 §6.3.6), pass on sound that has waited enough."""
         if self._closed or self._session is None:
             return
         for item in self._order.tick(now):

@@ -124,12 +124,12 @@ class Resolver:
         expires, answer = self._cache.get(question, (0.0, ()))
         if self._clock() < expires:
             return answer
-        if question not in self._pending:  # a greenlet of its own: whoever asks may be killed
+        if question not in self._pending:  # in another greenlet: the one that asks may be killed
             self._pending[question] = gevent.spawn(self._remember, question)
         return self._pending[question].get()
 
     def _locally(self, question: Question) -> Answer | None:
-        """Answer for names that need no server: whatever is asked, not only addresses.
+        """The answer for a name that needs no server, to any type of question.
 
         A machine of the hosts file has no SRV records, and nobody shall wait to be told so.
         """

@@ -1,6 +1,6 @@
 """Two UDP sockets for a stream: RTP on an even port, RTCP on the odd one above.
 
-Implements RFC 3550 §11; what we send leaves from where we listen, as RFC 4961 §3 has it.
+Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one
 datagram and calls straight into the call's machine, without greenlet or queue.  A second read
@@ -27,7 +27,7 @@ from p2psip.stack.routing import is_loopback
 Address = tuple[str, int]
 Receiver = Callable[[bytes, float], None]
 
-DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; what is longer is cut
+DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; a longer datagram is cut
 LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
 BURST: Final = 32  # datagrams that are then read at once
 WAITING: Final = 64  # datagrams kept until it is known whether they are the peer's

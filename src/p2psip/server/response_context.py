@@ -101,7 +101,7 @@ class ResponseContext:
     # ClientUser
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Choose what to pass back: §16.7."""
+        """Choose the response to pass back: §16.7."""
         branch = self._branch(handle)
         self._watch(handle, response, now)
         ours = self._on_our_behalf(branch, response)

@@ -67,7 +67,7 @@ class Hops:
         return host.lower() in self._hosts and (port or 5060) in self._ports
 
     def is_ours(self, uri: Uri) -> bool:
-        """Does `uri` name this element, whatever its user part (§16.4)?"""
+        """Whether `uri` names this element, with any user part (§16.4)."""
         if uri.scheme not in ("sip", "sips"):
             return False
         return self.is_own_address(uri.param("maddr") or uri.host, self._port(uri))
@@ -189,7 +189,7 @@ def received_over(request: Request, flow: Flow) -> Request:
     if flow.transport == LOCAL:
         return request
     if via.host != host or via.has_rport or via.received not in (None, host):
-        via = via.with_param("received", host)  # whatever the client may have put there itself
+        via = via.with_param("received", host)  # over any value that the client has put there
     if via.has_rport:
         via = via.with_param("rport", str(port))
     if via == request.via:

@@ -122,7 +122,7 @@ class Stack:
     # From the network
 
     def receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
-        """Take one datagram or framed message; never raises, whatever it holds (§18.2.1)."""
+        """Take one datagram or framed message of any content; never raises (§18.2.1)."""
         self._now = now
         self._hops.found(flow)
         self._receive(data, flow, now)
@@ -235,11 +235,11 @@ class Stack:
         self._expects = expects
 
     def is_ours(self, uri: Uri) -> bool:
-        """Does `uri` lead to this element, whatever its user part (§16.4)?"""
+        """Whether `uri` leads to this element, with any user part (§16.4)."""
         return self._hops.is_ours(uri)
 
     def is_own_address(self, host: str, port: int | None) -> bool:
-        """Is this one of our own listeners (§18.2.1)?"""
+        """Whether this is the address of one of our own listeners (§18.2.1)."""
         return self._hops.is_own_address(host, port)
 
     def contact(self, user: str | None = None, transport: str | None = None) -> Uri:

@@ -42,7 +42,7 @@ class UserAgentCall(ABC):
     """One call of one user (§13).
 
     `invite` is the INVITE that began it; `remote` the other side; `local_sdp` and `remote_sdp`
-    what was last agreed; `dialog` is None until there is one.
+    the session as last agreed; `dialog` is None until there is one.
     """
 
     direction: str

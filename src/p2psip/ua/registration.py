@@ -23,7 +23,7 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
 
-DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
+DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
 RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0

@@ -104,7 +104,7 @@ class UserAgent:
             ("Content-Type", SDP),
             *headers,
         ]
-        # A URI in a header may carry what a Request-URI must not (§19.1.1).
+        # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
         target = to.uri.replace(headers=()).without_params("method")
         request = self.signed(Request("INVITE", target, Headers(fields), sdp))
         keyring = DigestClient(credentials, self.random) if credentials else None
