@@ -160,6 +160,7 @@ def test_calls_go_to_the_registrar_too(listener):
         ["call", "bob@127.0.0.1", "--play", "/absent.wav"],
         ["call", "bob@127.0.0.1", "--listen", "127.0.0.1"],
         ["listen", "--listen", "0.0.0.0:0"],
+        ["listen", "--listen", "::1:0"],
         ["listen", "--listen", "192.0.2.1:0"],
         ["listen", "--codec", "MP3"],
         ["listen", "--calls", "0"],
