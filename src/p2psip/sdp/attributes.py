@@ -1,4 +1,4 @@
-"""What the attributes of a media line say: codecs, direction, packet time, addresses.
+"""The attributes of a media line: codecs, direction, packet time, addresses.
 
 Implements RFC 8866 §6, with the static payload types of RFC 3551 §6, the RTCP port of
 RFC 3605 §2.1 and the telephone events of RFC 4733 §2.4.1.
@@ -10,7 +10,7 @@ RFC 3605 §2.1 and the telephone events of RFC 4733 §2.4.1.
     ['97 speex/16000', '0 PCMU/8000']
 
 An attribute that makes no sense is ignored, as §5.13 has it, never an error: one bad line
-about a codec nobody wants must not cost the call.
+about a codec that is not used must not end the call.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from p2psip.sdp.line import find_all, is_unspecified, number, words
 from p2psip.sdp.session import Connection, MediaDescription, SessionDescription
 
 DTMF_EVENTS: Final = frozenset(range(16))  # 0-9 * # A-D. Source: RFC 4733 §3.2
-MAX_PARAMETERS: Final = 64  # Own design: of one format; the richest in the field has some ten
+MAX_PARAMETERS: Final = 64  # Own design: of one format; the longest seen in use has some ten
 MAX_EVENTS: Final = 256  # an event is an octet. Source: RFC 4733 §2.3.1
 DEFAULT_PTIME: Final = 20  # ms. Source: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, the longest packet a receiver must expect. Source: RFC 3551 §4.2
@@ -88,7 +88,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
         RtpMap(6, "DVI4", 16000),
         RtpMap(7, "LPC", 8000),
         RtpMap(8, "PCMA", 8000),
-        RtpMap(9, "G722", 8000),  # really 16 kHz, and will say 8000 for ever: RFC 3551 §4.5.2
+        RtpMap(9, "G722", 8000),  # sampled at 16 kHz all the same: RFC 3551 §4.5.2
         RtpMap(10, "L16", 44100, 2),
         RtpMap(11, "L16", 44100),
         RtpMap(12, "QCELP", 8000),

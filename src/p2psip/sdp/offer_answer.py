@@ -1,10 +1,10 @@
-"""One end proposes, the other disposes, and both then know what to send where.
+"""Offer and answer: one end proposes media, the other accepts or refuses each line.
 
 Implements RFC 3264, with the advice of RFC 6337 §5.
 
 An offer names every stream its author wants; the answer has the same lines in the same order,
-each accepted or refused (port 0).  Three functions are enough: `make_offer`, `make_answer`,
-and for the offerer, when the answer is in, `apply_answer`.
+each accepted or refused (port 0).  There are three functions: `make_offer`, `make_answer`,
+and `apply_answer` for the offerer who has got the answer.
 
     >>> alice = LocalMedia("audio", 5004, (Codec("speex", 16000), Codec("PCMU", 8000)))
     >>> bob = LocalMedia("audio", 7078, (Codec("PCMU", 8000), Codec("PCMA", 8000)))
@@ -61,9 +61,9 @@ _WORDS: Final = {flows: word for word, flows in _FLOWS.items()}
 
 @dataclass(frozen=True, slots=True)
 class LocalMedia:
-    """One stream we can have: §5.1.
+    """One stream that our end can have: §5.1.
 
-    Codecs come in order of preference.  `direction` is what we wish for.  `host` and
+    Codecs come in order of preference.  `direction` is the one we ask for.  `host` and
     `rtcp_port` are only for a stream that does not follow the session's address or the
     next-higher-port rule.  `ptime` and `maxptime` (ms) are what we want to receive.
     """
@@ -81,7 +81,7 @@ class LocalMedia:
 
 @dataclass(frozen=True, slots=True)
 class AgreedMedia:
-    """What both ends said about one line, as our end needs it: §6.1, §7.
+    """The outcome of one line for our end: §6.1, §7.
 
     `codecs` are those in common, the one to send first in front, without telephone-event;
     their numbers and `fmtp` are the peer's, that is what to send (`send_payload_types`).
@@ -139,8 +139,8 @@ def make_offer(
 
     For a new one `previous` is the last description we sent, which gives the `o=` line
     (`origin` is then not used), and `remote` the last one we received: no payload type of
-    either changes its meaning (§8.3.2).  None, or a line of `previous` that `media` is too
-    short for, is a stream that is off (§8.2).
+    either changes its meaning (§8.3.2).  None in `media`, or a line of `previous` beyond the end
+    of `media`, is a stream that is off (§8.2).
     """
     before = previous.media if previous else ()
     beyond = remote.media if remote else ()

@@ -11,7 +11,7 @@ Implements RFC 8866 §5, with the grammar of §9.
     >>> session.media[0].attribute("sendonly")
     ''
 
-Reading forgives what the field really sends (single newlines, lines out of order, blank
+Reading accepts what real peers send (single newlines, lines out of order, blank
 lines, no `s=`, no `t=`); writing is exact.  Text is octets in an unknown character set: it is
 held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
 """
@@ -95,10 +95,11 @@ class SessionDescription:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read a description, or raise RemoteError, also for more lines than anybody needs.
+        """Read a description, or raise RemoteError, also for more than `MAX_LINES` lines.
 
         An absent or empty name becomes "-" (§5.3), an absent time "0 0".  Keys (`k=`) are
-        dropped, as §5.12 demands.  An unknown type letter condemns the whole, as §5 allows.
+        dropped, as §5.12 demands.  With an unknown type letter the
+        whole is refused, as §5 allows.
         """
         top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
         media = tuple(map(_media, rest))

@@ -2,7 +2,7 @@
 
 Implements RFC 8866 §9, read as a generator.  Strategies are named for what they make:
 plain nouns are valid, `odd_` ones break a rule that a reader has to forgive, and
-`broken_` ones no reader may take.
+`broken_` ones must be refused.
 
     >>> from hypothesis import given
     >>> @given(sessions())
@@ -171,7 +171,7 @@ def sessions() -> SearchStrategy[SessionDescription]:
 
 @st.composite
 def codecs(draw: DrawFn, kind: str = "audio") -> tuple[Codec, ...]:
-    """What one end of a call might support, no codec twice: RFC 3264 §5.1.
+    """Codecs that one end of a call might support, none of them twice: RFC 3264 §5.1.
 
     Telephone events come only beside something to hear.
     """
@@ -238,7 +238,7 @@ def _loosened(data: bytes, line_end: bytes, lost: list[bytes]) -> bytes:
 
 @st.composite
 def broken_sessions(draw: DrawFn) -> bytes:
-    """Descriptions that no reader may take: RFC 8866 §5, §9."""
+    """Descriptions that every reader must refuse: RFC 8866 §5, §9."""
     lines = bytes(draw(sessions())).split(b"\r\n")[:-1]
     match draw(st.sampled_from(WOUNDS)):
         case "no v=":

@@ -1,4 +1,4 @@
-"""The non-INVITE client transaction: ask until somebody answers.
+"""The non-INVITE client transaction: repeat a request until it is answered.
 
 Implements RFC 3261 §17.1.2.2, with Figure 6.
 
@@ -46,7 +46,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What an arrow of Figure 6 says above the line (§17.1.2.2)."""
+    """The events of Figure 6, above the lines beside its arrows (§17.1.2.2)."""
 
     PROVISIONAL = "1xx"
     FINAL = "200-699"
@@ -57,12 +57,12 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What an arrow of Figure 6 says below the line: the caller's orders (§17.1.2.2)."""
+    """The actions of Figure 6, below those lines: orders to the caller (§17.1.2.2)."""
 
     SEND_REQUEST = "request sent"
     PASS_UP = "resp. to TU"
-    TIMED_OUT = "timeout to TU"  # who treats it as a 408: §8.1.3.1
-    UNREACHABLE = "transport error to TU"  # and this as a 503: §8.1.3.1
+    TIMED_OUT = "timeout to TU"  # the TU treats it as a 408: §8.1.3.1
+    UNREACHABLE = "transport error to TU"  # the TU treats it as a 503: §8.1.3.1
 
 
 Todo = tuple[Do, ...]

@@ -1,4 +1,4 @@
-"""Where a message came from, and where its answer goes.
+"""The flow of a message: where it came from, and where its answer goes.
 
 Implements RFC 3261 §18, as much of it as the layers above the sockets need to know.
 """
@@ -11,7 +11,7 @@ LOCAL: Final = "LOCAL"  # our own stack, reached without a socket
 RELIABLE: Final = frozenset({"TCP", "TLS", "WS", "WSS", LOCAL})
 
 HostPort = tuple[str, int]
-_REST: Final = (1 << 64) - 1  # of an IPv6 address, below the prefix that is one customer's
+_REST: Final = (1 << 64) - 1  # of an IPv6 address, behind the prefix of one customer
 
 
 def rate_limit_key(address: str) -> str:
@@ -45,10 +45,10 @@ class Flow:
 
     @property
     def reliable(self) -> bool:
-        """Does the transport deliver by itself, so that nothing needs repeating (§17)?"""
+        """Whether the transport is reliable, so that nothing needs repeating (§17)."""
         return self.transport in RELIABLE
 
     @property
     def peer(self) -> tuple[str, HostPort]:
-        """What decides whether two flows share a connection (§18.1.1)."""
+        """The transport and far end; flows that agree in it share a connection (§18.1.1)."""
         return self.transport, self.remote

@@ -1,4 +1,4 @@
-"""The non-INVITE server transaction: answer once, and say the same when asked again.
+"""The non-INVITE server transaction: answer once, and repeat the answer when asked again.
 
 Implements RFC 3261 §17.2.2, with Figure 8.
 
@@ -34,7 +34,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What an arrow of Figure 8 says above the line (§17.2.3)."""
+    """The events of Figure 8, above the lines beside its arrows (§17.2.3)."""
 
     REQUEST = "Request"
     PROVISIONAL = "1xx from TU"
@@ -44,7 +44,7 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What an arrow of Figure 8 says below the line: the caller's orders (§17.2.3)."""
+    """The actions of Figure 8, below those lines: orders to the caller (§17.2.3)."""
 
     PASS_UP = "pass to TU"
     SEND_RESPONSE = "response sent"  # the latest one
@@ -54,7 +54,7 @@ class Do(StrEnum):
 Todo = tuple[Do, ...]
 
 # Figure 8 as data: §17.2.3 [figure-8].  The arrows for a transport error end where they began,
-# by RFC 6026 §8.8 [failure-told], though nobody redrew this figure.
+# by RFC 6026 §8.8 [failure-told], which does not redraw this figure.
 FIGURE_8: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     State.TRYING: {  # no arrow for a request: §17.2.2 [trying-drops-repeats]
         Event.PROVISIONAL: (State.PROCEEDING, (Do.SEND_RESPONSE,)),  # §17.2.2 [1xx-proceeds]

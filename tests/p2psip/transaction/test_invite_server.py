@@ -113,7 +113,7 @@ def test_what_no_caller_may_pass_is_refused():
     for status in (99, 700):
         with pytest.raises(LocalError, match=str(status)):
             call.respond(status, now=0.0)
-    with pytest.raises(KeyError):
+    with pytest.raises(LocalError):
         call.receive("BYE", now=0.0)
 
 

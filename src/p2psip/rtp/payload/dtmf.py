@@ -1,10 +1,10 @@
-"""Telephone events: a pressed key as numbers, because codecs spoil tones.
+"""Telephone events: pressed keys as numbers, because codecs distort tones.
 
 Implements RFC 4733 §2.3, with the DTMF codes of §3.2.
 
-A key lives in several packets of one RTP timestamp: first reports with a growing
+A key is reported in several packets of one RTP timestamp: first reports with a growing
 duration, then the last one three times with the E bit set (§2.5.1.4).  `DigitReader`
-makes one digit of them, whichever of them are lost.
+makes one digit of them, even if some are lost.
 
     >>> event = TelephoneEvent.parse(bytes.fromhex("0b8a0320"))
     >>> event
@@ -81,9 +81,9 @@ def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
 
 
 class DigitReader:
-    """Hears each key once, from whichever of its reports comes first: §2.5.2.2.
+    """Reads each key once, from the first of its reports that arrives: §2.5.2.2.
 
-    Memory is one event: reports of an older timestamp are repetitions come late.
+    It remembers one event: reports of an older timestamp are late repetitions.
     """
 
     def __init__(self) -> None:

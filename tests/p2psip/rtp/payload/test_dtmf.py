@@ -25,14 +25,14 @@ def test_the_reserved_bit_is_ignored():
 
 @given(mutations(telephone_events().map(bytes)) | st.binary(max_size=20), words)
 def test_any_octets_are_read_or_refused(data, timestamp):
-    """Covers RFC 4733 §2.5.1.5: whole reports, at least one."""
+    """Covers RFC 4733 §2.5.1.5: whole reports, at least one, and not too many."""
     try:
         DigitReader().read(timestamp, data)
         event("read")
-        assert data and len(data) % 4 == 0
+        assert 0 < len(data) <= 4 * MAX_REPORTS and len(data) % 4 == 0
     except RemoteError:
         event("refused")
-        assert not data or len(data) % 4
+        assert not 0 < len(data) <= 4 * MAX_REPORTS or len(data) % 4
 
 
 def test_digits_have_codes():
