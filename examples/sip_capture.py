@@ -29,8 +29,10 @@ for time, way, data in datagrams(Path(sys.argv[1])):
     try:
         if data[:1].isalpha():
             message = parse_message(data)
-            is_request = isinstance(message, Request)
-            what = f"{message.method} {message.uri}" if is_request else f"{message.status}"
+            if isinstance(message, Request):
+                what = f"{message.method} {message.uri}"
+            else:
+                what = f"{message.status} {message.reason}"
             print(f"{time:.3f} {way} {what} ({message.call_id})")
         else:
             packet = RtpPacket.parse(data)

@@ -12,7 +12,7 @@ def on_call(call: Call) -> None:
     """Answer a call; each has a greenlet of its own, so this may wait."""
     call.on_audio = lambda payload, timestamp: call.send_audio(payload)
     call.answer()
-    print(f"{call.remote.uri} is listening to itself in {call.codec.name}", flush=True)
+    print(f"{call.remote.uri} is listening to itself", flush=True)
     call.wait_ended()
     print(f"{call.remote.uri}: {call.reason}", flush=True)
 
