@@ -6,7 +6,7 @@ from support.host_ports import BAD, GOOD
 import p2psip
 import rtmplite.errors
 from p2psip.net import addresses as sip_addresses
-from p2psip.server.element import _is_loopback
+from p2psip.stack.routing import is_loopback as sip_is_loopback
 from p2psip.transaction.flow import rate_limit_key as sip_key
 from rtmplite.limits.rate_limit_key import rate_limit_key as rtmp_key
 from rtmplite.net import addresses as rtmp_addresses
@@ -53,18 +53,23 @@ def test_the_host_that_a_limit_counts_for(address):
     assert sip_key(address) == rtmp_key(address) == KEYS[address]
 
 
-LOOPBACK = {"127.0.0.1": True, "127.9.8.7": True, "::1": True, "192.0.2.7": False, "::": False}
+LOOPBACK = {
+    **{"127.0.0.1": True, "127.9.8.7": True, "::1": True, "::ffff:127.0.0.1": True},
+    **{"192.0.2.7": False, "::": False, "::ffff:192.0.2.7": False},
+}
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_which_addresses_are_this_machine_alone(host):
-    flow = p2psip.Flow("UDP", (host, 5060))
-    assert _is_loopback(flow) is rtmp_is_loopback(host) is is_loopback(host) is LOOPBACK[host]
+    """An address of IPv4 as a socket for both families writes it is the same one."""
+    found = {is_loopback(host), rtmp_is_loopback(host), sip_is_loopback(host)}
+    assert found == {LOOPBACK[host]}
 
 
-@pytest.mark.parametrize("host", ["localhost", "example.com", ""])
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "example.com", ""])
 def test_which_names_are_this_machine_alone(host):
-    assert rtmp_is_loopback(host) is is_loopback(host) is (host == "localhost")
+    found = {is_loopback(host), rtmp_is_loopback(host), sip_is_loopback(host)}
+    assert found == {host.lower() == "localhost"}
 
 
 # What stands behind the scheme, and its host and port; None for what is no URL.

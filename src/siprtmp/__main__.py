@@ -14,13 +14,13 @@ from typing import Final
 import gevent
 from gevent.event import Event
 
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
 from rtmplite.net.redaction import public
 from rtmplite.net.sighup import on_hangup
 from siprtmp import __version__
 from siprtmp.edge import calls_command
-from siprtmp.edge.alarm import Alarm
 from siprtmp.edge.garbage_collection import Collector, settle
 from siprtmp.edge.gateway import Gateway
 from siprtmp.operation import config, logs

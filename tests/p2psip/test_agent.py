@@ -122,6 +122,16 @@ def test_who_has_no_on_call_is_unavailable(alice, bob):
     assert refused.value.status == 480
 
 
+def test_without_a_media_port_the_caller_hears_503(alice, make):
+    """Covers RFC 3261 §21.5.4: and the phone goes on."""
+    with PlainSocket() as busy:
+        taken = busy.socket.getsockname()[1] // 2 * 2
+        full = make("carol", rtp_ports=(taken, taken + 1))
+        with pytest.raises(RemoteError, match="No Media Port") as refused:
+            alice.call(uri(full), timeout=5)
+    assert refused.value.status == 503 and full.calls == []
+
+
 def test_a_handler_that_fails_refuses_the_call(alice, bob):
     def on_call(call):
         raise ZeroDivisionError

@@ -1,7 +1,6 @@
-"""The sound of one call at a phone: its ports, its RTP, and what SDP has settled.
+"""The sound of one call at a phone: its ports, its RTP session, and the agreed codec.
 
-Implements RFC 3264 §5 to §8 by way of `offer_answer`, and RFC 3550 §6.4 by way of
-`RtpSession`.
+Implements RFC 3264 §5 to §8 by `offer_answer`, and RFC 3550 §6.4 by `RtpSession`.
 """
 
 import os
@@ -77,11 +76,11 @@ class AudioStream:
         self._talking = self._closed = False
         self.direction = "sendrecv"
 
-    # -- what is settled ----------------------------------------------------------------
+    # -- agreement ----------------------------------------------------------------------
 
     @property
     def codec(self) -> Codec | None:
-        """What to send, None before an answer has settled it: RFC 3264 §6.1."""
+        """The codec to send, None before offer and answer have agreed: RFC 3264 §6.1."""
         return self._media.codecs[0] if self._media else None
 
     @property
@@ -91,7 +90,7 @@ class AudioStream:
 
     @property
     def statistics(self) -> Statistics | None:
-        """How it goes, or went; None before an answer: RFC 3550 §6.4.4."""
+        """The figures of the stream so far; None before an answer: RFC 3550 §6.4.4."""
         return self._session.statistics if self._session else None
 
     def offer(self) -> bytes:
@@ -138,7 +137,7 @@ class AudioStream:
         if media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
-            media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
+            media = replace(media, remote_rtcp=None)  # the call goes on without reports
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(
@@ -160,8 +159,8 @@ class AudioStream:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
-        follows the one before; what is not G.711 then counts as 20 ms.  The marker opens a
-        talk spurt: RFC 3551 §4.1.
+        follows the one before; a payload of other codecs than G.711 counts as 20 ms.  The marker
+        opens a talk spurt: RFC 3551 §4.1.
         """
         media, session = self._media, self._session
         if media is None or session is None or self._closed:
@@ -197,7 +196,7 @@ class AudioStream:
             self._wake()
 
     def _hear(self, kind: int, timestamp: int, payload: bytes) -> None:
-        """Pass on what was agreed on; not events and comfort noise, which are no sound."""
+        """Pass on a payload of an agreed codec; events and comfort noise are dropped."""
         if self._media is not None and self._media.received_codec(kind) is not None:
             self._on_audio(payload, timestamp)
 

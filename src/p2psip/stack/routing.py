@@ -1,4 +1,4 @@
-"""Addresses: which are ours, where a request goes next, where a response goes back.
+"""Routing: our own addresses, the next hop of a request, the way back of a response.
 
 Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT.
 """
@@ -32,7 +32,7 @@ class Listener:
 
 
 class Hops:
-    """What one element knows of addresses (§18).
+    """The addresses of one element, and its way to others (§18).
 
     `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
     further names and addresses of ours.
@@ -111,14 +111,14 @@ class Hops:
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
-        """Take that a connection others had opened is gone: no way to them any more (§18.4)."""
+        """Take that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
         if flow.reliable and flow.local is not None:
             self._gone[flow] = None
             if len(self._gone) > MAX_GONE:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take a message over `flow`.  Own design: whoever was there may be there again."""
+        """Take that a message came over `flow`.  Own design: its peer is there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
@@ -128,7 +128,7 @@ class Hops:
         return flow
 
     def _port(self, uri: Uri) -> int | None:
-        """The port a URI means; None for a domain of ours, which says it by SRV (RFC 3263 §4.2)."""
+        """The port of a URI; None for a domain of ours, which has SRV records (RFC 3263 §4.2)."""
         if uri.port is None and (uri.param("maddr") or uri.host).lower() in self._names:
             return None
         return uri.port or default_port(_transport(uri) or "UDP")
@@ -138,6 +138,18 @@ class Hops:
 
     def _host(self, listener: Listener) -> str:
         return self._advertised or listener.host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can be reached at `host`, or reach us there.
+
+    Own design: of names only localhost, since nothing proves it of any other.
+    """
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def needs_tls(request: Request) -> bool:
@@ -154,7 +166,7 @@ def may_carry(flow: Flow, request: Request) -> bool:
 
 
 def next_hop(request: Request) -> tuple[Request, Uri]:
-    """The request as it has to look, and the URI whose server it goes to (§8.1.2).
+    """The request as it is sent, and the URI of the server that it goes to (§8.1.2).
 
     A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
     the two change places, as §12.2.1.1 and §16.6 step 6 say.
@@ -171,7 +183,7 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
 
 
 def received_over(request: Request, flow: Flow) -> Request:
-    """The request with the truth about its origin in its top Via (§18.2.1, RFC 3581 §4)."""
+    """The request with its true source in the top Via (§18.2.1, RFC 3581 §4)."""
     via = request.via
     host, port = flow.remote
     if flow.transport == LOCAL:
@@ -187,7 +199,7 @@ def received_over(request: Request, flow: Flow) -> Request:
 
 
 def way_back(request: Request, flow: Flow) -> Flow:
-    """Where the responses to a request go that came over `flow` (§18.2.2, RFC 3581 §4).
+    """The flow for the responses to a request that came over `flow` (§18.2.2, RFC 3581 §4).
 
     Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
     """
@@ -198,10 +210,10 @@ def way_back(request: Request, flow: Flow) -> Flow:
 
 
 def way_around(request: Request, flow: Flow) -> Flow | None:
-    """Where responses go once the connection is gone that the request came by (§18.2.2).
+    """The flow for responses once the connection of the request is lost (§18.2.2).
 
-    That is a new connection to where the client says it listens, but at the address it really
-    came from.  None for datagrams, which have no connection to lose.
+    A new connection to the port where the client says it listens, at the address it really came
+    from.  None for datagrams, which have no connection to lose.
     Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
     a stranger's Via would make us connect to machines it cannot reach by itself.
     """
@@ -212,7 +224,7 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
 
 
 def _transport(uri: Uri) -> str | None:
-    """What the URI itself says about the transport (§19.1.1; for sips RFC 3263 §4.1)."""
+    """The transport that the URI itself names (§19.1.1; for sips RFC 3263 §4.1)."""
     named = uri.param("transport")
     if uri.scheme == "sips":
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"

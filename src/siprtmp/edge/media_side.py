@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection
 
 from p2psip.errors import LocalError
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import wallclock
 from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.port_pool import PortPool
@@ -15,7 +16,6 @@ from p2psip.net.rtp_ports import MediaPort
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import Timed
-from siprtmp.edge.alarm import Alarm
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.operation.config import Settings

@@ -74,7 +74,7 @@ class Wire:
 
 
 class Alarm:
-    """A machine that is due when its timer is, as `siprtmp.edge.alarm` has it."""
+    """A machine that is due when its timer is, as `p2psip.net.alarm` has it."""
 
     def __init__(self, home, machine):
         self.home, self.machine, self.deadline = home, machine, None

@@ -287,12 +287,11 @@ def add_commands(commands: Any) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether nobody but this machine can connect to that address."""
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def _users(options: argparse.Namespace) -> int:
