@@ -19,12 +19,13 @@ from gevent.event import Event
 
 from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net import addresses
 from p2psip.net.clock import monotonic
 from p2psip.net.locator import Locations, server_uri
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 from p2psip.sip.address import Address
-from p2psip.sip.grammar import bracketed, host_port
+from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
 
 FAILED: Final = 1
@@ -287,12 +288,12 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     """The agent that the options describe, at an address that reaches `other`."""
     identity = _uri(options.aor) if options.aor else None
     server = server_uri(options.registrar) if options.registrar else other and _uri(other)
-    listen = options.listen or f"{bracketed(_own_address(server)) if server else '127.0.0.1'}:0"
-    host, port = _listening_place(listen)
+    listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
+    address = addresses.parse(listen)
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
-            (host, port),
+            address,
             (identity.user if identity else None) or "anonymous",
             domain,
             password=options.password or os.environ.get(PASSWORD),
@@ -302,18 +303,6 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
         )
     except OSError as error:
         raise LocalError(f"{listen}: {error.strerror or error}") from None
-
-
-def _listening_place(text: str) -> tuple[str, int]:
-    """Read HOST:PORT, an IPv6 address in brackets.  Raises LocalError."""
-    try:
-        host, port = host_port(text)
-    except RemoteError:
-        port = None
-    if port is None:
-        example = "192.0.2.7:5060 or [2001:db8::7]:5060"
-        raise LocalError(f"{text!r} is not HOST:PORT; write for example {example}")
-    return host, port
 
 
 def _uri(text: str) -> Uri:
@@ -328,15 +317,17 @@ def _uri(text: str) -> Uri:
 
 
 def _own_address(uri: Uri) -> str:
-    """The address of this machine from which packets for `uri` leave; nothing is sent."""
+    """The address of this machine from which packets for `uri` leave, as a URI has it.
+
+    Nothing is sent to find out.
+    """
     flows = Locations().flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.connect((host, port))
-        address: str = s.getsockname()[0]
-        return address
+        return bracketed(s.getsockname()[0])
 
 
 def _count(text: str) -> int:

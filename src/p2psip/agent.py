@@ -17,10 +17,11 @@ wait; `Call.on_audio` is called in the hub and must not.
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import Final, Self, TypeVar
+from signal import SIGINT, SIGTERM
+from typing import Final, Self
 
 import gevent
-from gevent.event import AsyncResult
+from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
@@ -29,6 +30,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, server_uri
 from p2psip.net.port_pool import NoPortsError, PortPool
+from p2psip.net.waiting import result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
@@ -47,8 +49,6 @@ from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
-T = TypeVar("T")
-
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
@@ -65,7 +65,8 @@ class Agent:
     for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
-    unless it is set, calls are answered with 480.  Raises LocalError, and OSError as `bind` does.
+    unless it is set, calls are answered with 480.  `contact` reaches the agent at its `address`;
+    `aor` is its address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Agent:
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         self.on_call: Callable[[Call], object] = _unavailable
         self.calls: list[Call] = []
+        self._closing = Event()
         self._codecs = [audio_codec(name) for name in codecs]
         self._pool = PortPool(*rtp_ports)
         home = None if domain is None else server_uri(domain)
@@ -142,7 +144,7 @@ class Agent:
         self._registrations.add(registration)
         self._driver.run(registration.start, monotonic())
         try:
-            return _wait(granted, timeout, "the registrar does not answer")
+            return result_of(granted, timeout, "the registrar does not answer")
         except (RemoteError, TimeoutError):
             if self._registration is registration:
                 self._forget_registration()
@@ -229,12 +231,22 @@ class Agent:
         )
         request = self._agents.signed(Request("OPTIONS", to.uri, headers))
         self._driver.run(exchange.send, request, monotonic())
-        return _wait(question.answer, timeout, f"{to.uri.host} does not answer")
+        return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
 
     # -- the end ------------------------------------------------------------------------
 
+    def serve_forever(self) -> None:
+        """Take calls until SIGINT or SIGTERM comes, or `close` is called.  Own design."""
+        watchers = [gevent.signal_handler(each, self._closing.set) for each in (SIGINT, SIGTERM)]
+        try:
+            self._closing.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+
     def close(self, timeout: float = 2.0) -> None:
         """Hang up, unregister, and close; waits at most `timeout` seconds for the answers."""
+        self._closing.set()
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()
@@ -374,15 +386,6 @@ class _Question:
             self.answer.set(response)
         elif response.status >= 300:
             self.answer.set_exception(RemoteError(response.reason, response.status))
-
-
-def _wait(result: "AsyncResult[T]", timeout: float, failure: str) -> T:
-    try:
-        value = result.get(timeout=timeout)
-    except gevent.Timeout:
-        raise TimeoutError(f"{failure} within {timeout:g} s") from None
-    assert value is not None  # the stubs think of get(block=False)
-    return value
 
 
 def _unavailable(call: Call) -> None:

@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.waiting import result_of
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
@@ -30,8 +30,9 @@ log: Final = logging.getLogger(__name__)
 class Call:
     """One call; `Agent.call` makes it, or `Agent.on_call` is given it.
 
-    `on_audio(payload, timestamp)` is called with each payload, in order, `timestamp` in RTP ticks;
-    it is called in the hub and must not wait.  `on_ringing(status, reason)` is told of 18x answers.
+    `on_audio(payload, timestamp)` is called with each payload, in order, `timestamp` in RTP ticks.
+    `on_ringing(status, reason)` is told of 18x answers, and `on_ended(reason)` once of the end,
+    whichever side brought it about.  All are called in the hub and must not wait.
     `remote` is the other side, `reason` tells why the call has ended ("" before).
     """
 
@@ -43,6 +44,7 @@ class Call:
     ) -> None:
         self.on_audio: AudioHandler = lambda payload, timestamp: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
+        self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_over = driver, on_over
         self._answered: AsyncResult[None] = AsyncResult()
@@ -152,10 +154,7 @@ class Call:
 
         Raises TimeoutError after `timeout` seconds; the call is then as before.
         """
-        try:
-            self._answered.get(timeout=timeout)
-        except gevent.Timeout:
-            raise TimeoutError(f"no answer within {timeout:g} s") from None
+        result_of(self._answered, timeout, "no answer")
 
     def wait_ended(self, timeout: float | None = None) -> bool:
         """Wait for the end of the call; False if it has not ended within `timeout` seconds."""
@@ -225,6 +224,7 @@ class Call:
         if not self._answered.ready():
             self._answered.set_exception(error)
         self._on_over(self)
+        self.on_ended(reason)
 
 
 class _Owner(CallHandler):

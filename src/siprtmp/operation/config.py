@@ -113,9 +113,10 @@ def is_loopback(host: str) -> bool:
     Own design: a name other than localhost counts as reachable, since nothing proves it is not.
     """
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 class Parser(argparse.ArgumentParser):
