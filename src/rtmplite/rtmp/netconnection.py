@@ -2,7 +2,6 @@
 
 Implements RTMP 1.0 §7.2.1, read with RTMP Errata §8.  Clients send more than the texts list;
 what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that is answered here.
-Chunks or RTMFP flows, it is the same to all that is here.
 """
 
 from collections.abc import Callable, Mapping
@@ -207,9 +206,9 @@ class NetConnection(ConnectionEnd):
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.
+        """End it after what is queued and a last status, such as NetConnection.Connect.Closed.
 
-        NetConnection.Connect.Closed is such a code; a second time does nothing.
+        RTMP 1.0 §7.2.2.
         """
         if code is not None:
             self.send_command(on_status("status", code, reason))
@@ -241,17 +240,13 @@ class NetConnection(ConnectionEnd):
 
     @property
     def is_watched(self) -> bool:
-        """Whether the client publishes: if it is lost, it will want its stream's name back.
-
-        Own design: so a lost publisher is noticed early.
-        """
+        """Whether it publishes, and would want the name back soon after a loss.  Own design."""
         return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
 
     def on_media(self, message: Message, now: float) -> None:
         """Give media to the stream that publishes them: RTMP 1.0 §7.2.2.6."""
         self._active = now
-        stream = self.streams.get(message.stream_id)
-        if stream is not None:
+        if (stream := self.streams.get(message.stream_id)) is not None:
             stream.on_media(message, now)
 
     @property
@@ -268,8 +263,7 @@ class NetConnection(ConnectionEnd):
 
     def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
         """Tell a stream how much its player wants in hand: RTMP 1.0 §7.1.7."""
-        stream = self.streams.get(event.stream_id)
-        if stream is not None:
+        if (stream := self.streams.get(event.stream_id)) is not None:
             stream.on_buffer(event.milliseconds, now)
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
