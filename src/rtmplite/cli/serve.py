@@ -26,7 +26,8 @@ from rtmplite.rtmp import live_application
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
