@@ -24,15 +24,18 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
-from rtmplite.flv.codec_names import codecs_of
+from rtmplite.flv.enhanced import four_cc_text
+from rtmplite.flv.enhanced_audio import ExAudioTag
+from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.tag import TagType
-from rtmplite.flv.video import is_key_frame
+from rtmplite.flv.video import CodecId, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 
 GAIN: Final = 16  # of the jitter's mean: RFC 3550 §6.4.1
 WRAP: Final = 1 << 32  # ms: RTMP 1.0 §4
 MAX_TRACKS: Final = 64  # more than anybody sends; a stream that names more is not believed
 
+_EXTENDED: Final = 0x80  # of video: E-RTMP v2 §"Enhanced Video"
 _HZ: Final = (5512, 11025, 22050, 44100)  # FLV 10.1 §E.4.2.1
 _FIXED_HZ: Final[Mapping[int, int]] = {
     SoundFormat.SPEEX: 16000,
@@ -131,7 +134,7 @@ class Probe:
         time = self._unwrap(timestamp)
         is_audio = type_id == TagType.AUDIO
         is_header = (is_audio_header if is_audio else is_video_header)(payload)
-        for codec, track_id, size in codecs_of(type_id, payload):
+        for codec, track_id, size in (_audio if is_audio else _video)(payload):
             track = self._track(type_id, codec, track_id)
             if track is None:
                 continue
@@ -184,6 +187,28 @@ class Probe:
         return self._newest
 
 
+def _audio(payload: bytes) -> list[tuple[str, int, int]]:
+    """Codec, track id and size of each part of an audio message: FLV 10.1 §E.4.2.1."""
+    if payload[0] >> 4 != SoundFormat.EXTENDED:
+        return [(_name(SoundFormat, payload[0] >> 4), 0, len(payload))]
+    try:
+        tag = ExAudioTag.parse(payload)
+    except RemoteError:
+        return []
+    return [(four_cc_text(part.four_cc), part.track_id, len(part.data)) for part in tag.tracks]
+
+
+def _video(payload: bytes) -> list[tuple[str, int, int]]:
+    """The same of a video message: FLV 10.1 §E.4.3.1."""
+    if not payload[0] & _EXTENDED:
+        return [(_name(CodecId, payload[0] & 0x0F), 0, len(payload))]
+    try:
+        tag = ExVideoTag.parse(payload)
+    except RemoteError:
+        return []
+    return [(four_cc_text(part.four_cc), part.track_id, len(part.data)) for part in tag.tracks]
+
+
 def _learn(track: Track, payload: bytes, is_header: bool) -> None:
     """Rate and channels from the first byte, or from AAC's configuration: FLV 10.1 §E.4.2.1."""
     if track.hz is not None or payload[0] >> 4 == SoundFormat.EXTENDED:
@@ -196,6 +221,13 @@ def _learn(track: Track, payload: bytes, is_header: bool) -> None:
         index = (payload[2] << 8 | payload[3]) >> 7 & 0x0F
         if index < len(_AAC_HZ):
             track.hz, track.channels = _AAC_HZ[index], payload[3] >> 3 & 0x0F or None
+
+
+def _name(names: type[SoundFormat] | type[CodecId], number: int) -> str:
+    try:
+        return names(number).name
+    except ValueError:
+        return f"codec {number}"
 
 
 def _ms(seconds: float) -> float:

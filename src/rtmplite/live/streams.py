@@ -130,7 +130,7 @@ class LiveStream:
     the gateway does with the sound of a phone.  `on_players_changed` is called after a player has
     joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
     kept of its stream; it is None where no connection publishes.  `since` is when the last
-    publication began, `size` the bytes of all payloads of all publications.
+    publication began.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -142,7 +142,6 @@ class LiveStream:
         self.publisher: Publisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
-        self._codecs: list[str] = []  # of the publication that has ended
         self._players: list[Player] = []
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
@@ -162,16 +161,6 @@ class LiveStream:
     def kinds(self) -> frozenset[int]:
         """The message types that this publication has had so far."""
         return frozenset(self._tracks.kinds)
-
-    @property
-    def size(self) -> int:
-        """See the class: two values of it tell how much was published between them."""
-        return self._tracks.size
-
-    @property
-    def codecs(self) -> list[str]:
-        """The names of the codecs of this publication, or of the last one."""
-        return self._tracks.codecs or self._codecs
 
     @property
     def timestamp(self) -> int:
@@ -201,8 +190,8 @@ class LiveStream:
                 self._succession = TimestampRebase(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
         self.since = now
-        self._renew(None if publisher is None else self._account)
-        self._codecs = []
+        self._account.close()
+        self._tracks = Tracks(None if publisher is None else self._account)
         for player in self._players:
             player.waiting = player.behind_since is not None
             if player.viewer is not None:
@@ -252,8 +241,8 @@ class LiveStream:
         """End the publication; the players stay for the next one."""
         if not self.publishing:
             return
-        self.publishing, self.publisher = False, None
-        self._renew(None)
+        self.publishing, self.publisher, self._tracks = False, None, Tracks()
+        self._account.close()
         for player in list(self._players):
             if player.viewer is not None:
                 player.viewer.unpublished(now)
@@ -285,12 +274,6 @@ class LiveStream:
     def rearrange(self) -> None:
         """Sort the audience anew before the next message, once for any number of changes."""
         self._flowing = None
-
-    def _renew(self, account: Account | None) -> None:
-        """Begin new tracks, paid for by `account`; keep size and codecs of the old ones."""
-        self._account.close()
-        before, self._tracks = self._tracks, Tracks(account)
-        self._tracks.size, self._codecs = before.size, before.codecs or self._codecs
 
     def _end_taps(self, now: float) -> None:
         taps, self._taps = self._taps, []

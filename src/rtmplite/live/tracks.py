@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 from rtmplite.amf import amf0
 from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
-from rtmplite.flv.codec_names import codecs_of
 from rtmplite.flv.enhanced import MOD_EX
 from rtmplite.flv.enhanced_raw import (
     AUDIO_MULTITRACK,
@@ -68,16 +67,13 @@ class Tracks:
     """The media of one publication.  Own design: kept apart from who watches.
 
     `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
-    `kinds` are the message types seen, `codecs` the names in the first message of each, `size` the
-    bytes of all payloads.  What is kept is paid from `account`, if there is one.
+    `kinds` are the message types seen.  What is kept is paid from `account`, if there is one.
     """
 
     def __init__(self, account: Account | None = None) -> None:
         self._account = account
         self.timestamp, self.begun = 0, False
         self.kinds: set[int] = set()
-        self.codecs: list[str] = []
-        self.size = 0
         self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
         self._kept = 0  # bytes, as MAX_KEPT counts
         self._main = 0  # the track at whose key frames one can begin
@@ -92,9 +88,8 @@ class Tracks:
         the account cannot pay for it.
         """
         self.timestamp = timestamp
-        self.size += len(payload)
         if type_id not in self.kinds:
-            self._meet(type_id, payload)
+            self.kinds.add(type_id)
         if type_id == AUDIO:
             weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
             if weight is None:
@@ -134,13 +129,6 @@ class Tracks:
         if weight is _PLAIN:
             return not self.has_video(now)
         return weight is Weight.START
-
-    def _meet(self, type_id: int, payload: bytes) -> None:
-        """Note the first message of a type."""
-        self.kinds.add(type_id)
-        if type_id in (AUDIO, VIDEO):
-            names = (name for name, _, _ in codecs_of(type_id, payload))
-            self.codecs.extend(dict.fromkeys(names))
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):

@@ -283,19 +283,6 @@ def test_an_old_video_packet_has_no_tracks(payload):
     assert tracks.note(9, 0, payload, 0.1)[0] is Weight.START
 
 
-def test_codecs_are_named_by_the_first_message_of_each_medium():
-    tracks = Tracks()
-    for type_id, payload in [
-        (18, META),
-        (9, b"\x17\0"),
-        (8, b"\xb2"),
-        (9, b"\x27\1"),
-        (8, b"\xb2"),
-    ]:
-        tracks.note(type_id, 0, payload, 0.0)
-    assert tracks.codecs == ["AVC", "SPEEX"] and tracks.size == len(META) + 6
-
-
 def test_a_player_can_begin_at_a_key_frame_or_where_there_are_no_pictures():
     tracks = Tracks()
     assert tracks.can_begin(Weight.START, 0.0) and tracks.can_begin(Weight.PLAIN, 0.0)

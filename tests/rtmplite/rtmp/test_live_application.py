@@ -6,7 +6,6 @@ from support.rtmp.rtmp_world import World
 from rtmplite.amf import amf0
 from rtmplite.flv import file
 from rtmplite.flv.video import VideoTag
-from rtmplite.rtmp.live_application import LiveApplication, StreamUse
 from rtmplite.rtmp.wire.chunk import ChunkWriter
 from rtmplite.rtmp.wire.framing import CHUNK_STREAMS
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK, Message
@@ -245,55 +244,3 @@ def test_who_starts_its_clock_anywhere_is_understood():
     """Cameras count from when they were switched on."""
     for start in (0, FOUR_HOURS - 1, FOUR_HOURS, DAYS_49 // 2 - 1, DAYS_49 // 2, DAYS_49 - 1):
         through(range(start, start + 200, 20))
-
-
-class Observer:
-    """Notes what a log would say."""
-
-    def __init__(self):
-        self.lines = []
-
-    def started(self, connection, stream, verb, now):
-        self.lines.append(("started", verb, stream.path))
-
-    def refused(self, connection, stream, reason, now):
-        self.lines.append(("refused", reason))
-
-    def stopped(self, connection, stream, use, now):
-        self.lines.append(("stopped", use))
-
-
-def test_an_observer_hears_of_publish_play_and_stop():
-    world = World(LiveApplication(observer := Observer()))
-    publisher, number = published(world)
-    publisher.write(9, 0, number, KEY)
-    world.now = 1.0
-    player = world.client()
-    player.play("demo")
-    world.client().publish("demo")
-    world.client().play("")
-    publisher.write(9, 40, number, KEY)
-    publisher.write(8, 41, number, b"\xb2sound")
-    world.now = 3.0
-    publisher.send("deleteStream", float(number))
-    player.client.close(world.now)
-    world.run()
-    player.server.connection_lost(world.now)
-    assert observer.lines == [
-        ("started", "publish", "demo"),
-        ("started", "play", "demo"),
-        ("refused", "demo is already published."),
-        ("refused", "A stream needs a name."),
-        ("stopped", StreamUse("publish", 3.0, 2 * len(KEY) + 6, ("AVC", "SPEEX"))),
-        ("stopped", StreamUse("play", 2.0, len(KEY) + 6, ("AVC", "SPEEX"))),
-    ]
-
-
-def test_a_publisher_that_is_replaced_has_stopped_once():
-    world = World(LiveApplication(observer := Observer()))
-    publisher, number = published(world)
-    publisher.write(8, 0, number, b"\xb2sound")
-    world.registry.open("live", "demo").begin(0.0, publisher=None)
-    publisher.server.connection_lost(1.0)
-    assert [line[0] for line in observer.lines] == ["started", "stopped"]
-    assert observer.lines[1][1] == StreamUse("publish", 0.0, 6, ("SPEEX",))
