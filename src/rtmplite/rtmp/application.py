@@ -4,7 +4,7 @@ Own design: the commands of RTMP 1.0 §7.2 leave every decision to "the server".
 block: an application that needs time answers later, by the same methods.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -20,7 +20,6 @@ MAX_NAME: Final = 4096  # characters of a stream's name, with keys and tokens
 ANY: Final = -2.0  # what is live, else what is recorded: RTMP 1.0 §7.2.2.1
 LIVE_ONLY: Final = -1.0  # RTMP 1.0 §7.2.2.1
 TO_THE_END: Final = -1.0  # RTMP 1.0 §7.2.2.1
-INVALID_APP: Final = "NetConnection.Connect.InvalidApp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,48 +154,29 @@ class HasLengths(Protocol):
         """
 
 
-class Applications:
-    """Finds the application that a client names; refuses any other name and lists the right ones.
+class InvalidApplication(OpenApplication):
+    """Refuses every client, and tells it the names of the applications there are.
 
-    Own design: RTMP 1.0 §7.2.1.1 has the client name an application and no way to ask for the
-    names.  `on_unknown` is called with the connection and the name, for a log; `applications` may
-    change later.  It is what a server connection takes as its `application_for`.
-
-        >>> applications = Applications({"live": OpenApplication(), "vod": OpenApplication()})
-        >>> applications.refusal("lvie")
-        "No application 'lvie'; there are: live, vod"
+    Own design: RTMP 1.0 §7.2.1.1 has a client name an application and no way to ask for the names.
     """
 
-    def __init__(
-        self,
-        applications: "Mapping[str, Application]",
-        on_unknown: Callable[["NetConnection", str, float], None] | None = None,
-    ) -> None:
-        self._applications, self._on_unknown = applications, on_unknown
-
-    def __call__(self, name: str) -> "Application":
-        """The application of that name, else one that refuses: RTMP 1.0 §7.2.1.1."""
-        return self._applications.get(name) or _Unknown(self, name)
-
-    def refusal(self, name: str) -> str:
-        """The description of an error about `name`, which it cuts off after 40 characters."""
-        return f"No application {name[:40]!r}; there are: {', '.join(sorted(self._applications))}"
-
-    def refuse(self, connection: "NetConnection", name: str, now: float) -> None:
-        """Answer connect by NetConnection.Connect.InvalidApp: RTMP 1.0 §7.2.1.1."""
-        if self._on_unknown is not None:
-            self._on_unknown(connection, name, now)
-        connection.reject(self.refusal(name), now, INVALID_APP)
-
-
-class _Unknown(OpenApplication):
-    """Refuses a client that names no application of the server."""
-
-    def __init__(self, applications: Applications, name: str) -> None:
-        self._applications, self._name = applications, name
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
 
     def on_connect(self, connection: "NetConnection", now: float) -> None:
-        self._applications.refuse(connection, self._name, now)
+        """Answer connect by NetConnection.Connect.InvalidApp: RTMP 1.0 §7.2.1.1."""
+        name, names = connection.app.partition("/")[0], ", ".join(sorted(self._names()))
+        description = f"No such application: {name[:40]}; there are: {names}"
+        connection.reject(description, now, "NetConnection.Connect.InvalidApp")
+
+
+def applications(by_name: "Mapping[str, Application]") -> "Callable[[str], Application]":
+    """Make what a server connection finds applications with; other names are refused with a list.
+
+    Own design: `by_name` is looked at for each connection, so it may change later.
+    """
+    invalid = InvalidApplication(by_name.keys)
+    return lambda name: by_name.get(name, invalid)
 
 
 def _number(value: Value, default: float) -> float:
