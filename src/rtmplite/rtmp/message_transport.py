@@ -6,6 +6,7 @@ Both ends of a NetConnection (`connection_end.ConnectionEnd`) have such a transp
 more of it than this, and neither do applications.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -89,7 +90,8 @@ class MessageTransport:
     Own design: `user` is the end that it serves, and hears what the peer sends.  Nothing is taken
     from the peer while `reading` is false (the application asked for a pause) or `deciding` is true
     (the peer's last command has no answer yet).  `output_size` is how many bytes the network has
-    not taken.
+    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached it;
+    the edge sets it where the system counts them.
     """
 
     user: TransportUser
@@ -98,6 +100,7 @@ class MessageTransport:
         self.limits = limits
         self.output_size = 0
         self.peer_address: tuple[str, int] = ("", 0)
+        self.traffic: Callable[[], tuple[int, int] | None] = lambda: None
         self.reading, self.deciding = True, False
         self.closed, self.aborted, self.reason = False, False, ""
         self._opened = now

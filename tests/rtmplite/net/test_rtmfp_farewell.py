@@ -117,7 +117,7 @@ def film(tmp_path):
     """A file of 300 kB, more than the backlog of a writer that does not wait."""
     tags = [Tag(TagType.VIDEO, 40 * n, KEY + bytes(SIZE)) for n in range(PICTURES)]
     path = tmp_path / "film.flv"
-    path.write_bytes(file.write(tags))
+    path.write_bytes(file.write_flv(tags))
     return path
 
 

@@ -22,7 +22,7 @@ def published(world, name="demo", url="rtmp://host/live"):
 
 def test_tags_out_are_tags_in(corpus):
     """Every medium of a recording, with large frames and small ones: RTMP 1.0 §7.2.2.6."""
-    _, tags = file.read((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
+    _, tags = file.read_flv((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
     world = World()
     players = [world.client() for _ in range(3)]
     for player in players:
@@ -53,7 +53,7 @@ def test_metadata_loses_its_wrapper():
 
 def test_who_comes_late_starts_on_a_key_frame(corpus):
     """Metadata, both codec headers, then the next key frame and everything after it."""
-    _, tags = file.read((corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv").read_bytes())
+    _, tags = file.read_flv((corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv").read_bytes())
     world = World()
     publisher, stream_id = published(world)
     for tag in tags[:100]:

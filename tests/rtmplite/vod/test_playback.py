@@ -268,7 +268,7 @@ def test_answers_that_come_late():
 
 def test_a_file_that_breaks_off():
     """Own design: all whole tags, the last one even without the size after it."""
-    raw = file.write(film(2))
+    raw = file.write_flv(film(2))
     world = VodWorld(cut=raw[:-4], noise=raw + b"\x55" * 40)
     for name in ("cut", "noise"):
         viewer = world.viewer(name)
