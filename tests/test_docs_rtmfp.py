@@ -17,7 +17,7 @@ from Crypto.Cipher import AES
 from interop.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
-from rtmplite.rtmfp.endpoint.startup import OpeningState
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.closing import State
 
 REPO = Path(__file__).resolve().parent.parent

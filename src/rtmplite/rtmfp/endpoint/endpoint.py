@@ -15,14 +15,15 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
 from rtmplite.rtmfp.endpoint.glare import Duplicates
 from rtmplite.rtmfp.endpoint.hellos import Hellos
-from rtmplite.rtmfp.endpoint.initiator import Opening
-from rtmplite.rtmfp.endpoint.openings import Openings
+from rtmplite.rtmfp.endpoint.initiator import Opening, Openings
+from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
 from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Keying, Responder
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
 from rtmplite.rtmfp.endpoint.sessions import Sessions
-from rtmplite.rtmfp.endpoint.startup import Job, OpeningState, StartupLimits
 from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
 from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
@@ -214,7 +215,7 @@ class Endpoint:
         for session in self.sessions:
             session.abort(now)
 
-    # What the machines of the startup see of us: `startup.Host`.
+    # What the machines of the startup see of us: `initiator.StartupHost`.
 
     def new_session_id(self) -> int:
         """Draw a receive session ID that no session uses: §3.5.1.1.1, §3.5.1.1.2."""

@@ -5,7 +5,7 @@ Implements RFC 7016 §3.5.1.1.1 and §3.5.1.3: between two endpoints there is on
 
 from typing import TYPE_CHECKING
 
-from rtmplite.rtmfp.endpoint.openings import Openings
+from rtmplite.rtmfp.endpoint.initiator import Openings
 from rtmplite.rtmfp.endpoint.session_table import Table
 from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.wire.control_chunks import Ping

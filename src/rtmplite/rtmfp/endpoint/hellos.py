@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
 from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
-from rtmplite.rtmfp.endpoint.startup import is_sendable, told
 from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
@@ -78,7 +78,7 @@ class Hellos:
     def _may_answer(
         self, hello: InitiatorHello | ForwardedInitiatorHello, address: Address, now: float
     ) -> bool:
-        """Keep answers within limits: §5 [resources-bounded], `startup.Limits`."""
+        """Keep answers within limits: §5 [resources-bounded], `limits.StartupLimits`."""
         longest = max(len(hello.tag), len(hello.endpoint_discriminator))
         if longest > self._host.limits.field_bytes:
             self._ignored("long field")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.endpoint.addresses import observed
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.responder import ResponderHost
-from rtmplite.rtmfp.endpoint.startup import observed
 from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.wire.address import Origin, SocketAddress
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello

@@ -2,7 +2,7 @@
 
 Implements RFC 7016 §3.5.1.1.2, §3.5.1.2 and §3.5.1.3.
 
-    >>> from rtmplite.rtmfp.endpoint.startup import StartupLimits
+    >>> from rtmplite.rtmfp.endpoint.limits import StartupLimits
     >>> StartupLimits().keyings
     64
 """
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rtmplite.errors import RemoteError
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmfp.endpoint.cookie import CookieJar
-from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.endpoint.initiator import Opening, StartupHost
+from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.endpoint.startup import Job, StartupHost
 from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
@@ -55,7 +55,7 @@ class Keying:
 
 
 class ResponderHost(StartupHost, Protocol):
-    """What a responder sees of its endpoint besides.  Own design: see `startup.Host`."""
+    """What a responder sees of its endpoint besides: §3.5.1.1.2."""
 
     table: Table
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.endpoint.addresses import is_sendable
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import is_sendable
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.bridge import SessionBridge
 from rtmplite.rtmfp.p2p.introducer import may_meet
