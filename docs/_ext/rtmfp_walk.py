@@ -29,7 +29,7 @@ from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire import chunks
 from rtmplite.rtmfp.wire.packet import Packet, unscramble
 from rtmplite.rtmp.client import Reply, Target

@@ -26,7 +26,7 @@ from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd, FlowTransport
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 log = logging.getLogger(__name__)
 

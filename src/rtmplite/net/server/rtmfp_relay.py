@@ -15,7 +15,7 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, RelayEndpoint, StandIns
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection

@@ -6,8 +6,7 @@ Implements RFC 7016 §2.1.5.
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress
 
 _BROADCAST: Final = ip_address("255.255.255.255")
 

@@ -24,7 +24,7 @@ from math import inf
 from struct import Struct
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-lifetime] asks for 95 at least
 _HEAD: Final = Struct("!BQ")  # generation of the secret, and time of issue in microseconds

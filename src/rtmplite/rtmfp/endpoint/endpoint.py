@@ -28,8 +28,8 @@ from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
 from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import Address, SessionListener
-from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.session.session import Session, SessionListener, State
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping
 from rtmplite.rtmfp.wire.packet import unscramble
 from rtmplite.rtmfp.wire.startup_chunks import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtmplite.rtmfp.endpoint.initiator import Openings
 from rtmplite.rtmfp.endpoint.session_table import Table
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import Ping
 
 if TYPE_CHECKING:

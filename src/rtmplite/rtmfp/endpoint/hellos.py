@@ -12,7 +12,7 @@ from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 

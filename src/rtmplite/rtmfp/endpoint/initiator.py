@@ -28,7 +28,7 @@ from rtmplite.rtmfp.endpoint.opening_figure import (
     OpeningOrder,
     OpeningState,
 )
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,

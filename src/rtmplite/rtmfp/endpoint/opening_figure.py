@@ -1,6 +1,6 @@
 """The states of a session that is opening, as the initiator sees them.
 
-Implements the upper half of Figure 8 in RFC 7016 §3.5; the lower half is that of `session`.  A
+Implements RFC 7016 §3.5, the upper half of Figure 8; the lower half is that of `session`.  A
 responder has no states: it forgets a hello, and begins a session with the IIKeying (§3.5.1.1.2).
 """
 

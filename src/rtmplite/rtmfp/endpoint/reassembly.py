@@ -13,7 +13,7 @@ Implements RFC 7016 §3.4.
 from math import inf
 from typing import Final, TypeAlias
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 
 WHOLE_SECONDS: Final = 60.0  # §3.4 [sixty-seconds]

@@ -13,8 +13,7 @@ from rtmplite.errors import LocalError
 from rtmplite.rtmfp.endpoint.addresses import observed
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.responder import ResponderHost
-from rtmplite.rtmfp.session.listener import Address
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 

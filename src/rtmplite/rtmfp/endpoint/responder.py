@@ -19,7 +19,7 @@ from rtmplite.rtmfp.endpoint.initiator import Opening, StartupHost
 from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
     ResponderHello,

@@ -7,8 +7,9 @@ address and by identity as well.
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
-from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import Session, SessionListener, State
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening

@@ -12,8 +12,8 @@ from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import Keys

@@ -13,7 +13,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.endpoint.rate_limiter import Limiter
 from rtmplite.rtmfp.endpoint.reassembly import Reassembler
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, Chunk
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 from rtmplite.rtmfp.wire.packet import NO_TYPES, Mode, Packet, scramble

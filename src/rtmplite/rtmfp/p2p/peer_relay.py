@@ -32,8 +32,8 @@ from rtmplite.rtmp.wire.command import Command
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.session.listener import Address, SessionListener
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.session.session import Session, SessionListener
+    from rtmplite.rtmfp.wire.address import Address
 
 MOST: Final = 64  # stand-ins at a time, each with a port
 SESSIONS: Final = 32  # of one of them
