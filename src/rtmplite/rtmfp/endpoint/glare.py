@@ -30,9 +30,9 @@ class Duplicates:
         `awaited`.
         """
         canonical = self._profile.canonical_epd(certificate)
-        for held in self._table.canonical(canonical):
-            if held.is_open and held.is_proven and self._is_wanted(held.session, epd):
-                return held.session
+        for entry in self._table.canonical(canonical):
+            if entry.is_open and entry.is_proven and self._is_wanted(entry.session, epd):
+                return entry.session
         return self._openings.keying_with(canonical, epd)
 
     def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
@@ -47,16 +47,16 @@ class Duplicates:
         us from a peer in this way: the initiator of that session has had a cookie at that address.
         """
         canonical = self._profile.canonical_epd(certificate)
-        for held in self._table.at(source):
-            if not held.is_open or not self._is_wanted(held.session, opening.epd):
+        for entry in self._table.at(source):
+            if not entry.is_open or not self._is_wanted(entry.session, opening.epd):
                 continue
-            if self._profile.canonical_epd(held.session.far_certificate) != canonical:
+            if self._profile.canonical_epd(entry.session.far_certificate) != canonical:
                 continue
-            if held.opening is None or not held.opening.is_wanted:
-                held.opening = opening
+            if entry.opening is None or not entry.opening.is_wanted:
+                entry.opening = opening
             else:
-                opening.instead = held.opening
-            held.session.queue_chunk(Ping())
+                opening.instead = entry.opening
+            entry.session.queue_chunk(Ping())
             return True
         return False
 

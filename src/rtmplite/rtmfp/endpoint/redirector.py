@@ -65,17 +65,17 @@ class Redirector:
         §3.5.1.4 [redirect-for-others], §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction].
         """
         epd = hello.endpoint_discriminator
-        held = self._find(epd)
-        if held is None:
+        entry = self._find(epd)
+        if entry is None:
             elsewhere = self._policy.addresses_of(epd, now)
             return self._redirect(hello.tag, _encodable(elsewhere, Origin.UNKNOWN), source, now)
-        peer = self._host.profile.fingerprint(held.session.far_certificate)
-        reported = self._policy.on_introduction(held.session, source, now)
+        peer = self._host.profile.fingerprint(entry.session.far_certificate)
+        reported = self._policy.on_introduction(entry.session, source, now)
         if reported is None or not self._forwards.allows(peer, now):
             return False  # an asker that may not be introduced uses up nobody else's share
-        held.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
+        entry.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
         # §3.5.1.6 [public-address-told] [more-addresses]; the latter help behind the same NAT
-        destinations = [observed(held.session.address), *_encodable(reported, Origin.LOCAL)]
+        destinations = [observed(entry.session.address), *_encodable(reported, Origin.LOCAL)]
         return self._redirect(hello.tag, destinations, source, now)
 
     def refer(self, tag: bytes, source: Address, now: float) -> bool:
@@ -92,10 +92,10 @@ class Redirector:
     def _find(self, epd: bytes) -> "SessionEntry | None":
         """Find an open session whose far end an EPD selects: §3.5.1.5 [fihello-sent]."""
         fingerprint = self._host.profile.wanted_fingerprint(epd)
-        held = None if fingerprint is None else self._host.table.reachable(fingerprint)
-        if held is None or not self._host.profile.is_selected(held.session.far_certificate, epd):
+        entry = None if fingerprint is None else self._host.table.reachable(fingerprint)
+        if entry is None or not self._host.profile.is_selected(entry.session.far_certificate, epd):
             return None
-        return held
+        return entry
 
     def _redirect(
         self, tag: bytes, destinations: Iterable[SocketAddress], source: Address, now: float
