@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from rtmplite.rtmp.application import Application
     from rtmplite.rtmp.message_transport import ConnectionLimits
 
-# Own design, for §5.3.4 [server-chooses], in milliseconds: translators forget a client that is
-# silent for half a minute, others need asking only to notice that they have gone.
+# Own design, for §5.3.4 [server-chooses], in milliseconds: address translators forget a client that
+# is silent for half a minute; other clients are asked only to notice that they have gone.
 BEHIND_NAT: Final = SetKeepaliveTimers(20_000, 20_000)
 IN_THE_OPEN: Final = SetKeepaliveTimers(60_000, 60_000)
 
 
 class StandInService(Protocol):
-    """Own design: what answers `STAND_IN`; `stand_in.StandIns` does."""
+    """Answers the command `STAND_IN`; `p2p.peer_relay.StandIns` does.
+
+    Own design: so a connection needs to know nothing of the relay.
+    """
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
         """Answer a client that asks for a way to another client through us: RTMP 1.0 §7.2.1.2."""
@@ -40,8 +43,8 @@ class StandInService(Protocol):
 class RtmfpServerConnection(NetConnection):
     """One client that has opened a session with us: §5.3.2.
 
-    `listed` are the addresses at which it says it can be reached, and `is_behind_nat` what these
-    say about the one that we see: §5.3.3.  `stand_ins` answers a client that asks for a way to
+    `listed` are the addresses at which it says it can be reached; `is_behind_nat` is whether the
+    one that we see is not among them: §5.3.3.  `stand_ins` answers a client that asks for a way to
     another client through us; None if there is no such way.
     """
 

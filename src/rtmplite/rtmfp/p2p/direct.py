@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rtmplite.rtmp.message_transport import ConnectionLimits
     from rtmplite.rtmp.wire.shared_object import SharedObject
 
-APP: Final = "direct"  # the part of a registry that is played directly
-SUCCESS: Final = "NetStream.Connect.Success"  # what Flash Player tells a script, as are the others
+APP: Final = "direct"  # the application in a registry whose streams peers may play
+SUCCESS: Final = "NetStream.Connect.Success"  # this and the next as Flash Player tells scripts
 CLOSED: Final = "NetStream.Connect.Closed"
 FAILED: Final = "NetStream.Connect.Failed"
 REFUSED: Final = "NetStream.Connect.Rejected"
@@ -208,7 +208,7 @@ class Publication(NetConnection):
             self.transport.settle()
 
     def on_shared(self, message: "SharedObject", now: float) -> None:
-        """Ignore it.  Own design: what we share, we share by a server."""
+        """Ignore it, as objects are shared by a server: RTMP 1.0 §7.1.3."""
 
 
 DirectStream: TypeAlias = Subscription | Publication
@@ -216,32 +216,31 @@ DirectStream: TypeAlias = Subscription | Publication
 
 
 class DirectApplication:
-    """Decides for streams that are played directly: §5.4.2 [stream-begin].
+    """Decides which streams peers may play: §5.4.2 [stream-begin].
 
-    Own design: only what is published is played, and only by whom `may_play` allows, which is
-    given peer id and name.
+    Own design: only a published stream, and only if `may_play(peer_id, name)` allows.
     """
 
     def __init__(self, may_play: MayPlay) -> None:
         self._may_play = may_play
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Own design: nobody connects, who has a session is connected."""
+        """Never called: a peer that has a session is connected."""
 
     def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """Own design: there are no other calls."""
+        """Ignore other commands."""
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Refuse: a direct stream goes one way: §5.4."""
+        """Refuse to let a subscriber publish, as a direct stream goes one way: §5.4."""
         stream.reject_publish("NetStream.Publish.Rejected", "Peers play here.", now)
         connection.close(now, "may not publish")
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Play what is published; else refuse, and end it: §5.4.2 [stream-begin], §5.4.3."""
+        """Play a published stream; else refuse, and end it: §5.4.2 [stream-begin], §5.4.3."""
         live = connection.registry.get(APP, stream.path)
         peer_id = connection.peer_id if isinstance(connection, Publication) else b""
         if live is None or not live.publishing or not self._may_play(peer_id, stream.path):
@@ -251,11 +250,11 @@ class DirectApplication:
             stream.accept_play(live, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Own design: nothing was kept."""
+        """Do nothing, as nothing was kept."""
 
 
 def stream_of(flow: "RecvFlow") -> int:
-    """Which stream a flow says it is of, 0 if it says nothing we understand: §5.4.1."""
+    """Return the stream ID in a flow's metadata, 0 if there is none: §5.4.1."""
     try:
         return FlowMetadata.parse(flow.metadata).stream_id
     except RemoteError:

@@ -1,10 +1,10 @@
-"""A client's sessions: one with its server, and those with other clients, by its help.
+"""A client's sessions: one with its server, and those with other clients, opened by its help.
 
-Implements RFC 7425 §5.4.  Whom we want to play from is asked for at the server, by fingerprint; the
-server tells both ends of each other, and the session that follows is theirs alone.
+Implements RFC 7425 §5.4.  A client asks the server for a publisher by fingerprint; the server
+introduces both ends to each other, and the session that follows is theirs alone.
 
-Own design: nobody is let in before there is something to play here, and then so many as `limits`
-say.  Whoever owns the network looks after each stream given to `on_stream`, as after connections.
+Own design: no peer is let in before something is published here, and then as many as `limits` say.
+The owner of the network looks after each stream given to `on_stream`, as after connections.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,9 +44,9 @@ _STREAM_LIMITS: Final = ConnectionLimits(message=1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """How much other clients may make us do.  Own design: no text sets any.
+    """How much other clients may make us do: RFC 7016 §5.
 
-    `sessions` with peers that came to us, who each may play `streams` at a time.
+    There may be `sessions` with peers that came to us, each of which may play `streams` at a time.
     """
 
     sessions: int = 64
@@ -60,7 +60,8 @@ class Peers(EndpointListener):
     """The user of a client's endpoint: §5.3, §5.4.
 
     `server` is the connection that gets the session we ask the server for; `registry` holds what
-    we publish directly.  `may_play(peer_id, name)` allows; `lifetimes` are those of what we send.
+    we publish directly.  `may_play(peer_id, name)` says whether a peer may play a stream;
+    `lifetimes` are those of what we send.
     """
 
     endpoint: "Endpoint"
@@ -92,15 +93,15 @@ class Peers(EndpointListener):
 
     @property
     def sessions(self) -> "list[PeerSession]":
-        """Those with peers, in order of their beginning.  Own design."""
+        """The sessions with peers, in order of their beginning."""
         return list(self._sessions.values())
 
     # -- what we publish, and what we play ------------------------------------------------
 
     def publish(self, name: str, now: float) -> LiveStream:
-        """Let others play `name` from us; write to what this gives, and end it: §5.4.2.
+        """Publish `name` to peers; write to the stream that this returns, and end it: §5.4.2.
 
-        LocalError if there is such a stream already.  From now on peers are let in.
+        LocalError if there is such a stream already.  Peers are let in from now on.
         """
         live = self.registry.open(APP, name)
         if live.publishing or not name:
@@ -115,7 +116,7 @@ class Peers(EndpointListener):
         """Begin a stream from a peer; `send` it the play command next: §5.4.1.
 
         It is asked for at `addresses`, else where the server is: §5.4.1 [peer-by-fingerprint].
-        LocalError for what is no peer id or our own, and if there is no server to ask.
+        LocalError if `peer_id` is none or our own, and if there is no server to ask.
         """
         if len(peer_id) != FINGERPRINT_LENGTH or self.endpoint.profile.selects(_epd(peer_id)):
             raise LocalError(f"{peer_id.hex()} is no peer's id")
@@ -145,7 +146,7 @@ class Peers(EndpointListener):
         self._waiting[opening] = [stream]
 
     def give_up(self, stream: Subscription, now: float) -> None:
-        """Wait no longer for a peer.  Own design: an opening ends when nobody waits for it."""
+        """Wait no longer for a peer; an opening is cancelled when no stream waits for it."""
         for opening, waiting in list(self._waiting.items()):
             if stream in waiting:
                 waiting.remove(stream)
@@ -182,7 +183,7 @@ class Peers(EndpointListener):
         return peer
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
-        """No session comes of it, or another one serves: RFC 7016 §3.5.1.1.1."""
+        """Fail the streams that wait, or give them the session that serves: RFC 7016 §3.5.1.1.1."""
         if opening is self._asked:
             self._server.connection_lost(now, reason)
             return
@@ -201,7 +202,7 @@ class Peers(EndpointListener):
             stream.fail(reason, now)
 
     def _lets_in(self, now: float) -> bool:
-        """Whether there is room for somebody who came to us; who does nothing makes room."""
+        """Whether there is room for a peer that came to us; one that plays nothing makes room."""
         if not any(live.app == APP for live in self.registry):
             return False
         came = [peer for peer in self._sessions.values() if not peer.is_ours]
@@ -231,7 +232,7 @@ class Peers(EndpointListener):
         return stream
 
     def forget(self, peer: "PeerSession") -> None:
-        """A session has ended.  Own design."""
+        """Forget a session that has ended."""
         if self._sessions.get(peer.peer_id) is peer:
             del self._sessions[peer.peer_id]
 
@@ -257,7 +258,7 @@ class PeerSession(SessionListener):
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
         """Give a flow to the stream it returns to; one that returns to none asks for a stream.
 
-        §5.4.2 [return-flows]; §5.4.1 [nonzero-stream]: who asks as one asks a server is refused.
+        §5.4.2 [return-flows]; §5.4.1 [nonzero-stream]: a control flow as for a server is refused.
         """
         if flow.associated is not None:
             for each in self.streams:
@@ -273,14 +274,14 @@ class PeerSession(SessionListener):
         return stream.transport.incoming.on_flow(session, flow, now)
 
     def on_closed(self, session: "Session", now: float) -> None:
-        """All streams end with it: §5.4.3."""
+        """End all streams with the session: §5.4.3."""
         self._peers.forget(self)
         streams, self.streams = self.streams, {}
         for stream in streams:
             stream.transport.session_closed(session, now)
 
     def on_address_change(self, session: "Session", former: Address, now: float) -> None:
-        """The peer is somewhere else now: RFC 7016 §3.5.4.2."""
+        """Note the peer's new address: RFC 7016 §3.5.4.2."""
         for stream in self.streams:
             stream.peer_address = session.address
 
