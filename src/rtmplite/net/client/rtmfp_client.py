@@ -219,14 +219,20 @@ class RtmfpClient(Client):
 
 
 def connect(
-    target: Target,
+    url: str | Target,
     *,
-    timeout: float,
+    timeout: float = TIMEOUT,
     digest: bool = False,
     tls: ssl.SSLContext | None = None,
     lifetimes: Lifetimes = LIVE,
 ) -> Client:
-    """Connect by whatever the URL says, and by what servers that send us elsewhere say."""
+    """Connect to an application by RTMP, RTMPS or RTMFP, as the scheme of `url` says.
+
+    `url` has the application as its whole path, or is a `Target`.  A server that sends us
+    elsewhere is obeyed a few times.  Raises RemoteError if the server refuses, OSError if there
+    is none, TimeoutError after `timeout` seconds.
+    """
+    target = url if isinstance(url, Target) else Target.parse(url, stream=False)
 
     def open_to(place: Target) -> Client:
         if place.by_datagrams:
