@@ -171,13 +171,13 @@ def through(times, payload=b"\x27\x01\0\0\0picture", compressed=True):
     sent = [(9, times[0], AVC), (9, times[0], KEY), *((9, time, payload) for time in times)]
     middle = len(sent) // 2
     sent.insert(middle, (9, sent[middle][1], KEY))  # so that the late one can begin
-    writer = ChunkWriter(publisher.client._writer.chunk_size)
+    writer = ChunkWriter(publisher.client.transport._writer.chunk_size)
     for at, (type_id, time, data) in enumerate(sent):
         if at == middle:
             late.play("demo")
         if compressed:
             message = Message(type_id, time & TIMESTAMP_MASK, number, data)
-            publisher.server.receive(writer.write(message, 6), world.now)
+            publisher.server.transport.receive(writer.write(message, 6), world.now)
             world.run()
         else:
             publisher.write(type_id, time, number, data)
