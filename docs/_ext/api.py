@@ -11,6 +11,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 
@@ -82,7 +83,7 @@ class Entry:
         if bases:
             yield f"Derives from {reference(self.door, bases[0].__name__)}."
             yield ""
-        if issubclass(value, str) and (words := list(enumerated(node))):
+        if issubclass(value, Enum) and (words := list(enumerated(node))):
             yield f"One of {', '.join(words)}."
             yield ""
         seen: set[str] = set()
