@@ -15,7 +15,7 @@ from rtmplite.net.client.rtmfp_client import connect
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 from rtmplite.net.server.transports import add_trust, trust
-from rtmplite.net.usage import seconds
+from rtmplite.net.usage import add_timeout, seconds, sentence
 from rtmplite.rtmp.client import Target
 
 SECONDS: Final = 5.0
@@ -24,11 +24,14 @@ PROGRESS: Final = 0.5  # s
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    probe = commands.add_parser("probe", help="say what a stream is made of")
-    probe.add_argument("url", help=URL)
-    probe.add_argument("--seconds", type=seconds, default=SECONDS, help="watch it for so long (5)")
-    probe.add_argument("--json", action="store_true", help="for programs")
-    probe.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
+    said = "play a stream for a while and tell its tracks, rates and delays"
+    probe = commands.add_parser("probe", help=said, description=sentence(said))
+    probe.add_argument("url", metavar="URL", help=URL)
+    probe.add_argument(
+        "--seconds", type=seconds, default=SECONDS, metavar="S", help="Play it for S seconds (5)."
+    )
+    probe.add_argument("--json", action="store_true", help="Print JSON.")
+    add_timeout(probe.add_argument)
     add_trust(probe.add_argument)
     probe.set_defaults(run=run)
 

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from gevent.event import Event
 
+from rtmplite.cli.publish import URL
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.clock import now
 from rtmplite.net.server.transports import add_trust, place, tell, trust
+from rtmplite.net.usage import sentence
 from rtmplite.relay.link import Link, ReconnectBackoff, State
 from rtmplite.relay.pull import Pull
 from rtmplite.relay.push import Push
@@ -25,13 +27,24 @@ PROGRESS: Final = 0.5  # s
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    push = commands.add_parser("push", help="play a stream and publish it on other servers")
+    said = "play a stream and publish it on other servers"
+    push = commands.add_parser("push", help=said, description=sentence(said))
+    push.add_argument("source", metavar="URL_FROM", help=URL)
     push.add_argument(
-        "source", metavar="URL_FROM", help="rtmp[s] or rtmfp://host[:port]/app/stream"
+        "targets", metavar="URL_TO", nargs="+", help="Where to publish it: as many as wanted."
     )
-    push.add_argument("targets", metavar="URL_TO", nargs="+", help="the same")
-    push.add_argument("--attempts", type=int, default=ATTEMPTS, help="in a row, for each end (5)")
-    push.add_argument("--forever", action="store_true", help="wait when the source is unpublished")
+    push.add_argument(
+        "--attempts",
+        type=int,
+        default=ATTEMPTS,
+        metavar="N",
+        help="Give a server up after N failures in a row (5).",
+    )
+    push.add_argument(
+        "--forever",
+        action="store_true",
+        help="Wait for the next publisher when the source is unpublished.",
+    )
     add_trust(push.add_argument)
     push.set_defaults(run=run)
 

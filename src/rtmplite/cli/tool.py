@@ -22,7 +22,15 @@ from rtmplite.net.client.reconnecting import Connect, Playing, Publishing, begin
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
-from rtmplite.net.usage import BAD_USAGE, Parser, in_words, seconds
+from rtmplite.net.usage import (
+    BAD_USAGE,
+    Parser,
+    add_timeout,
+    in_words,
+    program,
+    seconds,
+    sentence,
+)
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
@@ -53,33 +61,60 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = Parser(prog="python -m rtmplite", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser: argparse.ArgumentParser = Parser(
+        prog=program(),
+        description="Stream by RTMP, RTMPS, RTMPT and RTMFP: a server, clients, and tools for"
+        " streams and their files.",
+        epilog="COMMAND --help shows the options of a command.",
+        usage="%(prog)s COMMAND ...",
+    )
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", title="commands", prog=program()
+    )
 
     serve.add_to(commands)
-    repair.add_to(commands)
-    access.add_commands(commands)
-    push.add_to(commands)
-    probe.add_to(commands)
-
     publish = sending.add_to(commands)
     publish.set_defaults(run=_publish)
 
-    play = commands.add_parser("play", help="store a stream in an FLV file")
-    play.add_argument("-o", "--output", type=Path, default=Path("-"), help="the file, - for stdout")
+    said = "play a stream into an FLV file"
+    play = commands.add_parser("play", help=said, description=sentence(said))
+    play.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("-"),
+        metavar="FILE",
+        help="Write to this file; - is standard output, and the default.",
+    )
     play.set_defaults(run=_play)
 
-    dump = commands.add_parser("dump", help="print a line for every message of a stream")
-    dump.add_argument("-o", "--output", type=Path, help="store it in an FLV file as well")
+    said = "print a line for each message of a stream"
+    dump = commands.add_parser("dump", help=said, description=sentence(said))
+    dump.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="Write an FLV file as well."
+    )
     dump.set_defaults(run=_dump)
 
+    probe.add_to(commands)
+    push.add_to(commands)
+    repair.add_to(commands)
+    access.add_commands(commands)
+
     for command in (play, dump):
-        command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
-        command.add_argument("--seconds", type=seconds, help="stop after so much of it")
+        command.add_argument(
+            "--peer",
+            metavar="ID",
+            help="Play the stream directly from this client of the server, by RTMFP.",
+        )
+        command.add_argument(
+            "--seconds", type=seconds, metavar="S", help="Stop after S seconds of media."
+        )
     for command in (publish, play, dump):
-        command.add_argument("url", help=sending.URL)
-        command.add_argument("--digest", action="store_true", help="sign the handshake")
-        command.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
+        command.add_argument("url", metavar="URL", help=sending.URL)
+        command.add_argument(
+            "--digest", action="store_true", help="Sign the handshake, as Flash Player does."
+        )
+        add_timeout(command.add_argument)
         transports.add_trust(command.add_argument)
     return parser
 

@@ -1,17 +1,75 @@
-"""What the commands of `python -m rtmplite` have in common: how they are read and what they say."""
+"""What the commands of `rtmplite` share: how options are declared and read, and how errors read."""
 
 import argparse
-from typing import Final, NoReturn
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 BAD_USAGE: Final = 2  # exit code
+NAME: Final = "rtmplite"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line."""
+    """A parser that reports a mistake in one line instead of a page of usage.
+
+    A mistyped option gets a suggestion.  Its own help is a sentence, as that of other options.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options | {"add_help": False})
+        self.add_argument("-h", "--help", action="help", help="Show this help.")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; a command refuses here what it does not know, since only it knows its options."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            kind = "option" if word.startswith("-") else "argument"
+            self.error(
+                f"there is no {kind} {word}{did_you_mean(word, self._option_string_actions)}"
+            )
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
-        """End with that line."""
+        """End with exit code 2 and a line on standard error."""
         self.exit(BAD_USAGE, f"{self.prog.removeprefix('python -m ')}: {message}\n")
+
+
+def program() -> str:
+    """The words that started this program: `rtmplite`, or `python -m rtmplite`."""
+    return NAME if Path(sys.argv[0]).stem == NAME else f"python -m {NAME}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the known word most like it, if there is one."""
+    found = get_close_matches(word, known, 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def sentence(words: str) -> str:
+    """The line of a command in a list, as the sentence that begins its own help."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def add_in_groups(
+    parser: argparse.ArgumentParser,
+    groups: Mapping[str, Sequence[str]],
+    declare: Callable[[Callable[..., Any]], None],
+) -> None:
+    """Add the options that `declare` declares to titled groups; `groups` has names by title."""
+    declared: dict[str, dict[str, Any]] = {}
+
+    def add(option: str, **details: Any) -> None:
+        declared[option.removeprefix("--")] = details
+
+    declare(add)
+    for title, names in groups.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            group.add_argument(f"--{name}", **declared.pop(name))
+    assert not declared, f"options without a group: {', '.join(declared)}"
 
 
 def seconds(text: str) -> float:
@@ -23,6 +81,17 @@ def seconds(text: str) -> float:
     if not 0 < value < 1e7:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return value
+
+
+def add_timeout(add: Callable[..., Any]) -> None:
+    """Add the option for how long a client waits for each answer."""
+    add(
+        "--timeout",
+        type=seconds,
+        default=10.0,
+        metavar="S",
+        help="Wait S seconds for each answer of the server (10).",
+    )
 
 
 def in_words(error: Exception) -> str:

@@ -39,6 +39,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import CONNECTIONS, CONNECTIONS_OF_ONE, ConnectionLimit
 from rtmplite.net.descriptors import raise_limit, within
 from rtmplite.net.server.hooks import REQUESTS, TIMEOUT, HttpGuard
+from rtmplite.net.usage import sentence
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
@@ -46,11 +47,11 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 
-_HOOKS = {
-    Event.CONNECT: "who connects",
-    Event.PUBLISH: "who publishes",
-    Event.PLAY: "who plays",
-    Event.DONE: "of what is over",
+_HOOKS: Final = {
+    Event.CONNECT: "Ask this web service by HTTP whether a client may connect.",
+    Event.PUBLISH: "Ask this web service whether a client may publish.",
+    Event.PLAY: "Ask this web service whether a client may play.",
+    Event.DONE: "Tell this web service when a client has stopped publishing or playing.",
 }
 
 
@@ -92,31 +93,42 @@ def add_options(add: Callable[..., Any]) -> None:
 
     But for `users` and `allow_anonymous`, which mean more to some than to others.
     """
-    add("--users-only", action="store_true", help="let only --users connect, to play as well")
-    for what in ("publish", "play"):
+    add(
+        "--users-only",
+        action="store_true",
+        help="Let only the users of --users connect, to play as well.",
+    )
+    for verb in ("publish", "play"):
         add(
-            f"--{what}-key",
+            f"--{verb}-key",
             action="append",
             default=[],
             metavar="NAME=KEY",
-            help=f"{what} NAME as NAME?key=KEY only; * is any other name",
+            help=f"Let clients {verb} the stream NAME as NAME?key=KEY only; * stands for every"
+            " other name. May be repeated.",
         )
-    add("--sign-key", type=Path, metavar="FILE", help="let nobody publish without a signed link")
-    add("--sign-play", action="store_true", help="nor play; `rtmplite sign` makes links")
-    for event, what in _HOOKS.items():
-        add(f"--on-{event}", metavar="URL", help=f"ask, or tell, this web service {what}")
-    for option, unit, what in (
-        ("hook-timeout", "S", "and wait so long"),
-        ("hook-requests", "N", "and ask so many at once"),
-        ("idle", "S", "hang up on who does nothing"),
-        ("max-connections", "N", "in all"),
-        ("max-per-address", "N", "from one address"),
-        ("max-message", "BYTES", "of one message"),
-        ("max-rtmfp-memory", "BYTES", "for all sessions by RTMFP"),
+    add(
+        "--sign-key",
+        type=Path,
+        metavar="FILE",
+        help="Let clients publish by a signed link only; FILE has the secret, and `rtmplite sign`"
+        " makes links.",
+    )
+    add("--sign-play", action="store_true", help="Let them play by a signed link only as well.")
+    for event, said in _HOOKS.items():
+        add(f"--on-{event}", metavar="URL", help=said)
+    for option, unit, said in (
+        ("hook-timeout", "S", "Refuse a client when the web service is silent for S seconds"),
+        ("hook-requests", "N", "Ask the web service about at most N clients at once"),
+        ("idle", "S", "Close a connection that does nothing for S seconds; 0 is never"),
+        ("max-connections", "N", "Serve at most N connections"),
+        ("max-per-address", "N", "Serve at most N connections from one address"),
+        ("max-message", "BYTES", "Cut off a client that sends a longer message"),
+        ("max-rtmfp-memory", "BYTES", "Keep at most so much for all sessions by RTMFP together"),
     ):
         read, usual = NUMBERS[option.replace("-", "_")]
-        shown = f"{what} ({usual:g})" if usual < 1e6 else f"{what} ({usual})"
-        add(f"--{option}", type=read, default=usual, metavar=unit, help=shown)
+        shown = f"{usual:g}" if usual < 1e6 else f"{usual}"
+        add(f"--{option}", type=read, default=usual, metavar=unit, help=f"{said} ({shown}).")
 
 
 def limits(options: argparse.Namespace) -> ConnectionLimits:
@@ -247,15 +259,30 @@ class Access:
 
 def add_commands(commands: Any) -> None:
     """Add the commands `users` and `sign`, which make what `serve` checks."""
-    user = commands.add_parser("users", help="make lines for --users; asks for the password")
-    user.add_argument("user", help="as in rtmp://USER:PASSWORD@host/app")
-    user.add_argument("realm", help="a domain; for RTMP alone, any word")
+    said = "make the lines of a user for --users; asks for the password"
+    user = commands.add_parser("users", help=said, description=sentence(said))
+    user.add_argument("user", help="The name, as in rtmp://USER:PASSWORD@host/app.")
+    user.add_argument("realm", help="The SIP domain of the user; for RTMP alone any word will do.")
     user.set_defaults(run=_users)
-    link = commands.add_parser("sign", help="make what a signed link ends with")
-    link.add_argument("event", choices=[Event.PUBLISH, Event.PLAY], type=Event)
-    link.add_argument("name", help="the stream")
-    link.add_argument("--key", type=Path, required=True, metavar="FILE", help="of serve --sign-key")
-    link.add_argument("--seconds", type=int, default=3600, help="how long it is good")
+    said = "make a signed link to a stream, for serve --sign-key"
+    link = commands.add_parser("sign", help=said, description=sentence(said))
+    link.add_argument("event", choices=[Event.PUBLISH, Event.PLAY], type=Event,
+        help="What the link allows.")  # fmt: skip
+    link.add_argument("name", help="The name of the stream.")
+    link.add_argument(
+        "--key",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="The file with the secret that serve --sign-key has.",
+    )
+    link.add_argument(
+        "--seconds",
+        type=int,
+        default=3600,
+        metavar="S",
+        help="How long the link is valid, in seconds (3600).",
+    )
     link.set_defaults(run=_sign)
 
 

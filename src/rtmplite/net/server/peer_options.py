@@ -46,13 +46,26 @@ def add_options(add: Callable[..., Any]) -> None:
         "--rtmfp-peers",
         choices=WAYS,
         default=WAYS[0],
-        help="how clients of an application reach each other: introduced, to talk directly;"
-        " relayed by us; introduced and, where that fails, relayed; or not at all",
+        help="How clients of an application reach each other by RTMFP: the server introduces them"
+        " and they talk directly (introduce), it stands between them (relay), it does that where"
+        " an introduction fails (both), or they do not (off). The default is introduce.",
     )
-    add("--rtmfp-relay-host", metavar="IP", help="where they reach us as relay, if it is not here")
+    add(
+        "--rtmfp-relay-host",
+        metavar="IP",
+        help="The address at which clients reach the relay, if it is not that of --rtmfp.",
+    )
     there = "HOST:PORT[,...]"
-    add("--rtmfp-redirect-to", metavar=there, help="let nobody in, send all to these servers")
-    add("--rtmfp-overflow-to", metavar=there, help="send those there for whom there is no room")
+    add(
+        "--rtmfp-redirect-to",
+        metavar=there,
+        help="Send all clients that come by RTMFP to these servers.",
+    )
+    add(
+        "--rtmfp-overflow-to",
+        metavar=there,
+        help="Send clients that come by RTMFP to these servers while there is no room here.",
+    )
 
 
 def meetings(options: argparse.Namespace) -> Meetings:

@@ -17,8 +17,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options as meetings
-from rtmplite.net.server import rtmfp_figures
+from rtmplite.net.server import peer_options, rtmfp_figures
 from rtmplite.net.server.access import NUMBERS
 from rtmplite.net.server.rtmfp_server import RtmfpServer
 from rtmplite.net.server.rtmp_server import RtmpServer
@@ -41,23 +40,56 @@ LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
 
 def add_options(add: Callable[..., Any]) -> None:
     """Add what `Transports` reads, but for listeners; `add` is the `add_argument` of a parser."""
-    add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
-    add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
+    add(
+        "--tls-cert",
+        type=Path,
+        metavar="FILE",
+        help="The certificate chain for --rtmps, in PEM. SIGHUP reads it again.",
+    )
+    add(
+        "--tls-key",
+        type=Path,
+        metavar="FILE",
+        help="The private key of --tls-cert, if it is not in the same file.",
+    )
     rule = "APP/NAME=URL"
-    add("--push", action="append", default=[], metavar=rule, help="publish there, too; * matches")
-    add("--pull", action="append", default=[], metavar=rule, help="play from there on demand")
+    add(
+        "--push",
+        action="append",
+        default=[],
+        metavar=rule,
+        help="Publish this stream at URL as well; * matches any name. May be repeated.",
+    )
+    add(
+        "--pull",
+        action="append",
+        default=[],
+        metavar=rule,
+        help="Play this stream from URL while somebody here plays it; * matches any name. May be"
+        " repeated.",
+    )
     add_trust(add)
+    peer_options.add_options(add)
     read, usual = NUMBERS["drain"]
-    when = "when stopped, ask clients to reconnect and give them so many seconds"
-    meetings.add_options(add)
-    add("--drain", type=read, default=usual, metavar="S", help=when)
-    add("--reconnect-to", metavar="URL", help="ask them to go there")
+    add(
+        "--drain",
+        type=read,
+        default=usual,
+        metavar="S",
+        help="When stopped, ask clients to reconnect and wait S seconds for them to leave (0).",
+    )
+    add("--reconnect-to", metavar="URL", help="The server that --drain asks clients to go to.")
 
 
 def add_trust(add: Callable[..., Any]) -> None:
     """Add what `trust` reads, for everything that connects to servers."""
-    add("--ca", type=Path, metavar="FILE", help="trust these for rtmps, PEM")
-    add("--insecure", action="store_true", help="check no certificates")
+    add(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="Trust the certificates in this PEM file for rtmps URLs, instead of the system's.",
+    )
+    add("--insecure", action="store_true", help="Check no certificate of an rtmps URL.")
 
 
 def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
@@ -136,8 +168,8 @@ class Transports:
                 by_flows,
                 limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
                 crowd=crowd,
-                meetings=meetings.meetings(options),
-                elsewhere=meetings.elsewhere(options),
+                meetings=peer_options.meetings(options),
+                elsewhere=peer_options.elsewhere(options),
             )
         push, pull = rules(options)
         self._dialer = Dialer(merge_ms=merge, tls=trust(options))
