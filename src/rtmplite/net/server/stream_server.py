@@ -1,7 +1,7 @@
 """A server of applications in a few lines: listeners for RTMP and RTMFP that share all streams.
 
     with StreamServer({"live": LiveApplication()}) as server:
-        print("%s:%d" % server.addresses["rtmp"])
+        print(*server.addresses["rtmp"])
         server.serve_forever()
 
 Applications are called in the hub: they must not block.
@@ -9,8 +9,10 @@ Applications are called in the hub: they must not block.
 
 import os
 from collections.abc import Mapping
+from signal import SIGINT, SIGTERM
 from typing import Final, Self, TypeAlias
 
+import gevent
 from gevent.event import Event
 
 from rtmplite.live.streams import Registry
@@ -74,8 +76,13 @@ class StreamServer:
         self._stopped.set()
 
     def serve_forever(self) -> None:
-        """Let other greenlets run until `stop` is called."""
-        self._stopped.wait()
+        """Serve until SIGINT or SIGTERM comes, or `stop` is called."""
+        watchers = [gevent.signal_handler(each, self._stopped.set) for each in (SIGINT, SIGTERM)]
+        try:
+            self._stopped.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
 
     def __enter__(self) -> Self:
         """Start."""
