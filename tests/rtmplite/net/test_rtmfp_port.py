@@ -11,7 +11,7 @@ from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
 
 URL = Epd(ancillary_data=b"rtmfp://127.0.0.1/live").encode()
 

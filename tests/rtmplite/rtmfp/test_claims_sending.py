@@ -14,7 +14,7 @@ def test_options_go_once_even_where_the_numbers_jump():
     wire = Sending()
     flow = wire.flow()
     flow.send(b"one", 0.0)
-    flow.send(b"two", 0.0).abandon(0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
     flow.send(b"three", 0.0)
     (packet,) = wire.take()
     first, second = packet.chunks

@@ -9,7 +9,7 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer

@@ -15,7 +15,7 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.netconnection.client import FlowClient
 from rtmplite.rtmfp.p2p.peers import Peers
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.client import Target
 
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="  # what RFC 3986 §2.1, §2.2 let stand, besides letters

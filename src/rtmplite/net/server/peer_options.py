@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rtmplite.errors import LocalError
 from rtmplite.net import addresses
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 WAYS: Final = ("introduce", "relay", "both", "off")
 

@@ -12,10 +12,10 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, RelayEndpoint, StandIns
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection

@@ -19,11 +19,12 @@ from rtmplite.net.server.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
-from rtmplite.rtmfp.session.listener import Address, SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening

@@ -24,7 +24,7 @@ from rtmplite.net.server.rtmp_server import RtmpServer
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
-from rtmplite.rtmfp.endpoint.startup import StartupLimits as PortLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits as PortLimits
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.client import Target

@@ -14,7 +14,9 @@ from rtmplite.rtmfp.netconnection.messages import (
     Intent,
     encode_message,
 )
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
-from rtmplite.rtmfp.session.recv_flow import RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
+from rtmplite.rtmfp.session.send_flow import FlowSender, Priority
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session.session import Session
 
 _HEADER_SIZE: Final = 5  # bytes before the payload: §5.1.2
-_COMPLETE: Final = (FlowState.COMPLETE_LINGER, FlowState.CLOSED)
+_COMPLETE: Final = (SendState.COMPLETE_LINGER, SendState.CLOSED)
 
 
 class Medium(Enum):

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Medium, medium_of
 from rtmplite.rtmfp.netconnection.messages import SIGNATURE
-from rtmplite.rtmfp.session.listener import FlowReceiver, FlowSender, SessionListener
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.send_flow import FlowSender
+from rtmplite.rtmfp.session.session import SessionListener
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.session.recv_flow import RecvFlow

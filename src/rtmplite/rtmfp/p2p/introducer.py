@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.netconnection import State
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.endpoint.addresses import is_sendable
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import is_sendable
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.bridge import SessionBridge
 from rtmplite.rtmfp.p2p.introducer import may_meet
@@ -32,8 +32,8 @@ from rtmplite.rtmp.wire.command import Command
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.session.listener import Address, SessionListener
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.session.session import Session, SessionListener
+    from rtmplite.rtmfp.wire.address import Address
 
 MOST: Final = 64  # stand-ins at a time, each with a port
 SESSIONS: Final = 32  # of one of them

@@ -27,7 +27,9 @@ from rtmplite.rtmfp.p2p.direct import (
     Subscription,
     stream_of,
 )
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.message_transport import ConnectionLimits
 
 if TYPE_CHECKING:

@@ -16,14 +16,29 @@ most loses the session that does.  So does one that would bring the others to th
 
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.wire.address import Address
 
 LOOK_SECONDS: Final = 2.0  # between looks whether a host has more than its share
+
+
+class BudgetedSession(Protocol):
+    """What the budget needs of a session: `counted` is the part of its `memory` in `used`.
+
+    Own design: the host in `address` is what sessions are added up by.
+    """
+
+    address: Address
+    counted: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that the session takes now."""
+
+    def abort(self, now: float, reason: str) -> None:
+        """Close the session at once."""
 
 
 class SessionBudget:
@@ -37,7 +52,7 @@ class SessionBudget:
 
     def __init__(self, limit: int) -> None:
         self.limit, self.used, self.evicted = limit, 0, 0
-        self._sessions: dict[Session, None] = {}
+        self._sessions: dict[BudgetedSession, None] = {}
         self._easy, self._tight = limit // 2, limit * 3 // 4
         self._share, self._enough = limit // 4, limit * 7 // 8
         self._look_at = -inf
@@ -58,23 +73,23 @@ class SessionBudget:
             return capacity
         return capacity * max(0, self._tight - self.used) // (self._tight - self._easy)
 
-    def count(self, session: "Session") -> None:
+    def count(self, session: BudgetedSession) -> None:
         """Note what a session takes now.  Own design: whenever something has happened in it."""
         size = session.memory
         self.used += size - session.counted
         session.counted = size
 
-    def add(self, session: "Session") -> None:
+    def add(self, session: BudgetedSession) -> None:
         """Begin to count a session.  Own design: it may have to go for any other's sake."""
         self._sessions[session] = None
 
-    def discard(self, session: "Session") -> None:
+    def discard(self, session: BudgetedSession) -> None:
         """Count a session no more, which has ended.  Own design."""
         self.used -= session.counted
         session.counted = 0
         self._sessions.pop(session, None)
 
-    def excess(self, now: float) -> "list[Session]":
+    def excess(self, now: float) -> list[BudgetedSession]:
         """Choose whom to close: of the host that takes the most the session that does, and so on.
 
         Own design: many small sessions of one host do not outlive a large one of another.  To look
@@ -85,12 +100,12 @@ class SessionBudget:
         if not is_over and (self.used <= self._easy or now < self._look_at):
             return []
         self._look_at = now + LOOK_SECONDS
-        by_host: dict[str, list[Session]] = {}
+        by_host: dict[str, list[BudgetedSession]] = {}
         for session in sorted(self._sessions, key=lambda each: each.counted):
             by_host.setdefault(rate_limit_key(session.address[0]), []).append(session)
         hosts = [(-sum(each.counted for each in found), host) for host, found in by_host.items()]
         heapify(hosts)
-        chosen: list[Session] = []
+        chosen: list[BudgetedSession] = []
         left = self.used
         while hosts and left > (self._enough if is_over else self._easy):
             if not is_over and -hosts[0][0] <= self._share:

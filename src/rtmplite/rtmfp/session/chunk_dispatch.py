@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.session.recv_side import RecvSide
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, PARSERS, Chunk
 from rtmplite.rtmfp.wire.fast_path import read_next_user_data, read_user_data
 from rtmplite.rtmfp.wire.flow_chunks import NextUserData, UserData

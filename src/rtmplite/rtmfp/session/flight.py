@@ -2,9 +2,9 @@
 
 Implements RFC 7016 §3.6.2.5 and §3.6.2.6.
 
-    >>> from rtmplite.rtmfp.session.send_queue import Entry
-    >>> flight = Flight()
-    >>> sent = [Entry(None, None, number, 0, b"") for number in range(1, 5)]
+    >>> from rtmplite.rtmfp.session.send_queue import Entry, Outgoing
+    >>> flight, message = Flight(), Outgoing(1, 4, 60.0, 60.0)
+    >>> sent = [Entry(2, message, number, 0, b"") for number in range(1, 5)]
     >>> for entry in sent:
     ...     flight.send(entry, 100)
     >>> flight.outstanding

@@ -11,7 +11,7 @@ from math import inf
 from struct import Struct
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 MARKING: Final = b"M"
 SECRET_BYTES: Final = 32  # §3.5.4.2 [own-secret]

@@ -5,11 +5,11 @@ Implements RFC 7016 §3.6.2.3 and §3.6.3.4.5.
 
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.session.packet_protection import Wire
 from rtmplite.rtmfp.session.path_mtu import PathMtu
 from rtmplite.rtmfp.session.recv_side import RecvSide
 from rtmplite.rtmfp.session.send_side import SendSide
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import Chunk, encode_chunk
 
 _COUNTER_GROWTH: Final = 4  # bytes that a cipher's count of packets may still take

@@ -3,16 +3,14 @@
 Implements RFC 7016 §2.2 and §3.5.2.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.wire.fast_path import encode_header, read_header
 from rtmplite.rtmfp.wire.packet import Mode, scramble
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.crypto.profile import PacketCipher
 
 TIME_CRITICAL: Final = 0x80  # flags of a packet: §2.2.4
 TIME_CRITICAL_REVERSE: Final = 0x40
@@ -32,7 +30,7 @@ class Wire:
 
     def __init__(
         self,
-        cipher: "PacketCipher",
+        cipher: PacketCipher,
         initiator: bool,
         far_id: int,
         round_trip: RoundTrip,

@@ -3,17 +3,15 @@
 Implements RFC 7016 §3.6.3.
 """
 
-from enum import StrEnum
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from rtmplite.rtmfp.session.listener import FlowReceiver
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.flow_states import FIGURE_22, RecvDo, RecvEvent, RecvState
+from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.range_set import SequenceSet
+from rtmplite.rtmfp.session.send_flow import SendFlow
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_side import RecvSide
-    from rtmplite.rtmfp.session.send_flow import SendFlow
 
 LINGER_SECONDS: Final = 120.0  # §3.6.3.8 [receiver-lingers]
 BLOCK_BYTES: Final = 1024  # §3.6.3.5 [blocks]
@@ -22,13 +20,41 @@ _WHOLE, _BEGIN, _END, _MIDDLE = FragmentControl
 _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
 
-class RecvState(StrEnum):
-    """Where a receiving flow stands: §3.6.3, Figure 22."""
+class FlowReceiver:
+    """The user of a receiving flow; a subclass overrides what it wants to know: §3.6.3."""
 
-    OPEN = "RF_OPEN"
-    REJECTED = "RF_REJECTED"
-    COMPLETE_LINGER = "RF_COMPLETE_LINGER"
-    CLOSED = "RF_CLOSED"
+    def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
+        """A whole message has come, in its turn if the flow is ordered: §3.6.3.3."""
+
+    def on_gap(self, flow: "RecvFlow", missing: int, now: float) -> None:
+        """The sender gave up `missing` fragments before what comes next: §3.6.1.2."""
+
+    def on_exception(self, flow: "RecvFlow", now: float) -> None:
+        """The flow was rejected, not by the user: its sender broke a rule or a limit: §3.6.3.2."""
+
+    def on_complete(self, flow: "RecvFlow", now: float) -> None:
+        """The sender closed the flow, and all there was has been delivered: §3.6.3.3."""
+
+
+class RecvHost(Protocol):
+    """What a receiving flow needs of its session: `buffered` and `gaps` count those of all flows.
+
+    Own design: it is `RecvSide`, which in turn knows its flows.
+    """
+
+    limits: SessionLimits
+    budget: SessionBudget
+    buffered: int
+    gaps: int
+
+    def has_room(self, size: int) -> bool:
+        """Whether `size` bytes more may wait in all flows together."""
+
+    def acknowledge_now(self, flow: "RecvFlow") -> None:
+        """Send an acknowledgement of the flow as soon as is practical."""
+
+    def linger(self, flow: "RecvFlow", now: float) -> None:
+        """Keep the flow for a while, to acknowledge what is sent again."""
 
 
 class RecvFlow:
@@ -40,7 +66,7 @@ class RecvFlow:
     changed at any time; 0 stops the sender.
     """
 
-    def __init__(self, side: "RecvSide", flow_id: int, capacity: int) -> None:
+    def __init__(self, side: RecvHost, flow_id: int, capacity: int) -> None:
         self._side = side
         self.flow_id = flow_id
         self.metadata = b""
@@ -78,12 +104,7 @@ class RecvFlow:
 
     def reject(self, code: int, now: float) -> None:
         """Want no more of this flow; `code` tells the sender why: §3.6.3.7."""
-        if self.state is not RecvState.OPEN:
-            return
-        self.state = RecvState.REJECTED
-        self.exception_code = code
-        self._forget()
-        self._side.acknowledge_now(self)
+        self._on(RecvEvent.REJECT, now, code)
 
     def suspend(self) -> None:
         """Hold messages until `resume`: §3.6.3.3."""
@@ -139,10 +160,28 @@ class RecvFlow:
         self._complete(now)
         return ack_now or seen.gaps > 0 or self.capacity - self.buffered < BLOCK_BYTES
 
-    def end(self) -> None:
-        """The session is open no longer: §3.5.5 [flows-end]."""
-        self.state = RecvState.CLOSED
-        self._forget()
+    def end(self, now: float) -> None:
+        """Stop, because the session is open no longer: §3.5.5 [flows-end]."""
+        self._on(RecvEvent.SESSION_ENDS, now)
+
+    def end_linger(self, now: float) -> None:
+        """Acknowledge no more of what is sent again: §3.6.3.8 [receiver-lingers]."""
+        self._on(RecvEvent.LINGER_ENDS, now)
+
+    def _on(self, event: RecvEvent, now: float, code: int = 0) -> None:
+        """Follow the arrow of `event` in Figure 22; `code` is that of a rejection: §3.6.3."""
+        self.state, todo = FIGURE_22[self.state].get(event, (self.state, ()))
+        for order in todo:
+            match order:
+                case RecvDo.FORGET:
+                    self._forget()
+                case RecvDo.REPORT:
+                    self.exception_code = code
+                    self._side.acknowledge_now(self)
+                case RecvDo.LINGER:
+                    self._side.linger(self, now)
+                case RecvDo.ACKNOWLEDGE:
+                    self._side.acknowledge_now(self)
 
     def _has_room(self, number: int, fsn: int, data: bytes) -> bool:
         """Whether to remember a fragment.  Own design: see `SessionLimits`.
@@ -261,10 +300,7 @@ class RecvFlow:
         """See whether this was the last of the flow: §3.6.3.8."""
         if self.final_sn is None or self.seen.csn < self.final_sn:
             return
-        if self.state in (RecvState.OPEN, RecvState.REJECTED):
-            self._is_done = self.state is RecvState.REJECTED
-            self.state = RecvState.COMPLETE_LINGER
-            self._side.completed(self, now)
+        self._on(RecvEvent.ALL_RECEIVED, now)
         if not self._is_done and not self._order and not self.is_suspended:
             self._is_done = True
             self.receiver.on_complete(self, now)
@@ -281,7 +317,8 @@ class RecvFlow:
         self._side.buffered += size
 
     def _forget(self) -> None:
-        """Discard what waits, and deliver nothing: §3.6.3.7."""
+        """Discard what waits, and deliver nothing any more: §3.6.3.7."""
+        self._is_done = True
         self._partial, self._partial_bytes = None, 0
         self._early.clear()
         self._order.clear()

@@ -10,10 +10,10 @@ from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import FlowReceiver
-from rtmplite.rtmfp.session.recv_flow import LINGER_SECONDS, RecvFlow, RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState, SendFlow
+from rtmplite.rtmfp.session.recv_flow import LINGER_SECONDS, FlowReceiver, RecvFlow
+from rtmplite.rtmfp.session.send_flow import SendFlow
 from rtmplite.rtmfp.wire.acks import range_ack
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, encode_chunk
 from rtmplite.rtmfp.wire.flow_chunks import FlowException, has_unknown_option, read_flow_options
@@ -109,10 +109,9 @@ class RecvSide:
             self.ack_now = True
             self._wake()
 
-    def completed(self, flow: RecvFlow, now: float) -> None:
-        """All of a flow has come: §3.6.3.8 [receiver-lingers]."""
+    def linger(self, flow: RecvFlow, now: float) -> None:
+        """Keep a flow of which all has come: §3.6.3.8 [receiver-lingers]."""
         self._lingering.append((now + LINGER_SECONDS, flow))
-        self.acknowledge_now(flow)
 
     def has_room(self, size: int) -> bool:
         """Whether `size` bytes more may wait.  Own design: `SessionLimits.session_buffer_bytes`."""
@@ -147,15 +146,15 @@ class RecvSide:
             self.ack_now = True
         while self._lingering and now >= self._lingering[0][0]:
             flow = self._lingering.popleft()[1]
-            flow.state = RecvState.CLOSED
+            flow.end_linger(now)
             del self.flows[flow.flow_id]
             self.gaps -= flow.seen.gaps
             self.should_ack.pop(flow, None)
 
-    def end(self) -> None:
+    def end(self, now: float) -> None:
         """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
         for flow in self.flows.values():
-            flow.end()
+            flow.end(now)
         self.flows.clear()
         self.gaps, self.is_over = 0, True
         self._lingering.clear()
@@ -188,7 +187,7 @@ class RecvSide:
             if flow.associated is None:  # §3.6.3.1 [unknown-association-rejects]
                 return False
             # §3.6.3.1 [closed-association-rejects], §2.3.11.1.2 [answers-an-open-flow]
-            if flow.associated.state is not FlowState.OPEN:
+            if flow.associated.state is not SendState.OPEN:
                 return False
         return len(flow.metadata) <= self.limits.metadata_bytes
 

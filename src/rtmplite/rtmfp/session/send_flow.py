@@ -6,20 +6,18 @@ receiver is told by the Forward Sequence Number (FSN) not to wait for them.
 
 from collections import deque
 from collections.abc import Iterable
-from enum import StrEnum
+from enum import IntEnum
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from rtmplite.errors import LocalError
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
+from rtmplite.rtmfp.session.flight import Flight
+from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, SendState
+from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
 from rtmplite.rtmfp.wire.flow_chunks import flow_options
 from rtmplite.rtmfp.wire.option import encode_options
 from rtmplite.rtmfp.wire.vlu import encode_vlu
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.send_side import SendSide
 
 RX_BUFFER_SIZE: Final = 65536  # bytes, before the receiver says otherwise: §3.6.2
 LINGER_SECONDS: Final = 130.0  # §3.6.2.11 [lingers-130]
@@ -30,13 +28,54 @@ _CHUNK: Final = 3 + 1  # type, length and flags
 _ACK_ROOM: Final = 12  # so that a small acknowledgement goes with a full fragment
 
 
-class FlowState(StrEnum):
-    """Where a sending flow stands: §3.6.2, Figure 19."""
+class Priority(IntEnum):
+    """Which flow goes first when the network does not take everything: §3.6.1.2.
 
-    OPEN = "F_OPEN"
-    CLOSING = "F_CLOSING"
-    COMPLETE_LINGER = "F_COMPLETE_LINGER"
-    CLOSED = "F_CLOSED"
+    Higher goes first; flows of the same priority take turns.
+    """
+
+    BULK = 0
+    NORMAL = 1
+    VIDEO = 2
+    AUDIO = 3
+    IMMEDIATE = 4
+
+
+class FlowSender:
+    """The user of a sending flow; a subclass overrides what it wants to know: §3.6.2."""
+
+    def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
+        """The far end rejects the flow, which closes it: §3.6.2.10."""
+
+    def on_writable(self, flow: "SendFlow", now: float) -> None:
+        """There is room again: `flow.queued` is lower than it was (§3.6.2.4).
+
+        Messages that were given up are reported with the next acknowledgement.
+        """
+
+    def on_complete(self, flow: "SendFlow", now: float) -> None:
+        """The flow was closed, and all of it has arrived or been abandoned: §3.6.2.11."""
+
+
+class SendHost(Protocol):
+    """What a sending flow needs of its session: `room` is the bytes of chunks in a packet.
+
+    Own design: it is `SendSide`, which in turn knows its flows.
+    """
+
+    limits: SessionLimits
+    flight: Flight
+    room: int
+    queued: int
+
+    def ready(self, flow: "SendFlow") -> None:
+        """Note that the flow may have something to send."""
+
+    def check_queued(self) -> None:
+        """Look whether all flows together hold too much."""
+
+    def linger(self, flow: "SendFlow", now: float) -> None:
+        """Keep the flow's identifier for a while."""
 
 
 class SendFlow:
@@ -49,18 +88,18 @@ class SendFlow:
 
     def __init__(
         self,
-        side: "SendSide",
+        side: SendHost,
         flow_id: int,
         metadata: bytes,
         *,
-        associated: "RecvFlow | None",
+        answers: int | None,
         sender: FlowSender,
         priority: Priority,
         time_critical: bool,
     ) -> None:
-        self.flow_id, self.metadata, self.associated = flow_id, metadata, associated
+        self.flow_id, self.metadata = flow_id, metadata
         self.sender, self.priority, self.time_critical = sender, priority, time_critical
-        self.state = FlowState.OPEN
+        self.state = SendState.OPEN
         self.exception = False
         self.queued = self.refused = self.outstanding = self._reported = 0
         self.rx_buffer_size = RX_BUFFER_SIZE
@@ -68,16 +107,10 @@ class SendFlow:
         self._side = side
         self._id = encode_vlu(flow_id)
         # §3.6.1.1 [one-association]
-        answers = None if associated is None else associated.flow_id
         # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.2 [from-the-first]
         self._startup_options = encode_options(flow_options(metadata, answers), marker=True)
         self._queue = SendQueue()
         self._mortal: deque[Outgoing] = deque()  # messages that may be given up by age
-
-    @property
-    def next_sn(self) -> int:
-        """NEXT_SN, the sequence number of the next fragment: §3.6.2."""
-        return self._queue.end
 
     @property
     def has_entries(self) -> bool:
@@ -103,7 +136,7 @@ class SendFlow:
         `start_by` seconds from now: §3.6.2.7.  LocalError unless the flow is open.  A session
         whose flows hold more than it may is aborted: nobody at the far end takes them.
         """
-        if self.state is not FlowState.OPEN:
+        if self.state is not SendState.OPEN:
             raise LocalError(f"a message on a flow that is {self.state}")
         if self._mortal:
             self._give_up_late(now)
@@ -112,18 +145,18 @@ class SendFlow:
         first = self._queue.end
         expires = inf if lifetime is None else now + lifetime
         begin_by = inf if start_by is None else now + start_by
-        outgoing = Outgoing(self, first, first + count - 1, expires, begin_by)
+        outgoing = Outgoing(first, first + count - 1, expires, begin_by)
         if count == 1:
-            self._append(Entry(self, outgoing, first, _WHOLE, bytes(message)))
+            self._append(Entry(self.flow_id, outgoing, first, _WHOLE, bytes(message)))
         else:
             for index in range(count):
                 part = bytes(message[index * most : (index + 1) * most])
                 fra = _BEGIN if index == 0 else _END if index == count - 1 else _MIDDLE
-                self._append(Entry(self, outgoing, first + index, fra, part))
+                self._append(Entry(self.flow_id, outgoing, first + index, fra, part))
         if lifetime is not None or start_by is not None:
             self._mortal.append(outgoing)
         self._side.ready(self)
-        self._side.check_queued(now)
+        self._side.check_queued()
         return outgoing
 
     def announce(self, now: float) -> None:
@@ -142,36 +175,21 @@ class SendFlow:
         self._side.ready(self)
 
     def close(self, now: float) -> None:
-        """Send no more; what is queued still goes: §3.6.2.11.  Closing twice does nothing."""
-        if self.state is not FlowState.OPEN:
-            return
-        self.state = FlowState.CLOSING
-        tail = self._queue.tail
-        if tail is None or tail.ever_sent:
-            tail = self._append_abandoned()
-        self.final_sn = tail.sequence_number
-        self._queue.due_again(self.final_sn)
-        self._side.ready(self)
+        """Send no more; what is queued still goes: §3.6.2.11.  Idempotent."""
+        self._on(SendEvent.CLOSE, now)
+
+    def end(self, now: float) -> None:
+        """Stop, because the session is open no longer: §3.5.5 [flows-end]."""
+        self._on(SendEvent.SESSION_ENDS, now)
+
+    def end_linger(self, now: float) -> None:
+        """Forget the flow, whose identifier was kept for long enough: §3.6.2.11 [lingers-130]."""
+        self._on(SendEvent.LINGER_ENDS, now)
 
     def excepted(self, code: int, now: float) -> None:
         """Take a Flow Exception Report: §3.6.2.10, §3.6.1.3 [exception-closes] [exception-told]."""
-        if self.exception:
-            return
-        was_open = self.state is FlowState.OPEN
-        if was_open:
-            self.close(now)
-        self.exception = True
-        self.refused = self.queued
-        for number in range(self._queue.first, self._queue.end):
-            entry = self._queue.get(number)
-            if entry is not None:
-                self._abandon(entry)
-                entry.message.abandoned = True
-        self._queue.due_again(self._queue.first)
-        self._mortal.clear()
-        self._side.ready(self)
-        if was_open:
-            self.sender.on_exception(self, code, now)
+        if not self.exception:
+            self._on(SendEvent.EXCEPTION, now, code)
 
     def acknowledge(
         self, ranges: Iterable[tuple[int, int]], buffer_bytes: int, now: float
@@ -199,10 +217,8 @@ class SendFlow:
                 # Of what is missing before an entry that was given up nobody else might tell.
                 if not entry.abandoned or first == 0:
                     self._remove(entry)
-        if self.state is FlowState.CLOSING and not queue.entries:
-            self.state = FlowState.COMPLETE_LINGER
-            self._side.completed(self, now)
-            self.sender.on_complete(self, now)
+        if self.final_sn is not None and not queue.entries:
+            self._on(SendEvent.ALL_ACKNOWLEDGED, now)
         self._reported = self.queued
         return before - self.outstanding, self.queued < queued
 
@@ -244,6 +260,47 @@ class SendFlow:
             self.outstanding += len(chunk)
             self._side.flight.send(entry, len(chunk))
         return False
+
+    def _on(self, event: SendEvent, now: float, code: int = 0) -> None:
+        """Follow the arrow of `event` in Figure 19; `code` is that of an exception: §3.6.2."""
+        self.state, todo = FIGURE_19[self.state].get(event, (self.state, ()))
+        for order in todo:
+            match order:
+                case SendDo.MARK_FINAL:
+                    self._mark_final()
+                case SendDo.ABANDON:
+                    self._abandon_all()
+                case SendDo.LINGER:
+                    self._side.linger(self, now)
+                case SendDo.TELL_EXCEPTION:
+                    self.sender.on_exception(self, code, now)
+                case SendDo.TELL_COMPLETE:
+                    self.sender.on_complete(self, now)
+
+    def _mark_final(self) -> None:
+        """Say with the last fragment that it is the last: §3.6.2.11.
+
+        If that has left already, one more goes, without data.
+        """
+        tail = self._queue.tail
+        if tail is None or tail.ever_sent:
+            tail = self._append_abandoned()
+        self.final_sn = tail.sequence_number
+        self._queue.due_again(self.final_sn)
+        self._side.ready(self)
+
+    def _abandon_all(self) -> None:
+        """Give up everything, as the receiver wants none of it: §3.6.2.10."""
+        self.exception = True
+        self.refused = self.queued
+        for number in range(self._queue.first, self._queue.end):
+            entry = self._queue.get(number)
+            if entry is not None:
+                self._abandon(entry)
+                entry.message.abandoned = True
+        self._queue.due_again(self._queue.first)
+        self._mortal.clear()
+        self._side.ready(self)
 
     def _encode(self, entry: Entry, fsn: int, follows: bool, is_first: bool) -> bytes:
         """One chunk; after its predecessor the short form will do: §3.6.2.3.2."""
@@ -307,7 +364,7 @@ class SendFlow:
     def _append_abandoned(self) -> Entry:
         """Queue a number without data: §3.6.2.11, §3.6.2.1."""
         number = self._queue.end
-        entry = Entry(self, Outgoing(self, number, number, inf, inf), number, _WHOLE, b"")
+        entry = Entry(self.flow_id, Outgoing(number, number, inf, inf), number, _WHOLE, b"")
         entry.abandoned = entry.message.abandoned = True
         self._append(entry)
         return entry

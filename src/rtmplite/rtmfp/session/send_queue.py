@@ -5,14 +5,11 @@ Implements RFC 7016 §3.6.2: SEND_QUEUE, its entries, and in what order they go.
 
 import itertools
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Final
 
 from rtmplite.rtmfp.session.range_set import SequenceSet
 
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.send_flow import SendFlow
-
-ENTRY_BYTES = 300  # about what an entry and its message take besides the data
+ENTRY_BYTES: Final = 300  # about what an entry and its message take besides the data
 
 
 class Outgoing:
@@ -22,22 +19,16 @@ class Outgoing:
     both are infinite for what is to arrive in any case.
     """
 
-    __slots__ = ("_flow", "abandoned", "begun", "expires", "first", "last", "start_by")
+    __slots__ = ("abandoned", "begun", "expires", "first", "last", "start_by")
 
-    def __init__(
-        self, flow: "SendFlow", first: int, last: int, expires: float, start_by: float
-    ) -> None:
-        self._flow, self.first, self.last = flow, first, last
+    def __init__(self, first: int, last: int, expires: float, start_by: float) -> None:
+        self.first, self.last = first, last
         self.expires, self.start_by = expires, start_by
         self.begun = self.abandoned = False
 
     def is_late(self, now: float) -> bool:
         """Whether to give it up: it is too old, or was not begun in time: §3.6.2.7."""
         return now > self.expires or (now > self.start_by and not self.begun)
-
-    def abandon(self, now: float) -> None:
-        """Give it up, every fragment of it; there is no way back: §3.6.2.7."""
-        self._flow.abandon(self, now)
 
 
 class Entry:
@@ -47,7 +38,7 @@ class Entry:
         "abandoned",
         "data",
         "ever_sent",
-        "flow",
+        "flow_id",
         "fra",
         "in_flight",
         "message",
@@ -59,9 +50,9 @@ class Entry:
     )
 
     def __init__(
-        self, flow: "SendFlow", message: Outgoing, sequence_number: int, fra: int, data: bytes
+        self, flow_id: int, message: Outgoing, sequence_number: int, fra: int, data: bytes
     ) -> None:
-        self.flow, self.message = flow, message
+        self.flow_id, self.message = flow_id, message
         self.sequence_number, self.fra, self.data = sequence_number, fra, data
         self.abandoned = self.sent_abandoned = self.ever_sent = self.in_flight = False
         self.nak_count = self.transmit_size = self.tsn = 0

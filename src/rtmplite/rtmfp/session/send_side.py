@@ -11,11 +11,11 @@ from typing import Final
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.congestion import CongestionControl
 from rtmplite.rtmfp.session.flight import Flight
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
-from rtmplite.rtmfp.session.recv_flow import RecvFlow, RecvState
+from rtmplite.rtmfp.session.recv_flow import RecvFlow
 from rtmplite.rtmfp.session.rtt import RoundTrip
-from rtmplite.rtmfp.session.send_flow import LINGER_SECONDS, FlowState, SendFlow
+from rtmplite.rtmfp.session.send_flow import LINGER_SECONDS, FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_queue import Entry
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
@@ -86,7 +86,7 @@ class SendSide:
             self,
             self._next_id,
             metadata,
-            associated=associated,
+            answers=None if associated is None else associated.flow_id,
             sender=sender or FlowSender(),
             priority=priority,
             time_critical=time_critical,
@@ -100,13 +100,13 @@ class SendSide:
         self._ready[flow] = None
         self._wake()
 
-    def check_queued(self, now: float) -> None:
-        """Own design: note when the flows hold more than `SessionLimits.queued_bytes`."""
+    def check_queued(self) -> None:
+        """Note it when the flows hold more than `SessionLimits.queued_bytes`: §5."""
         if self.queued > self.limits.queued_bytes:
             self.overflowed = True
 
-    def completed(self, flow: SendFlow, now: float) -> None:
-        """All of a closed flow has been acknowledged: §3.6.2.11 [lingers-130]."""
+    def linger(self, flow: SendFlow, now: float) -> None:
+        """Keep a flow of which all has been acknowledged: §3.6.2.11 [lingers-130]."""
         self._lingering.append((now + LINGER_SECONDS, flow))
         self._ready.pop(flow, None)
 
@@ -178,7 +178,7 @@ class SendSide:
             self._time_out()
         while self._lingering and now >= self._lingering[0][0]:
             flow = self._lingering.popleft()[1]
-            flow.state = FlowState.CLOSED
+            flow.end_linger(now)
             del self.flows[flow.flow_id]
         probes = []
         for flow, (when, period) in list(self._probes.items()):
@@ -191,10 +191,10 @@ class SendSide:
                 self._probes[flow] = now + period, min(period * 2, longest)
         return probes
 
-    def end(self) -> None:
+    def end(self, now: float) -> None:
         """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
         for flow in self.flows.values():
-            flow.state = FlowState.CLOSED
+            flow.end(now)
         self.flows.clear()
         self._ready.clear()
         self._lingering.clear()
@@ -213,8 +213,9 @@ class SendSide:
 
     def _lose(self, lost: list[Entry]) -> None:
         for entry in lost:
-            entry.flow.lose(entry)
-            self.ready(entry.flow)
+            flow = self.flows[entry.flow_id]
+            flow.lose(entry)
+            self.ready(flow)
 
     def _turns(self) -> list[SendFlow]:
         """Flows that may be ready, in the order of their turns: §3.6.1.2."""

@@ -10,30 +10,27 @@ them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.chunk_dispatch import Inbound
-from rtmplite.rtmfp.session.closing import Closing, State
+from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
 from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
 from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import (
-    Address,
-    FlowReceiver,
-    FlowSender,
-    Priority,
-    SessionListener,
-)
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
 from rtmplite.rtmfp.session.packet_assembler import Outbound
 from rtmplite.rtmfp.session.packet_protection import Wire
 from rtmplite.rtmfp.session.path_mtu import PathMtu
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow
 from rtmplite.rtmfp.session.recv_side import RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
+from rtmplite.rtmfp.session.send_flow import FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_side import SendSide
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import Chunk
 from rtmplite.rtmfp.wire.control_chunks import (
     ForwardedInitiatorHello,
@@ -44,18 +41,39 @@ from rtmplite.rtmfp.wire.control_chunks import (
 )
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.crypto.profile import PacketCipher
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.send_flow import SendFlow
-
 _UNBOUNDED: Final = 1 << 62
 FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
 GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
 DEFAULT_LIMITS: Final = SessionLimits()
 SILENT: Final = "the far end is silent"
 
-__all__ = ["Session", "State"]
+__all__ = ["Session", "SessionListener", "State"]
+
+
+class SessionListener:
+    """The user of a session; a subclass overrides what it wants to know: §3.5, §3.6."""
+
+    def on_flow(self, session: "Session", flow: RecvFlow, now: float) -> FlowReceiver | None:
+        """The far end opens a flow: give its receiver, or None to reject it (§3.6.3.1).
+
+        `flow.metadata` says what it is, `flow.associated` to which of our flows it answers.
+        For an exception code other than 0, call `flow.reject(code, now)` and answer None.
+        """
+        return None
+
+    def on_closed(self, session: "Session", now: float) -> None:
+        """The session is open no longer, and its flows are gone; `session.reason` says why: §3.5.5.
+
+        It may still have packets to send and to answer: see `Session.state`.
+        """
+
+    def on_forwarded_hello(
+        self, session: "Session", hello: ForwardedInitiatorHello, now: float
+    ) -> None:
+        """The far end passes on that another endpoint asks for this one: §3.5.1.5."""
+
+    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
+        """The far end has proved that it is at `session.address` now: §3.5.4.2."""
 
 
 class Session:
@@ -74,7 +92,7 @@ class Session:
         self,
         *,
         initiator: bool,
-        cipher: "PacketCipher",
+        cipher: PacketCipher,
         near_id: int,
         far_id: int,
         address: Address,
@@ -119,12 +137,12 @@ class Session:
         return self._closing.deadline
 
     @property
-    def send_flows(self) -> "Mapping[int, SendFlow]":
+    def send_flows(self) -> Mapping[int, SendFlow]:
         """The sending flows by identifier, those that linger too: §3.5."""
         return self._send.flows
 
     @property
-    def recv_flows(self) -> "Mapping[int, RecvFlow]":
+    def recv_flows(self) -> Mapping[int, RecvFlow]:
         """The receiving flows by identifier, those that linger too: §3.5."""
         return self._recv.flows
 
@@ -155,11 +173,11 @@ class Session:
         metadata: bytes,
         now: float,
         *,
-        associated: "RecvFlow | None" = None,
+        associated: RecvFlow | None = None,
         sender: FlowSender | None = None,
         priority: Priority = Priority.NORMAL,
         time_critical: bool = False,
-    ) -> "SendFlow":
+    ) -> SendFlow:
         """Open a sending flow: §3.6.2.1.  The far end hears of it with its first message.
 
         `metadata` says what it is, `associated` which of its flows it answers; `sender` hears what
@@ -224,7 +242,7 @@ class Session:
                 self.queue_chunk(Ping())  # §3.5.4.1 [empty-message]
             self._probe_path(now)
         else:
-            self._tick_closing(now)
+            self._obey(self._closing.tick(now), now)
         self._wake()
 
     def queue_chunk(self, chunk: Chunk) -> None:
@@ -238,30 +256,18 @@ class Session:
 
     def close(self, now: float, reason: str = "closed here") -> None:
         """Close reliably: ask until the far end agrees, or for 90 seconds: §3.5.5."""
-        if self.state is not State.OPEN:
-            return
-        self._leave_open(State.NEARCLOSE, reason, now)
-        self._tick_closing(now)
+        self._on(Event.ORDERLY_CLOSE, now, reason)
 
     def abort(self, now: float, reason: str = "aborted here") -> None:
         """Close at once, with a single word to the far end: §3.5.5 [abrupt-close]."""
-        if self.state is State.CLOSED:
-            return
         self._outbound.drop()
-        self.queue_chunk(SessionCloseAck())
-        self._outbound.fill(self.address, now)
-        self.drop(now, reason)
+        self._on(Event.ABRUPT_CLOSE, now, reason)
 
     def drop(self, now: float, reason: str) -> None:
         """Close without a word, as when another session takes this one's place: §3.5, Figure 8."""
-        if self.state is State.OPEN:
-            self._leave_open(State.CLOSED, reason, now)
-        self.state = State.CLOSED
-        self._closing.enter(State.CLOSED, now)
-        self._outbound.drop()
-        self._wake()
+        self._on(Event.OVERRIDE, now, reason)
 
-    def _ask(self, flow: "RecvFlow", now: float) -> FlowReceiver | None:
+    def _ask(self, flow: RecvFlow, now: float) -> FlowReceiver | None:
         return self.listener.on_flow(self, flow, now)
 
     def _wake(self) -> None:
@@ -274,9 +280,9 @@ class Session:
         """Take a chunk that is no user data, if the state of the session knows of it."""
         match chunk:
             case SessionClose():
-                self._on_close(now)
+                self._on(Event.CLOSE_REQUEST, now, "closed there")  # §3.5.5 [close-acknowledged]
             case SessionCloseAck():
-                self.drop(now, "closed there")  # §3.5.5 [close-ack-closes]
+                self._on(Event.CLOSE_ACK, now, "closed there")  # §3.5.5 [close-ack-closes]
             case _ if self.state is not State.OPEN:
                 return
             case DataAckRanges() | DataAckBitmap():
@@ -325,24 +331,30 @@ class Session:
             self._outbound.probe(size, self.address, now)
         self._outbound.measure()
 
-    def _on_close(self, now: float) -> None:
-        """Agree to the far end's Close: §3.5.5 [close-acknowledged]."""
-        self.queue_chunk(SessionCloseAck())
-        if self.state is State.OPEN:
-            self._leave_open(State.FARCLOSE_LINGER, "closed there", now)
+    def _on(self, event: Event, now: float, reason: str) -> None:
+        """Follow the arrow of `event` in Figure 8: §3.5."""
+        self._obey(self._closing.on(event, now), now, reason)
 
-    def _tick_closing(self, now: float) -> None:
-        """Ask again, or wait no longer: §3.5.5 [close-repeats] [nearclose-90] [linger-19]."""
-        if self._closing.is_over(now):
-            self.drop(now, self.reason)
-        elif self._closing.is_to_ask(now):
-            self.queue_chunk(SessionClose())
+    def _obey(self, todo: Todo, now: float, reason: str = "") -> None:
+        """Send what Figure 8 says, and be in the state that it says: §3.5.5."""
+        former, state = self.state, self._closing.state
+        for order in todo:
+            self.queue_chunk(SessionClose() if order is Do.ASK else SessionCloseAck())
+        if state is former:
+            return
+        if state is State.CLOSED and todo:  # §3.5.5 [abrupt-close]: there will be no other packet
+            self._outbound.fill(self.address, now)
+        self.state = state
+        if former is State.OPEN:
+            self._leave_open(reason, now)
+        if self.state is State.CLOSED:
+            self._outbound.drop()
+            self._wake()
 
-    def _leave_open(self, state: State, reason: str, now: float) -> None:
+    def _leave_open(self, reason: str, now: float) -> None:
         """Be open no longer: §3.5.5 [flows-end]."""
-        self.state, self.reason = state, reason
-        self._closing.enter(state, now)
-        self._send.end()
-        self._recv.end()
+        self.reason = reason
+        self._send.end(now)
+        self._recv.end(now)
         self._notices.forget(self._wire)
         self.listener.on_closed(self, now)

@@ -13,6 +13,9 @@ from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
 
+Address = tuple[str, int]
+"""Where datagrams come from and go to: a numeric IP address and a port."""
+
 _INET6: Final = 0x80  # bit IP6 of the first byte: §2.1.5
 _ORIGIN: Final = 0x03  # bits ORI
 

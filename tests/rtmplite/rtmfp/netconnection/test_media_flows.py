@@ -12,9 +12,8 @@ from rtmplite.rtmfp.netconnection.media_flows import (
     medium_of,
 )
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent, encode_message
-from rtmplite.rtmfp.session.listener import Priority
-from rtmplite.rtmfp.session.recv_flow import RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
+from rtmplite.rtmfp.session.send_flow import Priority
 from rtmplite.rtmp.wire.message import MessageType
 
 KEY, INTER = b"\x17\x01\x00\x00\x00key", b"\x27\x01\x00\x00\x00inter"
@@ -30,7 +29,7 @@ class Flow:
     """A sending flow that takes everything and delivers nothing."""
 
     def __init__(self, options):
-        self.options, self.sent, self.queued, self.state = options, [], 0, FlowState.OPEN
+        self.options, self.sent, self.queued, self.state = options, [], 0, SendState.OPEN
 
     def send(self, data, now, *, lifetime=None):
         self.queued += len(data)
@@ -39,7 +38,7 @@ class Flow:
         return handle
 
     def close(self, now):
-        self.state = FlowState.CLOSING
+        self.state = SendState.CLOSING
 
 
 class Owner:
@@ -202,7 +201,7 @@ def test_a_closed_flow_is_over_when_all_has_arrived():
     media = make_media_flow(owner, 1, Medium.COMMANDS)
     media.send(b"last words", 0.0)
     media.close(1.0)
-    assert owner.flows[0].state is FlowState.CLOSING and not media.is_over
-    owner.flows[0].state = FlowState.COMPLETE_LINGER
+    assert owner.flows[0].state is SendState.CLOSING and not media.is_over
+    owner.flows[0].state = SendState.COMPLETE_LINGER
     media.on_complete(owner.flows[0], 2.0)
     assert media.is_over and owner.moved == 1

@@ -11,7 +11,7 @@ from rtmplite.errors import LocalError
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata
 from rtmplite.rtmfp.p2p.direct import CLOSED, FAILED, REFUSED, SUCCESS
 from rtmplite.rtmfp.p2p.peers import DEFAULT_PEER_LIMITS, PeerLimits
-from rtmplite.rtmfp.session.listener import FlowSender
+from rtmplite.rtmfp.session.send_flow import FlowSender
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.control_chunks import Ping
 from rtmplite.rtmfp.wire.flow_chunks import FlowException, UserData, read_flow_options
@@ -84,7 +84,8 @@ def test_the_flows_are_as_the_text_draws_them():
     (peer,) = pair.bob.peers.sessions
     (control,) = peer.session.send_flows.values()
     assert control.metadata == bytes(FlowMetadata(stream.stream_id)) != bytes(FlowMetadata(0))
-    assert control.associated is None
+    (asked,) = pair.alice.peers.sessions
+    assert [flow.associated for flow in asked.session.recv_flows.values()] == [None]
     returning = list(peer.session.recv_flows.values())
     assert len(returning) == 2  # sound, and the rest
     assert {flow.associated for flow in returning} == {control}

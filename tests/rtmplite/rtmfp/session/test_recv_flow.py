@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rtmfp.wire import BEGIN, END, MIDDLE, WHOLE, Receiving, acked, data
 
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.recv_flow import RecvState
 from rtmplite.rtmfp.wire.flow_chunks import (
     BufferProbe,
     FragmentControl,

@@ -3,8 +3,8 @@
 import pytest
 from support.rtmfp.wire import BEGIN, META, Receiving, acked, data
 
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.recv_flow import RecvState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.control_chunks import Ping
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData, flow_options

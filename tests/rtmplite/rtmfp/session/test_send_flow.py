@@ -5,8 +5,8 @@ from support.rtmfp.pair import Sender
 from support.rtmfp.wire import Sending, send
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.send_flow import FlowState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import (
     FlowException,
@@ -70,9 +70,9 @@ def test_fragments_have_the_marks_of_their_places_and_fit():
     flow = wire.session.open_flow(bytes(512), 0.0)
     flow.send(bytes(2500), 0.0)
     flow.send(b"", 0.0)
-    flow.send(b"x", 0.0)
+    last = flow.send(b"x", 0.0).last
     got = wire.data()
-    while got[-1].sequence_number < flow.next_sn - 1:
+    while got[-1].sequence_number < last:
         wire.ack(got[-1].sequence_number)
         got += wire.data()
     control = [chunk.fragment_control for chunk in got]
@@ -87,11 +87,11 @@ def test_no_datagram_is_larger_than_it_may_be(size):
     """Covers RFC 7016 §3.6.2.2 [fits-the-path]: `Wire.take` looks at every one."""
     wire = Sending()
     flow = wire.flow()
-    send(flow, 10, 0.0, size=size)
+    last = send(flow, 10, 0.0, size=size)[-1].last
     for _ in range(80):
         numbers = wire.numbers()
         wire.now += 0.004
-        wire.ack(max(numbers, default=flow.next_sn))
+        wire.ack(max(numbers, default=last))
     assert flow.queued == 0
 
 
@@ -139,13 +139,13 @@ def test_an_exception_closes_the_flow():
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 2))
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 2))
     assert user.exceptions == [77]
-    assert (flow.state, flow.queued, flow.exception) == (FlowState.CLOSING, 0, True)
+    assert (flow.state, flow.queued, flow.exception) == (SendState.CLOSING, 0, True)
     (last,) = wire.data()
     assert (last.sequence_number, last.abandon, last.final, last.data) == (10, True, True, b"")
     with pytest.raises(LocalError):
         flow.send(b"more", 0.0)
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 10))
-    assert (flow.state, user.complete) == (FlowState.COMPLETE_LINGER, 1)
+    assert (flow.state, user.complete) == (SendState.COMPLETE_LINGER, 1)
 
 
 def test_closing_marks_the_last_number():
@@ -174,7 +174,7 @@ def test_a_message_given_up_is_never_sent_again():
     message = flow.send(bytes(3000), 0.0)
     assert wire.numbers() == [1, 2, 3]
     wire.ack(0, 1, 1)
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     wire.wait(3.0)
     (update,) = wire.data()
     assert (update.sequence_number, update.fsn_offset) == (3, 0)
@@ -191,7 +191,7 @@ def test_the_fsn_waits_for_what_is_outstanding():
     flow = wire.flow()
     message = flow.send(b"one", 0.0)
     assert wire.numbers() == [1]
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     flow.send(b"two", 0.0)
     (two,) = wire.data()
     assert (two.sequence_number, two.forward_sequence_number) == (2, 0)
@@ -205,7 +205,7 @@ def given_up_between():
     wire = Sending()
     flow = wire.flow()
     flow.send(b"one", 0.0)
-    flow.send(b"two", 0.0).abandon(0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
     flow.send(b"three", 0.0)
     assert wire.numbers() == [1, 3]
     return wire, flow
@@ -234,7 +234,7 @@ def test_an_fsn_that_is_on_its_way_is_not_told_twice():
     flow.send(b"one", 0.0)
     wire.data()
     wire.ack(1)
-    flow.send(b"two", 0.0).abandon(0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
     flow.send(b"three", 0.0)
     (three,) = wire.data()
     assert (three.sequence_number, three.forward_sequence_number) == (3, 2)
@@ -250,7 +250,7 @@ def test_what_was_given_up_makes_room_too():
     flow = wire.flow(sender=user)
     message = flow.send(bytes(500), 0.0)
     wire.data()
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     wire.wait(4.0)
     assert wire.numbers() == [1] and user.writable == 0
     wire.ack(1)

@@ -6,8 +6,8 @@ import pytest
 from support.rtmfp.wire import Sending, send
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.send_flow import FlowState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
@@ -104,13 +104,13 @@ def test_a_complete_flow_keeps_its_identifier():
     flow.close(0.0)
     wire.take()
     wire.ack(1)
-    assert flow.state is FlowState.COMPLETE_LINGER
+    assert flow.state is SendState.COMPLETE_LINGER
     assert wire.flow().flow_id == 2
     wire.session.keepalive.heard = 100.0
     wire.wait(129.9)
     assert wire.session.send_flows[1] is flow
     wire.wait(0.1)
-    assert (flow.state, 1 in wire.session.send_flows) == (FlowState.CLOSED, False)
+    assert (flow.state, 1 in wire.session.send_flows) == (SendState.CLOSED, False)
     assert wire.flow().flow_id == 3
 
 

@@ -220,7 +220,7 @@ class Weather(RuleBasedStateMachine):
                 self.sent[flow.metadata].append((message, lifetime))
                 outgoing = flow.send(message, self.pair.now, lifetime=lifetime)
                 if lifetime == 0.1 and size == 10:
-                    outgoing.abandon(self.pair.now)
+                    flow.abandon(outgoing, self.pair.now)
 
     @rule(data=st.data())
     def close(self, data):
