@@ -5,7 +5,7 @@ Implements RFC 3261 §17.1.2.2, with Figure 6.
 Unlike an INVITE, a request of this kind is expected to be answered at once, so it is repeated
 even after a provisional response, and the server needs no acknowledgement:
 
-    >>> question, todo = Client.start(now=0.0)
+    >>> question, todo = NonInviteClient.start(now=0.0)
     >>> print(" 0.0 s ", *todo)
      0.0 s  request sent
     >>> print(" 0.2 s ", *question.receive(100, now=0.2))
@@ -89,7 +89,7 @@ FIGURE_6: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
 }
 
 
-class Client(Machine[State, Event, Do]):
+class NonInviteClient(Machine[State, Event, Do]):
     """One request on its way to one answer; `state` is its current box of `FIGURE_6` (§17.1.4)."""
 
     figure = FIGURE_6

@@ -4,7 +4,7 @@ Implements RFC 3261 §17.2.2, with Figure 8.
 
 It repeats nothing by itself; only a repeated request draws the answer once more:
 
-    >>> question, todo = Server.start(now=0.0)
+    >>> question, todo = NonInviteServer.start(now=0.0)
     >>> print(*todo, *question.receive(now=0.1), *question.respond(200, now=0.2))
     pass to TU response sent
     >>> print(*question.receive(now=0.5), *question.respond(500, now=0.6))
@@ -75,7 +75,7 @@ FIGURE_8: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
 }
 
 
-class Server(Machine[State, Event, Do]):
+class NonInviteServer(Machine[State, Event, Do]):
     """One request being answered; `state` is its current box of `FIGURE_8` (§17.2.3)."""
 
     figure = FIGURE_8

@@ -18,7 +18,7 @@ from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.wire.command import Command, error, on_status, result

@@ -8,7 +8,8 @@ from support.rtmp.rtmp_world import World
 from rtmplite.rtmp.application import MAX_NAME
 from rtmplite.rtmp.client import Called, Ended
 from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.netstream import MAX_KIND, State
+from rtmplite.rtmp.netstream import MAX_KIND
+from rtmplite.rtmp.netstream_state import NETSTREAM, State
 from rtmplite.rtmp.wire.message import Message
 
 KEY, INTER = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
@@ -296,3 +297,8 @@ class AnyClient(RuleBasedStateMachine):
 
 
 TestAnyClient = AnyClient.TestCase
+
+
+def test_every_state_of_the_table_is_reached_and_left():
+    targets = {target for arrows in NETSTREAM.values() for target, _ in arrows.values()}
+    assert targets == set(State) == NETSTREAM.keys() and all(NETSTREAM.values())

@@ -13,7 +13,7 @@ import gevent
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
-from rtmplite.live.tracks import Tracks, Weight
+from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.client.refusal import ElsewhereError
 from rtmplite.net.clock import now
@@ -161,8 +161,7 @@ class Publishing(_Following):
         moment = now()
         self._search()
         weight, _ = self._tracks.note(type_id, timestamp, payload, moment)
-        boundary = weight is Weight.START or not self._tracks.has_video(moment)
-        if boundary and weight is not Weight.ESSENTIAL and (found := self._found()):
+        if self._tracks.can_begin(weight, moment) and (found := self._found()):
             self._move(*found, timestamp)
         self.stream.write(type_id, timestamp, payload)
 

@@ -19,9 +19,11 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.net.clock import now as clock
 from rtmplite.net.http.flv_viewer import FlvViewer
 from rtmplite.net.redaction import public
+from rtmplite.rtmp.application import InvalidApplication
 from rtmplite.rtmp.live_application import APP, LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 
 MAX_CODECS: Final = 8  # names in one line; a stream may have any number of tracks
 
@@ -115,12 +117,12 @@ class LoggedLiveApplication(LiveApplication):
         stream.on_done = done
 
 
-class UnknownApplication(LiveApplication):
+class UnknownApplication(InvalidApplication):
     """The application of all names that a server does not have: it refuses, and writes that."""
 
     def __init__(self, names: Callable[[], list[str]], write: Write) -> None:
-        super().__init__()
-        self._names, self._write = names, write
+        super().__init__(names)
+        self._write = write
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
         """Refuse, and say which applications there are."""
@@ -137,9 +139,7 @@ class UnknownApplication(LiveApplication):
                 "reason": f"no application {name!r:.40}",
             },
         )
-        there = ", ".join(self._names())
-        reason = f"No such application: {name}; there are: {there}"
-        connection.reject(reason, now, "NetConnection.Connect.InvalidApp")
+        super().on_connect(connection, now)
 
 
 def _end(values: Values, live: LiveStream, seconds: float) -> Values:
