@@ -7,6 +7,7 @@ A socket that does not take it all keeps the rest and is watched until it does; 
 With TLS, all that one connection has to send in one turn is sealed together before that.
 """
 
+import errno
 import logging
 import socket
 import ssl
@@ -20,7 +21,7 @@ from gevent import monkey
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, ReadBudget
 from rtmplite.net.tcp_traffic import traffic
-from rtmplite.net.tls import Tls, explain
+from rtmplite.net.tls import Tls, explain, mistaken
 from rtmplite.rtmp.connection import Connection
 
 log = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ class Peer(Generic[M]):
         self._closing_at: float | None = None
         self._drain_ends: float | None = None
         self._open = True
-        self._receive, self._room = connected.recv, SMALL_READ
+        self._receive: Callable[[int], bytes] = self._receive_first
+        self._room = SMALL_READ
         loop = gevent.get_hub().loop
         self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
@@ -275,7 +277,7 @@ class Peer(Generic[M]):
             return
         begun = now()
         if not data:
-            self._lost("closed by the peer")
+            self._lost("closed by the peer" if self._tls is None else self._tls.end)
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
         elif not self.machine.closed:  # else it has not read our last words yet
@@ -287,6 +289,15 @@ class Peer(Generic[M]):
         self._turns.spent += spent
         is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
         self._room = READ_SIZE if is_bulk else SMALL_READ
+
+    def _receive_first(self, room: int) -> bytes:
+        """Receive for the first time: TLS where there should be none is told at once."""
+        data = self._socket.recv(room)
+        self._receive = self._socket.recv
+        if self._tls is None and (reason := mistaken(data)):
+            log.warning("%s:%d: %s", *self.machine.peer_address, reason)
+            raise ConnectionAbortedError(errno.ECONNABORTED, reason)
+        return data
 
     def _open_sealed(self, tls: Tls, data: bytes) -> None:
         try:

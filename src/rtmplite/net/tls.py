@@ -11,6 +11,13 @@ from typing import Final
 
 from rtmplite.errors import LocalError
 
+ON_PLAIN_PORT: Final = "TLS on a port without it"
+CLOSED_EARLY: Final = "closed by the peer before TLS had begun; it may not speak TLS here"
+CLOSED_UNHEARD: Final = "closed by the peer before it said a word; perhaps it wants rtmps://"
+TO_PLAIN_CLIENT: Final = "the server speaks TLS: try rtmps://"
+
+_ALERT, _HELLO, _MAJOR = 21, 22, 3  # content types and major version of a record of TLS
+
 READ_SIZE: Final = 65536  # bytes asked of OpenSSL at once; it gives a record, 16 KiB at most
 
 
@@ -61,6 +68,11 @@ class Tls:
         with suppress(ssl.SSLError):  # the peer has not said so yet, or there was no handshake
             self._tls.unwrap()
 
+    @property
+    def end(self) -> str:
+        """What to call it when the connection has ended without a word of TLS."""
+        return "closed by the peer" if self._is_ready else CLOSED_EARLY
+
     def take_output(self) -> bytes:
         """What is to be sent, and forget it."""
         return self._to_peer.read()
@@ -110,8 +122,21 @@ def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSL
     return context
 
 
+def mistaken(first: bytes) -> str:
+    """What is wrong if a connection without TLS begins with these bytes; empty if they may be RTMP.
+
+    Own design: RTMP 1.0 §5.2.2 begins with a version number, TLS on both sides with a record of
+    major version 3: the client with a hello, a server that reads RTMP with an alert.
+    """
+    if len(first) < 2 or first[1] != _MAJOR:
+        return ""
+    return {_HELLO: ON_PLAIN_PORT, _ALERT: TO_PLAIN_CLIENT}.get(first[0], "")
+
+
 def explain(error: ssl.SSLError) -> str:
     """What went wrong, without OpenSSL's file names and line numbers."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the server's certificate is not trusted: {error.verify_message}"
-    return f"TLS fails: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    reason = (error.reason or str(error)).replace("_", " ").lower()
+    hint = " (the other side speaks no TLS)" if reason == "wrong version number" else ""
+    return f"TLS fails: {reason}{hint}"

@@ -20,7 +20,7 @@ from gevent.lock import BoundedSemaphore
 from rtmplite.amf.values import Value
 from rtmplite.net.client.client import TIMEOUT, Client, established
 from rtmplite.net.clock import now
-from rtmplite.net.tls import Tls, client_context, explain
+from rtmplite.net.tls import CLOSED_UNHEARD, Tls, client_context, explain, mistaken
 from rtmplite.net.usage import in_words
 from rtmplite.rtmp.client import ClientConnection, Target
 
@@ -38,6 +38,7 @@ class RtmpClient(Client):
         super().__init__(machine)
         self._socket, self._tls = connected, tls
         self._sending = BoundedSemaphore()
+        self._is_heard = False
         self._greenlet = gevent.spawn(self._run)
 
     @classmethod
@@ -140,14 +141,24 @@ class RtmpClient(Client):
 
     def _take(self, data: bytes) -> None:
         ended = not data
+        if not self._is_heard and self._tls is None and (reason := mistaken(data)):
+            self._machine.connection_lost(now(), reason)
+        self._is_heard = self._is_heard or bool(data)
         if self._tls is not None:
             data = self._tls.receive(data)
             ended = ended or self._tls.ended
         if data:
             self._machine.receive(data, now())
         if ended:
-            self._machine.connection_lost(now())
+            self._machine.connection_lost(now(), self._end)
         self._hear()
+
+    @property
+    def _end(self) -> str:
+        """What to call it when the server just closes the connection."""
+        if self._tls is not None:
+            return self._tls.end
+        return "closed by the peer" if self._is_heard else CLOSED_UNHEARD
 
     def _answer(self) -> None:
         """Send the machine's replies; if somebody is sending already, they go with that."""
