@@ -121,7 +121,7 @@ def test_a_recording_of_the_authors(start, server, corpus):
     assert own.finish() == ffmpeg.finish() == 0
     assert media(own.file) == media(source)
     assert av("decode", ffmpeg.file) == av("decode", source)
-    told = metadata.read(file.read(own.file.read_bytes())[1][0].data)
+    told = metadata.read(file.read_flv(own.file.read_bytes())[1][0].data)
     assert (told["videocodecid"], told["audiocodecid"]) == (VideoFourCc.AV1, AudioFourCc.OPUS)
 
 

@@ -17,7 +17,7 @@ from rtmplite.net.usage import sentence
 from rtmplite.relay.link import Link, ReconnectBackoff, State
 from rtmplite.relay.pull import Pull
 from rtmplite.relay.push import Push
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import MessageType
 
@@ -147,10 +147,10 @@ class _Job:
         elif all(push.state is State.GIVEN_UP for push in self._pushes):
             self._fail(f"no target is left: {link.reason}")
 
-    def _cut_short(self, machine: FlowConnection) -> None:
+    def _cut_short(self, machine: FlowEnd) -> None:
         if self.over.is_set():  # until then there is another attempt
-            host, port = machine.peer_address
-            self.failure = f"{host}:{port}: not all has arrived: {machine.cut_short}"
+            host, port = machine.transport.peer_address
+            self.failure = f"{host}:{port}: not all has arrived: {machine.transport.cut_short}"
 
     def _fail(self, reason: str) -> None:
         self.failure = reason

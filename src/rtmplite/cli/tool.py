@@ -271,7 +271,7 @@ class _Begin:
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:
     """Write as it comes: the header promises both media, since nobody knows yet."""
-    output.write(bytes(file.Header(has_audio=True, has_video=True)) + bytes(4))
+    output.write(bytes(file.FlvHeader(has_audio=True, has_video=True)) + bytes(4))
     for tag in tags:
         raw = bytes(tag)
         output.write(raw + len(raw).to_bytes(4, "big"))

@@ -23,7 +23,7 @@ from rtmplite.rtmfp.crypto.profile import CryptoProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.startup import Job, StartupLimits
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowEnd, FlowTransport
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.listener import Address
 
@@ -61,7 +61,7 @@ class RtmfpPort:
         budget: SessionBudget | None = None,
     ) -> None:
         self._host, self._port = host, port
-        self.on_over: Callable[[FlowConnection], None] = lambda connection: None
+        self.on_over: Callable[[FlowEnd], None] = lambda connection: None
         self.on_turn: Callable[[], None] | None = None
         self.endpoint = Endpoint(
             profile,
@@ -76,8 +76,8 @@ class RtmfpPort:
         )
         self._hub = gevent.get_hub()
         self._socket: socket.socket | None = None
-        self._connections: dict[FlowConnection, None] = {}  # in order of arrival
-        self._dirty: list[FlowConnection] = []
+        self._connections: dict[FlowTransport, FlowEnd] = {}  # in order of arrival
+        self._dirty: list[FlowTransport] = []
         self._bugs = 0
         self._alarm_at: float | None = None
         self._touched = False  # the endpoint may have something to send, or another deadline
@@ -103,15 +103,16 @@ class RtmfpPort:
         return host, port
 
     @property
-    def connections(self) -> list[FlowConnection]:
+    def connections(self) -> list[FlowEnd]:
         """All that are watched, in order of arrival."""
-        return list(self._connections)
+        return list(self._connections.values())
 
-    def watch(self, connection: FlowConnection) -> None:
+    def watch(self, connection: FlowEnd) -> None:
         """See to a connection until it and its session are over."""
-        self._connections[connection] = None
-        connection.on_output = self._on_output
-        self._on_output(connection)
+        transport = connection.transport
+        self._connections[transport] = connection
+        transport.on_output = self._on_output
+        self._on_output(transport)
 
     def close(self) -> None:
         """End all sessions with a last word, and close the socket; a second time does nothing."""
@@ -145,8 +146,8 @@ class RtmfpPort:
     def _on_work(self) -> None:
         self._touched = True
 
-    def _on_output(self, connection: FlowConnection) -> None:
-        self._dirty.append(connection)
+    def _on_output(self, transport: FlowTransport) -> None:
+        self._dirty.append(transport)
 
     def flush(self) -> None:
         """Send everything, and see to the alarm; at the end of every turn this is done anyway."""
@@ -155,8 +156,8 @@ class RtmfpPort:
         moment = now()
         while self._dirty:
             dirty, self._dirty = self._dirty, []
-            for connection in dirty:
-                self._flush_one(connection, moment)
+            for transport in dirty:
+                self._flush_one(transport, moment)
         self._touched = False
         for datagram, destination in self.endpoint.take(moment):
             self._send(datagram, destination)
@@ -167,15 +168,15 @@ class RtmfpPort:
             # This turn's callbacks have run: one more would wait for whatever happens next.
             self._hub.loop.run_callback_threadsafe(self.on_turn)
 
-    def _flush_one(self, connection: FlowConnection, moment: float) -> None:
+    def _flush_one(self, transport: FlowTransport, moment: float) -> None:
         try:
-            connection.flush(moment)
+            transport.flush(moment)
         except Exception:
             log.exception("a connection fails")
-            self._guard(connection.abort, "internal error", moment)
-        if connection.is_over and connection in self._connections:
-            del self._connections[connection]
-            connection.on_output = None
+            self._guard(transport.abort, "internal error", moment)
+        if transport.is_over and transport in self._connections:
+            connection = self._connections.pop(transport)
+            transport.on_output = None
             self.on_over(connection)
 
     def _send(self, datagram: bytes, destination: Address) -> None:
@@ -217,11 +218,11 @@ class RtmfpPort:
 
     def _tick(self) -> None:
         moment = now()
-        for connection in list(self._connections):
+        for transport, connection in list(self._connections.items()):
             deadline = connection.deadline
             if deadline is not None and moment >= deadline:
                 self._guard(connection.tick, moment)
-                self._dirty.append(connection)
+                self._dirty.append(transport)
 
     def _guard(self, call: Callable[..., object], *args: object) -> None:
         """Call a machine; a bug there costs what it was about, not the port."""

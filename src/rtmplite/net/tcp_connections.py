@@ -22,7 +22,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, ReadBudget
 from rtmplite.net.tcp_traffic import traffic
 from rtmplite.net.tls import Tls, explain, mistaken
-from rtmplite.rtmp.connection import Connection
+from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ WATCH_READ, WATCH_WRITE = 1, 2
 # Even where the program is monkey-patched: its sockets would watch a second time.
 Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
-M = TypeVar("M", bound=Connection)
+M = TypeVar("M", bound=ChunkEnd)
 
 
 class TcpConnections(Generic[M]):
@@ -114,7 +114,7 @@ class TcpConnections(Generic[M]):
         dirty = self.dirty.copy()
         self.dirty.clear()
         for peer in dirty:
-            output = peer.machine.output
+            output = peer.transport.output
             if len(output) == 1 and not peer.is_special:
                 data = output.pop()
                 try:
@@ -139,7 +139,7 @@ class Peer(Generic[M]):
     def __init__(
         self, peers: TcpConnections[M], connected: socket.socket, machine: M, tls: Tls | None = None
     ) -> None:
-        self.machine = machine
+        self.machine, self.transport = machine, machine.transport
         self.send = connected.send
         # It has unsent bytes, or an end to bring about, or all its bytes have to be sealed.
         self.is_special = tls is not None
@@ -155,20 +155,20 @@ class Peer(Generic[M]):
         self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
-        machine.traffic = partial(traffic, connected)
-        machine.on_output = self._on_output
-        machine.on_reading = self._on_reading
+        self.transport.traffic = partial(traffic, connected)
+        self.transport.on_output = self._on_output
+        self.transport.on_reading = self._on_reading
         if tls is not None:
             self._say_tls(tls)
-        if machine.output:  # who opens a connection speaks first
-            self._on_output(machine)
+        if self.transport.output:  # a client speaks first
+            self._on_output(self.transport)
 
     def flush(self) -> None:
         """Send what the machine has, unless the socket is still busy with the last."""
         machine = self.machine
         if not self._open:
             return
-        if machine.aborted:
+        if machine.transport.aborted:
             self._peers.cut_off(machine)
             self.shut()
             return
@@ -207,7 +207,7 @@ class Peer(Generic[M]):
             watcher.close()
         self._socket.close()
         self._peers.forget(self)
-        self.machine.on_output = self.machine.on_reading = None
+        self.transport.on_output = self.transport.on_reading = None
 
     def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
         """Wait for room, or give up, whichever `error` asks for."""
@@ -225,7 +225,7 @@ class Peer(Generic[M]):
         if at == len(output):
             return
         self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
-        self.machine.unsent(sum(map(len, self._unsent)))
+        self.transport.unsent(sum(map(len, self._unsent)))
         self.is_special = True
         self._writer.start(self._on_writable)
 
@@ -243,15 +243,15 @@ class Peer(Generic[M]):
         except Exception:
             log.exception("a connection fails to close")
 
-    def _on_output(self, machine: Connection) -> None:
+    def _on_output(self, transport: ChunkTransport) -> None:
         if not self._dirty and self._merges:
             self._peers.schedule()
         self._dirty.append(self)
-        if machine.closed:
+        if transport.closed:
             self.is_special = True
 
-    def _on_reading(self, machine: Connection) -> None:
-        if not machine.reading:
+    def _on_reading(self, transport: ChunkTransport) -> None:
+        if not transport.reading:
             self._reader.stop()
         else:
             self._reader.start(self._on_readable)
@@ -280,9 +280,9 @@ class Peer(Generic[M]):
             self._lost("closed by the peer" if self._tls is None else self._tls.end)
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
-        elif not self.machine.closed:  # else it has not read our last words yet
+        elif not self.transport.closed:  # else it has not read our last words yet
             try:
-                self.machine.receive(data, begun)
+                self.transport.receive(data, begun)
             except Exception:
                 self._failed()
         spent = now() - begun
@@ -307,7 +307,7 @@ class Peer(Generic[M]):
             self.guard(self.machine.abort, explain(error), now())
             return
         self._say_tls(tls)
-        if data and not self.machine.closed:
+        if data and not self.transport.closed:
             self._feed(data)
         if tls.ended and self._open:
             self._lost("closed by the peer")
@@ -321,7 +321,7 @@ class Peer(Generic[M]):
                 self._send([sealed])
 
     def _output(self) -> list[bytes]:
-        output = self.machine.take_output()
+        output = self.transport.take_output()
         if self._tls is None or not output:
             return output
         self._tls.send(b"".join(output))
@@ -330,7 +330,7 @@ class Peer(Generic[M]):
 
     def _feed(self, data: bytes) -> None:
         try:
-            self.machine.receive(data, now())
+            self.transport.receive(data, now())
         except Exception:
             self._failed()
 
@@ -341,7 +341,7 @@ class Peer(Generic[M]):
     def _on_writable(self) -> None:
         output = self._unsent + self._output()
         self._unsent = []
-        self.machine.unsent(0)
+        self.transport.unsent(0)
         self._send(output)
         if self._open and not self._unsent:
             self._writer.stop()

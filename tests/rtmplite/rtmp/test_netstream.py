@@ -57,7 +57,9 @@ def test_publishing_begins_with_the_verdict():
     assert stream.state is State.PUBLISHING and peer.codes() == ["NetStream.Publish.Start"]
     peer.write(8, 20, stream_id, b"sound")
     peer.write(18, 20, stream_id, b"data")
-    peer.client.put(peer.client._writer.write(Message(15, 40, stream_id, b"\0data in type 15"), 9))
+    peer.client.transport.put(
+        peer.client.transport._writer.write(Message(15, 40, stream_id, b"\0data in type 15"), 9)
+    )
     peer.write(9, 40, stream_id + 1, b"nobody's")
     assert tape.messages == [(8, 20, b"sound"), (18, 20, b"data"), (18, 40, b"data in type 15")]
     peer.send("deleteStream", float(stream_id))

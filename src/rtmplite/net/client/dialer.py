@@ -15,9 +15,8 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.tcp_connections import Socket, TcpConnections
 from rtmplite.net.tls import Tls, client_context
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
-from rtmplite.rtmp.client import ClientConnection
+from rtmplite.relay.session import ChunkSession, FlowSession
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +25,7 @@ FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they 
 LOOK: Final = 0.01  # s between looks whether they have
 
 
-class Dialer(TcpConnections[ClientConnection]):
+class Dialer(TcpConnections[ChunkSession]):
     """Gives sockets to clients' machines; `tick` is called once a second, for who has deadlines.
 
     Without `tls` the system's certificates are trusted, and loaded when the first is needed.
@@ -42,12 +41,12 @@ class Dialer(TcpConnections[ClientConnection]):
     ) -> None:
         super().__init__(merge_ms)
         self._tls, self.tick = tls, tick
-        self.on_cut_short: Callable[[FlowConnection], None] = _say_cut_short
+        self.on_cut_short: Callable[[FlowEnd], None] = _say_cut_short
         self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
 
-    def dial(self, machine: ClientConnection | RtmfpClientConnection) -> None:
+    def dial(self, machine: ChunkSession | FlowSession) -> None:
         """Connect `machine` to its target; it hears by `connection_lost` if that fails."""
-        if isinstance(machine, ClientConnection):
+        if isinstance(machine, ChunkSession):
             gevent.spawn(self._dial, machine)
         else:
             gevent.spawn(self._dial_by_flows, machine)
@@ -60,7 +59,7 @@ class Dialer(TcpConnections[ClientConnection]):
         super().farewell()
         end = now() + FAREWELL
         while (waiting := [each for port in self._ports for each in port.connections]) and (
-            now() < end or (is_patient and any(each.holds_media for each in waiting))
+            now() < end or (is_patient and any(each.transport.holds_media for each in waiting))
         ):
             gevent.sleep(LOOK)
 
@@ -70,7 +69,7 @@ class Dialer(TcpConnections[ClientConnection]):
         for port in list(self._ports):
             self._close(port)
 
-    def _dial(self, machine: ClientConnection) -> None:
+    def _dial(self, machine: ChunkSession) -> None:
         target = machine.target
         try:
             waiting = socket.create_connection((target.host, target.port), TIMEOUT)
@@ -88,7 +87,7 @@ class Dialer(TcpConnections[ClientConnection]):
             tls = Tls(self._tls, target.host)
         self.adopt(connected, machine, tls)
 
-    def _dial_by_flows(self, machine: RtmfpClientConnection) -> None:
+    def _dial_by_flows(self, machine: FlowSession) -> None:
         try:
             port, _, _ = dial(machine)
         except OSError as error:
@@ -101,8 +100,8 @@ class Dialer(TcpConnections[ClientConnection]):
         port.on_over = partial(self._over, port)
         port.watch(machine)  # from now on, to hear if it is given up before there is a session
 
-    def _over(self, port: RtmfpPort, machine: FlowConnection) -> None:
-        if machine.cut_short:
+    def _over(self, port: RtmfpPort, machine: FlowEnd) -> None:
+        if machine.transport.cut_short:
             self.on_cut_short(machine)
         gevent.spawn_later(FAREWELL, self._close, port)
 
@@ -115,5 +114,6 @@ class Dialer(TcpConnections[ClientConnection]):
         self.tick(now())
 
 
-def _say_cut_short(machine: FlowConnection) -> None:
-    log.warning("not all has arrived at %s:%d: %s", *machine.peer_address, machine.cut_short)
+def _say_cut_short(machine: FlowEnd) -> None:
+    transport = machine.transport
+    log.warning("not all has arrived at %s:%d: %s", *transport.peer_address, transport.cut_short)

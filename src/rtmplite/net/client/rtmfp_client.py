@@ -30,7 +30,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes
 from rtmplite.rtmfp.netconnection.messages import STAND_IN
 from rtmplite.rtmfp.p2p.direct import MayPlay
@@ -96,7 +96,7 @@ class RtmfpClient(Client):
     ) -> "RtmfpClient":
         """Begin to connect; `connect` waits for the server's answer as well."""
         machine = RtmfpClientConnection(target, now(), args=args, properties=properties)
-        machine.lifetimes = lifetimes
+        machine.transport.lifetimes = lifetimes
         port, peers, peer_id = dial(machine)
         peers.lifetimes = lifetimes
         return cls(machine, port, peers, peer_id)
@@ -119,11 +119,14 @@ class RtmfpClient(Client):
         """End the connection in a moment, whatever may not have arrived."""
         self._end(is_patient=False)
 
-    def _end(self, *, is_patient: bool) -> list[FlowConnection]:
+    def _end(self, *, is_patient: bool) -> list[FlowTransport]:
         """Close it with all that is between us and others, which is what this gives."""
         peers = [stream for peer in self._peers.sessions for stream in peer.streams]
-        senders: list[FlowConnection] = [self._machine, *peers]
-        for each in senders:
+        senders: list[FlowTransport] = [
+            self._machine.transport,
+            *(each.transport for each in peers),
+        ]
+        for each in (self._machine, *peers):
             each.close(now())
         if self._greenlet is not gevent.getcurrent():
             self._greenlet.kill()

@@ -13,7 +13,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.client import FlowClient
 from rtmplite.rtmfp.p2p.peers import Peers
 from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmp.client import Target
@@ -21,7 +21,7 @@ from rtmplite.rtmp.client import Target
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="  # what RFC 3986 §2.1, §2.2 let stand, besides letters
 
 
-def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
+def dial(machine: FlowClient) -> tuple[RtmfpPort, Peers, bytes]:
     """Begin to connect `machine` to its target; gives its port, its peers and its peer id.
 
     The machine hears when there is a session, and by `connection_lost` if none comes of it; from
@@ -43,7 +43,7 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
     port = RtmfpPort(here, 0, profile, peers)
     peers.endpoint = port.endpoint
     port.start()
-    machine.addresses = lambda: _own_addresses(found, port.address[1])
+    machine.transport.addresses = lambda: _own_addresses(found, port.address[1])
     try:
         # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
         peers.connect(Epd(ancillary_data=_uri(machine.target)).encode(), found, now())

@@ -114,7 +114,7 @@ class RtmpClient(Client):
             self._finish()
 
     def _output(self) -> bytes:
-        output = b"".join(self._machine.take_output())
+        output = b"".join(self._machine.transport.take_output())
         if self._tls is None:
             return output
         if output:
@@ -148,7 +148,7 @@ class RtmpClient(Client):
             data = self._tls.receive(data)
             ended = ended or self._tls.ended
         if data:
-            self._machine.receive(data, now())
+            self._machine.transport.receive(data, now())
         if ended:
             self._machine.connection_lost(now(), self._end)
         self._hear()

@@ -148,18 +148,18 @@ class TunnelServer:
 
     def _feed(self, machine: ServerConnection, body: bytes) -> None:
         """Give a connection what a request brought, as it takes it: one `SLICE` a turn for all."""
-        end, at = now() + TURN_LIMIT, 0
+        transport, end, at = machine.transport, now() + TURN_LIMIT, 0
         while at < len(body):
-            while at and (machine.deciding or not machine.reading) and not machine.closed:
+            while at and (transport.deciding or not transport.reading) and not machine.closed:
                 if now() >= end:
                     break
                 gevent.sleep(PAUSE)
             with self._feeding:
                 begun = now()
                 while at < len(body):
-                    machine.receive(body[at : at + PIECE], now())
+                    transport.receive(body[at : at + PIECE], now())
                     at += PIECE
-                    if now() - begun >= SLICE or machine.deciding or not machine.reading:
+                    if now() - begun >= SLICE or transport.deciding or not transport.reading:
                         break
                 if at < len(body):
                     gevent.sleep(YIELD)

@@ -103,13 +103,13 @@ class LoggedLiveApplication(LiveApplication):
         """Write the end when the stream is done, after whoever else is told of that."""
         live = connection.registry.open(APP, stream.path)
         before, way = stream.on_done, 0 if wants is Event.PUBLISH else 1
-        carried = connection.traffic()
+        carried = connection.transport.traffic()
 
         def done(now: float) -> None:
             if before is not None:
                 before(now)
             end = _end(values, live, now - begun)
-            if carried is not None and (in_all := connection.traffic()) is not None:
+            if carried is not None and (in_all := connection.transport.traffic()) is not None:
                 end["bytes"] = in_all[way] - carried[way]
             reason = public(connection.reason) if connection.closed else "ended by the client"
             self._write(f"{wants}-end", {**end, "reason": reason})

@@ -20,7 +20,7 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.startup import StartupLimits
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
 from rtmplite.rtmfp.session.listener import Address, SessionListener
@@ -73,7 +73,7 @@ class RtmfpServer(EndpointListener):
             else None
         )
         self._port.on_over = self._on_over
-        self._sources: dict[FlowConnection, str] = {}
+        self._sources: dict[FlowEnd, str] = {}
         self._by_session: dict[Session, RtmfpServerConnection] = {}
         self._is_open = False
 
@@ -130,13 +130,13 @@ class RtmfpServer(EndpointListener):
         if not self._is_open or not self._crowd.admits(host):
             return None
         connection = self._make_connection(session.address)
-        connection.attach(session)
+        connection.transport.attach(session)
         if self._relay is not None:
             connection.stand_ins = self._relay.stand_ins
         self._sources[connection] = host
         self._by_session[session] = connection
         self._port.watch(connection)
-        return connection
+        return connection.transport.incoming
 
     def on_introduction(
         self, session: "Session", asker: Address, now: float
@@ -160,7 +160,7 @@ class RtmfpServer(EndpointListener):
         held = self._port.endpoint.table.reachable(peer_id)
         return None if held is None else self._by_session.get(held.session)
 
-    def _on_over(self, connection: FlowConnection) -> None:
+    def _on_over(self, connection: FlowEnd) -> None:
         """Make room for another one."""
         self._crowd.leaves(self._sources.pop(connection))
         for session, each in list(self._by_session.items()):
@@ -168,5 +168,6 @@ class RtmfpServer(EndpointListener):
                 del self._by_session[session]
                 if self._relay is not None:
                     self._relay.forget(session)
-        if connection.aborted and connection.reason != "server stopped":
-            log.debug("%s:%d has gone: %s", *connection.peer_address, connection.reason)
+        transport = connection.transport
+        if transport.aborted and transport.reason != "server stopped":
+            log.debug("%s:%d has gone: %s", *transport.peer_address, transport.reason)
