@@ -17,6 +17,8 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.net.clock import now
+from rtmplite.net.deadline_timer import DeadlineTimer
+from rtmplite.net.read_budget import SLICE
 from rtmplite.net.tcp_connections import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
 from rtmplite.rtmfp.crypto.profile import CryptoProfile
@@ -31,7 +33,6 @@ log = logging.getLogger(__name__)
 
 DATAGRAM: Final = 16384  # bytes, more than any has; room for 64 KiB costs more than the call
 READS: Final = 64  # datagrams per wake-up, so that a flood does not starve everybody else
-SLICE: Final = 0.005  # s per wake-up, if those are laborious
 BUFFER: Final = 1024 * 1024  # bytes of the socket's: a burst for many sessions comes at once
 TICK: Final = 1.0  # s, how coarse the time-outs of connections are
 
@@ -79,7 +80,7 @@ class RtmfpPort:
         self._connections: dict[FlowTransport, FlowEnd] = {}  # in order of arrival
         self._dirty: list[FlowTransport] = []
         self._bugs = 0
-        self._alarm_at: float | None = None
+        self._alarm = DeadlineTimer(self._on_alarm, LATE)
         self._touched = False  # the endpoint may have something to send, or another deadline
 
     def start(self) -> None:
@@ -91,7 +92,6 @@ class RtmfpPort:
         self._reader.start(self._on_readable)
         self._flusher = loop.prepare(ref=False, priority=LATE)
         self._flusher.start(self.flush)
-        self._alarm = loop.timer(0.0)
         self._ticker = loop.timer(TICK, TICK)
         self._ticker.start(self._tick)
 
@@ -120,7 +120,8 @@ class RtmfpPort:
             return
         self.endpoint.abort(now())
         self.flush()
-        for watcher in (self._reader, self._flusher, self._alarm, self._ticker):
+        self._alarm.cancel()
+        for watcher in (self._reader, self._flusher, self._ticker):
             watcher.stop()
             watcher.close()
         self._socket.close()
@@ -163,7 +164,7 @@ class RtmfpPort:
             self._send(datagram, destination)
         for job in self.endpoint.take_jobs():
             self._work(job)
-        self._set_alarm(moment)
+        self._alarm.set(self.endpoint.deadline, moment)
         if self.on_turn is not None:
             # This turn's callbacks have run: one more would wait for whatever happens next.
             self._hub.loop.run_callback_threadsafe(self.on_turn)
@@ -200,19 +201,7 @@ class RtmfpPort:
 
         _workers().run(partial(self._guard, job.run), done)
 
-    def _set_alarm(self, moment: float) -> None:
-        """Be woken at the endpoint's deadline; to be woken too early does no harm."""
-        deadline = self.endpoint.deadline
-        if deadline is None or (self._alarm_at is not None and self._alarm_at <= deadline):
-            return
-        self._alarm_at = deadline
-        self._alarm.stop()
-        self._alarm.close()
-        self._alarm = self._hub.loop.timer(max(0.0, deadline - moment), priority=LATE)
-        self._alarm.start(self._on_alarm)
-
     def _on_alarm(self) -> None:
-        self._alarm_at = None
         self._guard(self.endpoint.tick, now())
         self._touched = True
 

@@ -295,7 +295,7 @@ class Peer(Generic[M]):
         data = self._socket.recv(room)
         self._receive = self._socket.recv
         if self._tls is None and (reason := mistaken(data)):
-            log.warning("%s:%d: %s", *self.machine.peer_address, reason)
+            log.warning("%s:%d: %s", *self.transport.peer_address, reason)
             raise ConnectionAbortedError(errno.ECONNABORTED, reason)
         return data
 

@@ -7,13 +7,12 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import gevent
+from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.index import Index, load_index
 from rtmplite.net.clock import now
+from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.workers import Workers
 from rtmplite.vod.playback import FilePlayback
@@ -169,24 +168,24 @@ class Alarms:
     """Wakes playbacks at their deadlines; call an instance when a deadline has changed."""
 
     def __init__(self) -> None:
-        self._timers: dict[FilePlayback, Any] = {}
+        self._timers: dict[FilePlayback, DeadlineTimer] = {}
 
     def __call__(self, playback: FilePlayback) -> None:
-        """Set the timer of one playback anew."""
-        timer = self._timers.pop(playback, None)
-        if timer is not None:
-            timer.stop()
-            timer.close()
-        if playback.deadline is not None:
-            timer = gevent.get_hub().loop.timer(max(0.0, playback.deadline - now()))
-            self._timers[playback] = timer
-            timer.start(self._ring, playback)
+        """Set the timer of a playback, or forget a playback that waits for nothing."""
+        if playback.deadline is None:
+            if (timer := self._timers.pop(playback, None)) is not None:
+                timer.cancel()
+            return
+        if playback not in self._timers:
+            self._timers[playback] = DeadlineTimer(partial(self._ring, playback))
+        self._timers[playback].set(playback.deadline, now())
 
     def _ring(self, playback: FilePlayback) -> None:
         try:
             playback.tick(now())
         except Exception:
             log.exception("playback of %s fails", playback.stream.path)
+            self._timers.pop(playback, None)
             playback.stream.connection.abort("internal error", now())
             return
         self(playback)
