@@ -1,4 +1,4 @@
-"""An RTMP client for scripts, tests and the demo: its calls wait, and let other greenlets run.
+"""An RTMP client whose calls wait for the server, and let other greenlets run.
 
 client = RtmpClient.connect("rtmp://127.0.0.1/live")
 stream = client.create_stream()
@@ -155,13 +155,13 @@ class RtmpClient(Client):
 
     @property
     def _end(self) -> str:
-        """What to call it when the server just closes the connection."""
+        """The reason to give when the server closes the connection without one."""
         if self._tls is not None:
             return self._tls.end
         return "closed by the peer" if self._is_heard else CLOSED_UNHEARD
 
     def _answer(self) -> None:
-        """Send the machine's replies; if somebody is sending already, they go with that."""
+        """Send the machine's replies; a greenlet that is sending already takes them along."""
         if self._sending.acquire(blocking=False):
             try:
                 self._drain()
@@ -170,4 +170,4 @@ class RtmpClient(Client):
 
 
 class _LateError(Exception):
-    """Nothing to read in time."""
+    """The deadline of the machine has come before anything to read."""

@@ -26,27 +26,27 @@ _OPEN: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe would keep a
 
 
 class FileSource:
-    """An open file that is read anywhere, by its descriptor; it is the caller's to close."""
+    """Reads an open file at any place, by its descriptor, which the caller closes."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     @property
     def size(self) -> int:
-        """Bytes, now."""
+        """The size of the file in bytes, now."""
         return os.fstat(self.fd).st_size
 
     def read(self, at: int, size: int) -> bytes:
-        """So many bytes from there on, fewer at the end only."""
+        """Read `size` bytes from `at` on; fewer only at the end of the file."""
         return os.pread(self.fd, size, at) if size > 0 and at >= 0 else b""
 
 
 class Files:
-    """A `Library`: the FLV files below `folder`, under their names without the ending.
+    """A `Library` of the FLV files below `folder`, under their names without the ending.
 
-    A recording of ours is found by the names that were published: application, slash, stream.
-    What is in a folder with one of the names (in small letters) or paths in `hidden`, however it is
-    spelled or linked to, is not there; `on_hidden` is told which name was asked for.
+    A recording is also found under the name it was published by: application, slash, stream.  Files
+    in a folder that `hidden` has, by its name in small letters or its path, are not found, however
+    they are spelled or linked to; `on_hidden` is called with the name that was asked for.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Files:
         self._hidden, self._on_hidden = hidden, on_hidden
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
-        """Find a file and its index in a thread."""
+        """Find a file and its index in a thread; `then` gets None if there is none."""
 
         def found(what: tuple[int, Index] | bool) -> None:
             then(None if isinstance(what, bool) else _OpenFile(self._workers, *what), now())
@@ -71,7 +71,7 @@ class Files:
         self._workers.run(partial(self._find, name), found)
 
     def _find(self, name: str) -> tuple[int, Index] | bool:
-        """A file and its index; true if it is hidden, false if there is none."""
+        """In a thread: a file and its index; true if it is hidden, false if there is none."""
         for path in self._places(name):
             if self._is_hidden(path):
                 return True
@@ -90,9 +90,9 @@ class Files:
         return False
 
     def _is_hidden(self, path: Path) -> bool:
-        """Whether one of its folders is hidden, by its name or as what a hidden name leads to.
+        """Whether a folder on the path is hidden, by its name or as the target of a hidden link.
 
-        Some disks take capitals and small letters, or a dot at the end, for the same.
+        Some file systems ignore case, or a dot at the end of a name.
         """
         if not self._hidden:
             return False
@@ -105,7 +105,7 @@ class Files:
         )
 
     def _places(self, name: str) -> Iterator[Path]:
-        """Where a file of that name may be: as it stands, or as the recorder writes it."""
+        """The paths that a name may mean: as it stands, or as the recorder spells it."""
         name = name.removeprefix("flv:").removesuffix(SUFFIX)
         parts = name.split("/")
         if not all(parts) or not {".", ".."}.isdisjoint(parts) or "\0" in name:
@@ -122,7 +122,7 @@ class Files:
 
 
 class _OpenFile:
-    """A `Recording`: closed when nobody reads it any more."""
+    """A `Recording` in an open file, which is closed when its last read is done."""
 
     def __init__(self, workers: Workers, fd: int, index: Index) -> None:
         self.index = index
