@@ -3,7 +3,7 @@
 No greenlet waits for a socket here.  A watcher reads once per wake-up; everything that the machines
 then want sent waits on one list and leaves at the end of that turn of the loop, by
 one system call per connection (or at the end of `merge_ms`, which makes fewer and larger ones).
-A socket that does not take it all keeps the rest and is watched until it does; no other one waits for it.
+A socket that does not take it all keeps the rest and is watched until it does; no other waits.
 With TLS, all that one connection has to send in one turn is sealed together before that.
 """
 

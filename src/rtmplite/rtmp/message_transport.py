@@ -90,8 +90,8 @@ class MessageTransport:
     Own design: `user` is the end that it serves, and hears what the peer sends.  Nothing is taken
     from the peer while `reading` is false (the application asked for a pause) or `deciding` is true
     (the peer's last command has no answer yet).  `output_size` is how many bytes the network has
-    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached it;
-    the edge sets it where the system counts them.
+    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached
+    it; the edge sets it where the system counts them.
     """
 
     user: TransportUser

@@ -240,7 +240,7 @@ class NetConnection(ConnectionEnd):
 
     @property
     def is_watched(self) -> bool:
-        """Whether it publishes, and would want the name back soon after a loss.  Own design."""
+        """Whether it publishes.  Own design: a publisher wants its name back after a loss."""
         return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
 
     def on_media(self, message: Message, now: float) -> None:

@@ -4,9 +4,9 @@ This is what clients for RTMP (`rtmp_client`) and RTMFP (`rtmfp_client`) have in
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import gevent
 from gevent.event import AsyncResult
@@ -59,6 +59,14 @@ class Client:
         reply = self._wait(1.0, self._connected, timeout)
         information = reply[1] if len(reply) > 1 else None
         self.information = information if isinstance(information, dict) else {}
+
+    def __enter__(self) -> Self:
+        """Give the client itself, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self.close()
 
     @property
     def target(self) -> Target:
@@ -243,6 +251,11 @@ class ClientStream:
             return self._media.get(timeout=timeout)
         except Empty:
             return None
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages one after the other, waiting for each, until the stream ends."""
+        while (message := self.read(timeout=None)) is not None:
+            yield message
 
     def status(self, timeout: float | None = TIMEOUT) -> dict[str, Value] | None:
         """The next information object of an onStatus; None after `timeout` s, or at the end."""

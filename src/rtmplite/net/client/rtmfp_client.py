@@ -222,14 +222,20 @@ class RtmfpClient(Client):
 
 
 def connect(
-    target: Target,
+    url: str | Target,
     *,
-    timeout: float,
+    timeout: float = TIMEOUT,
     digest: bool = False,
     tls: ssl.SSLContext | None = None,
     lifetimes: Lifetimes = LIVE,
 ) -> Client:
-    """Connect by the protocol of the URL, and of the URLs that servers redirect to."""
+    """Connect to an application by RTMP, RTMPS or RTMFP, as the scheme of `url` says.
+
+    `url` has the application as its whole path, or is a `Target`.  A server that sends us
+    elsewhere is obeyed a few times.  Raises RemoteError if the server refuses, OSError if there
+    is none, TimeoutError after `timeout` seconds.
+    """
+    target = url if isinstance(url, Target) else Target.parse(url, stream=False)
 
     def open_to(place: Target) -> Client:
         if place.by_datagrams:
