@@ -22,13 +22,12 @@ _HOMES: Final = {
     # Machines
     "rtmplite.rtmfp.crypto.profile": "CryptoProfile",
     "rtmplite.rtmfp.crypto.flash_profile": "FlashProfile",
-    "rtmplite.rtmfp.session.session": "Session",
-    "rtmplite.rtmfp.session.send_flow": "SendFlow",
-    "rtmplite.rtmfp.session.recv_flow": "RecvFlow",
-    "rtmplite.rtmfp.session.listener": "SessionListener FlowSender FlowReceiver Priority",
+    "rtmplite.rtmfp.session.session": "Session SessionListener",
+    "rtmplite.rtmfp.session.send_flow": "SendFlow FlowSender Priority",
+    "rtmplite.rtmfp.session.recv_flow": "RecvFlow FlowReceiver",
     "rtmplite.rtmfp.endpoint.endpoint": "Endpoint",
     "rtmplite.rtmfp.endpoint.endpoint_listener": "EndpointListener",
-    "rtmplite.rtmfp.endpoint.startup": "StartupLimits",
+    "rtmplite.rtmfp.endpoint.limits": "StartupLimits",
     "rtmplite.rtmfp.netconnection.media_flows": "Lifetimes",
     "rtmplite.rtmfp.netconnection.server": "RtmfpServerConnection",
     "rtmplite.rtmfp.netconnection.client": "RtmfpClientConnection",
@@ -53,17 +52,17 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import CryptoProfile as CryptoProfile
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint as Endpoint
     from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener as EndpointListener
-    from rtmplite.rtmfp.endpoint.startup import StartupLimits as StartupLimits
+    from rtmplite.rtmfp.endpoint.limits import StartupLimits as StartupLimits
     from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection as RtmfpClientConnection
     from rtmplite.rtmfp.netconnection.media_flows import Lifetimes as Lifetimes
     from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection as RtmfpServerConnection
-    from rtmplite.rtmfp.session.listener import FlowReceiver as FlowReceiver
-    from rtmplite.rtmfp.session.listener import FlowSender as FlowSender
-    from rtmplite.rtmfp.session.listener import Priority as Priority
-    from rtmplite.rtmfp.session.listener import SessionListener as SessionListener
+    from rtmplite.rtmfp.session.recv_flow import FlowReceiver as FlowReceiver
     from rtmplite.rtmfp.session.recv_flow import RecvFlow as RecvFlow
+    from rtmplite.rtmfp.session.send_flow import FlowSender as FlowSender
+    from rtmplite.rtmfp.session.send_flow import Priority as Priority
     from rtmplite.rtmfp.session.send_flow import SendFlow as SendFlow
     from rtmplite.rtmfp.session.session import Session as Session
+    from rtmplite.rtmfp.session.session import SessionListener as SessionListener
     from rtmplite.rtmfp.wire.address import SocketAddress as SocketAddress
     from rtmplite.rtmfp.wire.chunks import encode_chunk as encode_chunk
     from rtmplite.rtmfp.wire.chunks import parse_chunks as parse_chunks
