@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
 
@@ -109,10 +110,10 @@ class NonInviteClient(Machine[State, Event, Do]):
     def receive(self, status: int, now: float) -> Todo:
         """Take a response matched to this transaction by §17.1.3.
 
-        Raises ValueError unless 100 <= `status` <= 699: a bug in the caller.
+        Raises LocalError unless 100 <= `status` <= 699: a bug in the caller.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         return self._on(Event.PROVISIONAL if status < 200 else Event.FINAL, now)
 
     def transport_failed(self, now: float) -> Todo:

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
 
@@ -99,10 +100,10 @@ class NonInviteServer(Machine[State, Event, Do]):
     def respond(self, status: int, now: float) -> Todo:
         """Take a response of the TU; orders to send it, or none when it comes too late (§17.2.2).
 
-        Raises ValueError unless 100 <= `status` <= 699.
+        Raises LocalError unless 100 <= `status` <= 699.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         return self._on(Event.PROVISIONAL if status < 200 else Event.FINAL, now)
 
     def transport_failed(self, now: float) -> Todo:

@@ -103,7 +103,7 @@ class FlvReader:
 
     @property
     def held(self) -> int:
-        """Own design: how many bytes of the next tag are here."""
+        """Own design: how many bytes of the next tag have arrived."""
         return len(self._held)
 
     def feed(self, data: bytes | memoryview) -> list[Tag]:
@@ -147,27 +147,27 @@ def first_tag(data: bytes | memoryview) -> int:
 
 
 class Source(Protocol):
-    """Own design: a file that can be read anywhere, be it on a disk or `Memory`."""
+    """A file that can be read anywhere.  Own design: on a disk, or in `Memory`."""
 
     @property
     def size(self) -> int:
-        """Own design: bytes, at the time of asking."""
+        """The size in bytes, which may grow."""
 
     def read(self, at: int, size: int) -> bytes:
-        """Give so many bytes from there on.  Own design: fewer only at the end."""
+        """Give `size` bytes from `at` on, fewer only at the end."""
 
 
 class Memory:
-    """A `Source` of bytes.  Own design: for tests, and for files that are there already."""
+    """A `Source` of bytes in memory.  Own design: for files that have been read already."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     @property
     def size(self) -> int:
-        """Own design: bytes."""
+        """The number of bytes."""
         return len(self._data)
 
     def read(self, at: int, size: int) -> bytes:
-        """Own design: a slice."""
+        """Give a slice."""
         return self._data[at : at + size]

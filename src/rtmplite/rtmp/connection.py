@@ -1,4 +1,4 @@
-"""What carries messages over TCP: handshake, chunks, control messages, silence.
+"""The transport of messages over TCP: handshake, chunks, control messages, pings.
 
 Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` say what differs.
 A sans-I/O machine: bytes go in by `receive`, bytes come out of `take_output`, and whoever owns the
@@ -35,7 +35,7 @@ class ChunkEnd(Protocol):
 
     @property
     def transport(self) -> "ChunkTransport":
-        """What carries its messages: RTMP 1.0 §5."""
+        """The transport of its messages: RTMP 1.0 §5."""
 
     @property
     def closed(self) -> bool:
@@ -49,22 +49,22 @@ class ChunkEnd(Protocol):
         """Do what is due."""
 
     def abort(self, reason: str, now: float) -> None:
-        """End it at once."""
+        """Close at once."""
 
     def connection_lost(self, now: float, reason: str = ...) -> None:
         """Hear that the peer is gone."""
 
 
 class Handshake(Protocol):
-    """What `handshake.ServerHandshake` and `ClientHandshake` have in common: RTMP 1.0 §5.2."""
+    """The methods of both `ServerHandshake` and `ClientHandshake`: RTMP 1.0 §5.2."""
 
     @property
     def done(self) -> bool:
-        """Whether both sides have said all: RTMP 1.0 §5.2.1."""
+        """Whether the handshake is over: RTMP 1.0 §5.2.1."""
 
     @property
     def rest(self) -> bytes:
-        """What came after the handshake: RTMP 1.0 §5.3."""
+        """The bytes that came after the handshake: RTMP 1.0 §5.3."""
 
     def receive(self, data: bytes, now: float) -> bytes:
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
@@ -123,7 +123,7 @@ class ChunkTransport(MessageTransport):
             self.abort(str(error), now)  # RTMP Errata §2 [errors-abort]
 
     def take_output(self) -> list[bytes]:
-        """Own design: give what is to be sent, in order, and forget it."""
+        """Own design: give the bytes to send, in order, and forget them."""
         output, self.output = self.output, []
         return output
 
@@ -145,7 +145,7 @@ class ChunkTransport(MessageTransport):
     def unsent(self, size: int) -> None:
         """Hear from the socket's owner how many bytes it could not send.
 
-        Own design: they count, and so does what a limit of the peer's keeps back.
+        Own design: they count as `output_size`, with those that a limit of the peer holds back.
         """
         self._is_busy = size > 0
         self.output_size = size + (self._throttle.size if self._throttle is not None else 0)
@@ -176,7 +176,7 @@ class ChunkTransport(MessageTransport):
             self.put(data)
 
     def send_window(self, size: int) -> None:
-        """Say after how many bytes we want an Acknowledgement: RTMP 1.0 §5.4.4."""
+        """Ask for an Acknowledgement after each `size` bytes: RTMP 1.0 §5.4.4."""
         self._window_told = size
         self.send_control(control.WindowAcknowledgementSize(size))
 
@@ -204,21 +204,21 @@ class ChunkTransport(MessageTransport):
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        """Own design: how many bytes wait, with those of this turn."""
         return self.output_size + sum(map(len, self.output))
 
     @property
     def account(self) -> Account:
-        """Own design: who pays for what is kept of this peer."""
+        """Own design: the account that pays for what is kept of this peer."""
         return self._account
 
     @property
     def room(self) -> int:
-        """How many bytes it may want to send at once.  Own design: a message, whatever is cut."""
+        """Own design: how many bytes the peer may send at once, a message in chunks of any size."""
         return self._reader.max_message + ROOM
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: see `receive`."""
+        """Own design: use the bytes that were kept while nothing was read, see `receive`."""
         self.receive(b"", now)
 
     @property
@@ -269,7 +269,7 @@ class ChunkTransport(MessageTransport):
         return is_heard and self._probed is not None and now - self._probed >= ANSWER
 
     def _shut(self, now: float) -> None:
-        """Let the socket's owner send what is queued, or nobody: RTMP 1.0 §5.3."""
+        """Have the socket's owner send what is queued, unless aborted: RTMP 1.0 §5.3."""
         if self._throttle is not None:
             self._obey_no_longer(self._throttle)
         if self.on_output is not None:
@@ -322,13 +322,13 @@ class ChunkTransport(MessageTransport):
         return handshake.rest
 
     def _acknowledge(self) -> None:
-        """Report what has arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
+        """Report how many bytes have arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
         received = self._reader.bytes_received
         self._acknowledged = received  # RTMP 1.0 §5.4.4 [ack-since-last]
         self.send_control(control.Acknowledgement(received))
 
     def _release(self, ready: list[bytes]) -> None:
-        """Send what a limit of the peer's keeps back no longer."""
+        """Send what a limit of the peer holds back no longer."""
         for data in ready:
             if not self.output and self.on_output is not None:
                 self.on_output(self)
@@ -337,7 +337,7 @@ class ChunkTransport(MessageTransport):
                 self.output_size -= len(data)
 
     def _limit(self, message: control.SetPeerBandwidth) -> None:
-        """Obey RTMP 1.0 §5.4.5, as far as this peer acknowledges what it gets."""
+        """Obey RTMP 1.0 §5.4.5, as long as this peer acknowledges what it gets."""
         if message.size != self._window_told:
             self.send_window(message.size)  # RTMP 1.0 §5.4.5 [answer-with-window]
         if self._throttle is not None:

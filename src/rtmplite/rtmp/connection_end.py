@@ -1,4 +1,4 @@
-"""One end of a NetConnection: what servers and clients have in common above their transport.
+"""One end of a NetConnection: the part of servers and clients above their transport.
 
 Own design: an end has a transport, hands it what is to be sent, and hears from it what has come.
 Only what holds for chunks and for flows alike is offered here; the rest is at `transport`.
@@ -68,7 +68,7 @@ class ConnectionEnd:
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too."""
+        """How many bytes wait, with those of this turn."""
         return self.transport.queued
 
     def is_silent(self, now: float) -> bool:
@@ -94,7 +94,7 @@ class ConnectionEnd:
         return self.transport.join(live, stream_id, viewer, now)
 
     def synchronize(self, *stream_ids: int) -> None:
-        """Let what follows, on these message streams, arrive after all that went before."""
+        """Let later messages on these streams arrive after all earlier ones."""
         self.transport.synchronize(*stream_ids)
 
     def pause_reading(self) -> None:
@@ -117,11 +117,11 @@ class ConnectionEnd:
         self.transport.tick(now)
 
     def close(self, now: float, reason: str = "closed by us") -> None:
-        """End it after what is queued has been sent; a second time does nothing."""
+        """Close after sending what is queued; a second call does nothing."""
         self.transport.close(now, reason)
 
     def abort(self, reason: str, now: float) -> None:
-        """End it at once; what is queued is not sent."""
+        """Close at once; what is queued is not sent."""
         self.transport.abort(reason, now)
 
     def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
@@ -148,7 +148,7 @@ class ConnectionEnd:
         """A command has come."""
 
     def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        """A player says how much it wants in hand."""
+        """A player tells the length of its buffer."""
 
     def on_stream_eof(self, stream_id: int, now: float) -> None:
         """Playback on a message stream is over."""

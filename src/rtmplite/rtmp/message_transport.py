@@ -29,14 +29,13 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much of our patience and memory one peer may use.
+    """How much time and memory one peer may use; sizes in bytes, times in seconds.
 
-    Own design: no text sets any.  Sizes are in bytes, times in seconds.  `message` is the longest
-    one we take, `stranger` the longest from a client whose connect we have not accepted; twice as
-    much may lie unfinished.  `held` may wait while we do not listen, `unread` while the peer does
-    not.  Connecting may take `setup`, and a peer silent for `ping_after` has `ping_timeout` more
-    to answer a ping.  Who then asks and sends nothing for `idle`, and plays nothing, is closed; 0
-    is never.
+    Own design: no text sets limits.  `message` is the longest message accepted, `stranger` the
+    longest before connect has been accepted; twice as much may lie unfinished.  `held` bytes may
+    wait while reading is paused, `unread` bytes while the peer does not read.  Connecting may take
+    `setup`; a peer that is silent for `ping_after` has `ping_timeout` more to answer a ping.  A
+    client that sends nothing for `idle` and plays nothing is closed, never if that is 0.
     """
 
     window: int = 2_500_000
@@ -90,8 +89,8 @@ class MessageTransport:
     Own design: `user` is the end that it serves, and hears what the peer sends.  Nothing is taken
     from the peer while `reading` is false (the application asked for a pause) or `deciding` is true
     (the peer's last command has no answer yet).  `output_size` is how many bytes the network has
-    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached it;
-    the edge sets it where the system counts them.
+    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached
+    it; the edge sets it where the system counts them.
     """
 
     user: TransportUser
@@ -137,20 +136,20 @@ class MessageTransport:
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        """How many bytes wait, with those of this turn, which `output_size` does not count."""
         raise NotImplementedError
 
     def synchronize(self, *stream_ids: int) -> None:
-        """Let what follows, on these message streams, arrive after all that went before.
+        """Let later messages on these streams arrive after all earlier ones.
 
-        Own design: where messages cannot pass each other there is nothing to do.
+        There is nothing to do where messages cannot overtake each other.
         """
 
     def stream_ended(self, stream_id: int) -> None:
-        """A message stream is used no longer.  Own design: what it used may be given back."""
+        """Give back what a message stream has used that is used no longer."""
 
     def settle(self) -> None:
-        """Note that the peer has asked for something in time.  Own design: `setup` is over."""
+        """Note that the peer has connected in time: the limit `setup` ends."""
         self._settled = True
 
     def welcome(self) -> None:
@@ -160,7 +159,7 @@ class MessageTransport:
         """Hook: the server has accepted this client by `answer`: RTMP 1.0 §7.2.1.1."""
 
     def is_silent(self, now: float) -> bool:
-        """Whether the peer neither sends nor answers a ping.  Own design: see `succession`.
+        """Whether the peer neither sends nor answers a ping: see `timestamp_rebase`.
 
         Never where nothing is known of that: the network below watches for silence itself.
         """
@@ -169,17 +168,17 @@ class MessageTransport:
     # -- reading ------------------------------------------------------------------------
 
     def pause_reading(self) -> None:
-        """Ask for no more input.  Own design: so the network slows the peer down."""
+        """Ask for no more input, so that the network slows the peer down."""
         self.reading = False
         self._reading_changed()
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`.  Own design: what was kept is used at the next `proceed`."""
+        """Undo `pause_reading`; input that was kept is used at the next `proceed`."""
         self.reading = True
         self._reading_changed()
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: after `deciding`, say."""
+        """Use the input that was kept while `reading` was false or `deciding` true."""
         raise NotImplementedError
 
     def _on_message(self, message: Message, now: float) -> None:
@@ -210,39 +209,39 @@ class MessageTransport:
 
     @property
     def deadline(self) -> float | None:
-        """Own design: when to call `tick`, None once closed."""
+        """When to call `tick`, None once closed."""
         raise NotImplementedError
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design."""
+        """Do what is due."""
         raise NotImplementedError
 
     def close(self, now: float, reason: str = "closed by us") -> None:
-        """End it after what is queued has been sent.  Own design; a second time does nothing."""
+        """Close after sending what is queued; a second call does nothing."""
         if not self.closed:
             self.closed, self.reason = True, reason
             self._shut(now)
             self.user.on_ended(now)
 
     def abort(self, reason: str, now: float) -> None:
-        """End it at once.  Own design: what is queued is not sent, nobody would read it."""
+        """Close at once; what is queued is not sent."""
         if not self.closed:
             self.aborted = True
             self.close(now, reason)
 
     def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
-        """Own design: hear from the network that the peer is gone."""
+        """Hear from the network that the peer is gone."""
         self.abort(reason, now)
 
     # -- hooks of chunks and flows ------------------------------------------------------
 
     def _reading_changed(self) -> None:
-        """Hook: `reading` is not what it was."""
+        """Hook: `reading` has changed."""
 
     def _shut(self, now: float) -> None:
-        """Hook: just closed; see that what is queued gets sent, unless it is `aborted`."""
+        """Hook: it has been closed; send what is queued unless it is `aborted`."""
 
 
 def text(value: Value) -> str:
-    """A string argument, whatever the peer sent in its place: RTMP 1.0 §7.2."""
+    """Give `value` if it is a string, else "": RTMP 1.0 §7.2."""
     return value if isinstance(value, str) else ""

@@ -36,7 +36,7 @@ _PROPERTIES: Final[Mapping[str, Value]] = {"fmsVer": "FMS/3,5,7,7009", "capabili
 
 
 class State(StrEnum):
-    """How far a client has come: RTMP 1.0 §7.2.1.1.  Own design: no figure names these."""
+    """The states of a server's NetConnection: RTMP 1.0 §7.2.1.1.  Own design: in no figure."""
 
     NEW = "new"  # no connect command yet
     ASKING = "asking"  # the application has not decided
@@ -47,10 +47,10 @@ class State(StrEnum):
 class NetConnection(ConnectionEnd):
     """One client, from its first byte to its last: RTMP 1.0 §7.2.1.
 
-    `app` is what it said, without a query; the first part of that chooses the application, and
-    `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (what
-    followed it) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs to the
-    application, `peer_address` to the edge.
+    `app` is the member of connect without a query; its first part chooses the application, and
+    `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (the
+    further arguments) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs
+    to the application, `peer_address` to the edge.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class NetConnection(ConnectionEnd):
 
     @property
     def application(self) -> Application:
-        """Own design: who decides.  LocalError before the connect command."""
+        """The application of this client.  Own design: LocalError before the connect command."""
         if self._application is None:
             raise LocalError("no application before connect")
         return self._application
@@ -92,10 +92,10 @@ class NetConnection(ConnectionEnd):
     ) -> None:
         """Answer connect with success; `extra` says more: RTMP 1.0 §7.2.1.1 [then-result].
 
-        To who speaks enhanced RTMP we say that we relay whatever it is, in both objects, as the
-        text does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
+        A client with enhanced RTMP is told that we relay any codec, in both objects, as the text
+        does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
         [server-states-support].
-        Own design: a verdict on a connection that asks no longer does nothing.
+        Own design: a verdict that comes when the connection has ended does nothing.
         """
         if self.state is not State.ASKING:
             return
@@ -123,7 +123,7 @@ class NetConnection(ConnectionEnd):
             self.close(now, reason=f"rejected: {description}")
 
     def redirect(self, url: str, now: float, description: str = "") -> None:
-        """Answer connect by another place to ask, then close: Field §"Redirects"."""
+        """Redirect the client to `url`, then close: Field §"Redirects"."""
         if self.state is State.ASKING:
             said: dict[str, Value] = {
                 "level": "error",
@@ -140,7 +140,7 @@ class NetConnection(ConnectionEnd):
         self._next_call += 1
 
     def result(self, transaction_id: float, *values: Value) -> None:
-        """Answer a call, but for number 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
+        """Answer a call, unless its number is 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
         if transaction_id:
             self.send_command(result(transaction_id, None, *(values or (None,))))
 
@@ -150,7 +150,7 @@ class NetConnection(ConnectionEnd):
             self.send_command(error(transaction_id, reason))
 
     def request_reconnect(self, tc_url: str | None = None) -> bool:
-        """Ask the client to come back, to `tc_url` if that is given; whether it knows how.
+        """Ask the client to reconnect, to `tc_url` if given; False if it does not know how.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [old-server-goes-on]: it is served as before until it leaves.
@@ -163,7 +163,7 @@ class NetConnection(ConnectionEnd):
     def hold_on(self, now: float) -> None:
         """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
 
-        Own design: librtmp and GStreamer give up a server that says nothing for some seconds.
+        Own design: librtmp and GStreamer close after some seconds without a word of the server.
         """
         self._patience = self._patience or self.limits
         self.transport.limits = replace(self.limits, ping_after=HOLD_ON_PING)
@@ -177,10 +177,10 @@ class NetConnection(ConnectionEnd):
         ask: Callable[[Callable[[T, float], None]], None],
         decide: Callable[[T, float], None],
     ) -> None:
-        """Let `ask` find out something, now or later, then `decide`; the client waits meanwhile.
+        """Call `ask`, and `decide` with its answer, which comes now or later; the client waits.
 
-        Own design: nothing more is read from it before the answer.  Only the first one counts,
-        and none does after the end.
+        Own design: nothing more is read from the client before the answer.  Only the first answer
+        counts, and none after the connection has ended.
         """
         waits = answered = False
 
@@ -195,7 +195,7 @@ class NetConnection(ConnectionEnd):
                 decide(found, now)
                 if waits:
                     self.transport.proceed(now)
-            except Exception:  # nobody else would close it, and it would wait for ever
+            except Exception:  # or the connection would wait for ever
                 self.abort("internal error", now)
                 raise
 
@@ -206,7 +206,7 @@ class NetConnection(ConnectionEnd):
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """End it after what is queued and a last status, such as NetConnection.Connect.Closed.
+        """Close after what is queued and a last status, such as NetConnection.Connect.Closed.
 
         RTMP 1.0 §7.2.2.
         """
@@ -304,7 +304,7 @@ class NetConnection(ConnectionEnd):
         application.on_connect(self, now)
 
     def _on_create_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
+        """Add one: RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
         free = (number for number in range(1, self.limits.streams + 1))
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
@@ -314,34 +314,31 @@ class NetConnection(ConnectionEnd):
         self.result(command.transaction_id, float(stream_id))
 
     def _on_delete_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.2.3 [no-answer], a NetConnection command by RTMP Errata §8.3."""
+        """End a stream: RTMP 1.0 §7.2.2.3 [no-answer], on the connection by RTMP Errata §8.3."""
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
             self.streams.pop(int(stream_id)).stop(now)
             self.transport.stream_ended(int(stream_id))
 
     def _on_check(self, command: Command, now: float) -> None:
-        """Measure how fast the client is: Field §"Bandwidth check"."""
+        """Measure the bit rate of the client: Field §"Bandwidth check"."""
         self.result(command.transaction_id)
         self._check = BandwidthCheck(*NAMES[command.name], self._next_call)
         self._next_call += 1
         self.send_command(self._check.begin(now))
 
     def _on_courtesy(self, command: Command, now: float) -> None:
-        """Answer with null what asks for no more, such as releaseStream of ffmpeg, librtmp and OBS.
-
-        librtmp sends FCSubscribe with --subscribe.
-        """
+        """Answer null to a call that needs no more, as releaseStream of ffmpeg, librtmp and OBS."""
         self.result(command.transaction_id)
 
     def _on_fc_publish(self, command: Command, now: float) -> None:
-        """Flash Media Live Encoder does not go on without this call."""
+        """Answer FCPublish by a call; Flash Media Live Encoder waits for it."""
         self.result(command.transaction_id)
         name = text(command.args[0]) if command.args else ""
         self._notify("onFCPublish", "NetStream.Publish.Start", name)
 
     def _on_fc_unpublish(self, command: Command, now: float) -> None:
-        """The name says which; librtmp and ffmpeg send it just before deleteStream."""
+        """End the publication of that name; librtmp and ffmpeg send this before deleteStream."""
         name = text(command.args[0]) if command.args else ""
         self._notify("onFCUnpublish", "NetStream.Unpublish.Success", name)
         for stream in self.streams.values():
@@ -355,9 +352,9 @@ class NetConnection(ConnectionEnd):
         self._notify("onFCSubscribe", "NetStream.Play.Start", name)
 
     def _on_get_stream_length(self, command: Command, now: float) -> None:
-        """ffmpeg asks before it plays; 0 s is what is live.
+        """Give the length of a recording, 0 s for a live stream; ffmpeg asks before it plays.
 
-        Nothing more is read before the answer: it is of no use to ffmpeg after the first message.
+        Nothing more is read before the answer, which ffmpeg ignores after the first message.
         """
         name, _, query = text(command.args[0] if command.args else None).partition("?")
         path = "/".join(part for part in (self.instance, name) if part)

@@ -51,7 +51,7 @@ class ServerChunkTransport(ChunkTransport):
         super()._on_message(message, now)
 
     def welcome(self) -> None:
-        """Say what goes before the result of connect, to a client that is no stranger any more.
+        """Send the messages that precede the result of connect, to an accepted client.
 
         RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin].
         """

@@ -26,7 +26,7 @@ def parse_host_port(text: str) -> tuple[str, int]:
 def _is_name(host: str) -> bool:
     """Whether a resolver can be asked for it; what else it may be is its own to say."""
     try:
-        return ":" in host or bool(host.encode("idna"))
+        return ":" in host or (" " not in host and bool(host.encode("idna")))
     except UnicodeError:
         return False
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from p2psip.errors import LocalError
 from p2psip.transaction.client import FIGURE_6, T2, T4, Do, NonInviteClient, State
 
 lateness = st.floats(0.0, 100.0)  # seconds the event loop overslept
@@ -109,7 +110,7 @@ def test_every_arrow_leads_somewhere(path, box, todo):
 def test_a_status_that_no_parser_lets_through_is_our_own_bug():
     client, _ = NonInviteClient.start(now=0.0)
     for status in (99, 700):
-        with pytest.raises(ValueError, match=str(status)):
+        with pytest.raises(LocalError, match=str(status)):
             client.receive(status, now=0.0)
 
 

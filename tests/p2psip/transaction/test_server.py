@@ -4,6 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from p2psip.errors import LocalError
 from p2psip.transaction.server import FIGURE_8, Do, NonInviteServer, State
 
 
@@ -21,7 +22,7 @@ def test_timers_match_arrows_and_every_box_is_reached():
 def test_a_status_that_no_codec_writes_is_our_own_bug():
     server, _ = NonInviteServer.start(now=0.0)
     for status in (99, 700):
-        with pytest.raises(ValueError, match=str(status)):
+        with pytest.raises(LocalError, match=str(status)):
             server.respond(status, now=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Connections that we open for machines: a relay says to whom, this does the rest."""
+"""Opens connections for the machines of relays, and serves them."""
 
 import logging
 import ssl
@@ -21,15 +21,15 @@ from rtmplite.rtmfp.netconnection.connection import FlowEnd
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 10.0  # s, for a connection to stand
-FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they are lost
+FAREWELL: Final = 2.0  # s for the last messages to arrive, repeated if they are lost
 LOOK: Final = 0.01  # s between looks whether they have
 
 
 class Dialer(TcpConnections[ChunkSession]):
-    """Gives sockets to clients' machines; `tick` is called once a second, for who has deadlines.
+    """Connects the machines of clients; `tick` is called once a second, for relays' deadlines.
 
     Without `tls` the system's certificates are trusted, and loaded when the first is needed.
-    `on_cut_short` hears of those whose streams have not arrived as a whole: by RTMFP that is known.
+    `on_cut_short` is called for a connection by RTMFP whose streams have not arrived as a whole.
     """
 
     def __init__(
@@ -42,19 +42,19 @@ class Dialer(TcpConnections[ChunkSession]):
         super().__init__(merge_ms)
         self._tls, self.tick = tls, tick
         self.on_cut_short: Callable[[FlowEnd], None] = _say_cut_short
-        self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
+        self._ports: dict[RtmfpPort, None] = {}  # one for each connection by RTMFP
 
     def dial(self, machine: ChunkSession | FlowSession) -> None:
-        """Connect `machine` to its target; it hears by `connection_lost` if that fails."""
+        """Connect `machine` to its target; if that fails, its `connection_lost` is called."""
         if isinstance(machine, ChunkSession):
             gevent.spawn(self._dial, machine)
         else:
             gevent.spawn(self._dial_by_flows, machine)
 
     def farewell(self, *, is_patient: bool = False) -> None:
-        """Wait a moment for those whose machines are closed, until they have said so.
+        """Wait a moment until closed machines have told their peers.
 
-        With `is_patient` longer, until what they publish by RTMFP has arrived or never will.
+        With `is_patient` longer, until all that was published by RTMFP has arrived or never will.
         """
         super().farewell()
         end = now() + FAREWELL

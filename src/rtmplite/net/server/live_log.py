@@ -1,4 +1,4 @@
-"""Log events of `live`: who publishes and plays what, from where, for how long and how much.
+"""Log events of `live` for each publisher and player: address, name, codecs, seconds and bytes.
 
 Own design: an event is a name and its values, which each program writes in its own way.  Nothing
 is done for each message: codecs come from what the stream keeps for late players, bytes from the
@@ -100,7 +100,7 @@ class LoggedLiveApplication(LiveApplication):
         wants: Event,
         begun: float,
     ) -> None:
-        """Write the end when the stream is done, after whoever else is told of that."""
+        """Write the end when the stream is done, after the guard has been told."""
         live = connection.registry.open(APP, stream.path)
         before, way = stream.on_done, 0 if wants is Event.PUBLISH else 1
         carried = connection.transport.traffic()
@@ -118,7 +118,7 @@ class LoggedLiveApplication(LiveApplication):
 
 
 class UnknownApplication(InvalidApplication):
-    """The application of all names that a server does not have: it refuses, and writes that."""
+    """Refuses connections to applications that a server does not have, and writes that."""
 
     def __init__(self, names: Callable[[], list[str]], write: Write) -> None:
         super().__init__(names)
