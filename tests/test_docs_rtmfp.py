@@ -17,7 +17,6 @@ from Crypto.Cipher import AES
 from interop.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
-from rtmplite.rtmfp.endpoint.startup import OpeningState
 
 REPO = Path(__file__).resolve().parent.parent
 LEDGER = REPO / "docs/4-protocols/rtmfp-2011.md"
@@ -84,13 +83,6 @@ def test_the_sniffer_makes_the_keys_that_the_ends_have(conversation):
     keys = conversation.agreed.keys
     assert (keys.near_nonce, keys.far_nonce) == (client.near_nonce, client.far_nonce)
     assert (keys.far_nonce, keys.near_nonce) == (server.near_nonce, server.far_nonce)
-
-
-def test_the_drawings_have_the_states_of_the_code(monkeypatch):
-    monkeypatch.syspath_prepend(str(REPO / "docs" / "_ext"))
-    import rtmfp_states
-
-    assert set(rtmfp_states.opening()) == set(OpeningState) - {OpeningState.CLOSED}
 
 
 def test_every_table_of_states_is_drawn():

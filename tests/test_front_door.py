@@ -58,7 +58,7 @@ print(inside, "gevent" in sys.modules, "socket" in sys.modules)
     assert (done.stdout, done.stderr) == ("[] False False\n", "")
 
 
-@pytest.mark.parametrize("family, base", [("p2psip", "SipError")])
+@pytest.mark.parametrize("family, base", [("p2psip", "SipError"), ("rtmplite", "RtmpError")])
 def test_one_base_for_all_errors_of_a_family(family, base):
     errors = importlib.import_module(f"{family}.errors")
     for error in (errors.LocalError, errors.RemoteError):

@@ -11,6 +11,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 
@@ -60,6 +61,9 @@ class Entry:
 
     def lines(self) -> Iterator[str]:
         """Markdown of the name, as a directive of Sphinx's Python domain."""
+        if isinstance(value := getattr(self.door, self.name), ModuleType):
+            yield from self._module(value)
+            return
         node = top_level(self.home, self.name)
         match node:
             case ast.ClassDef():
@@ -79,7 +83,7 @@ class Entry:
         if bases:
             yield f"Derives from {reference(self.door, bases[0].__name__)}."
             yield ""
-        if issubclass(value, str) and (words := list(enumerated(node))):
+        if issubclass(value, Enum) and (words := list(enumerated(node))):
             yield f"One of {', '.join(words)}."
             yield ""
         seen: set[str] = set()
@@ -91,6 +95,13 @@ class Entry:
                     seen.add(member.name)
                     yield from self._member(member, base.__module__)
         yield "::::"
+
+    def _module(self, value: ModuleType) -> Iterator[str]:
+        """The public functions of a module that is itself a public name."""
+        for node in tree_of(value.__name__).body:
+            if isinstance(node, Function) and node.name[0] != "_":
+                signature = f"{self.name}.{node.name}{arguments(node)}"
+                yield from self._block("function", signature, node, value.__name__)
 
     def _member(self, node: Function, module: str) -> Iterator[str]:
         marks = {ast.unparse(each) for each in node.decorator_list}

@@ -124,7 +124,8 @@ class Api(Directive):
         for room, names in by_room(door, self.arguments[1]).items():
             section = nodes.section(ids=[nodes.make_id(room)], names=[room])
             section += nodes.title(room, "", nodes.literal(room, room))
-            lines = [(importlib.import_module(room).__doc__ or "").split("\n")[0], ""]
+            lines = [f"```{{py:currentmodule}} {door.__name__}", "```", ""]
+            lines += [(importlib.import_module(room).__doc__ or "").split("\n")[0], ""]
             for name in names:
                 lines += [*Entry(door, name).lines(), ""]
             self.state.nested_parse(StringList(lines, source=__file__), 0, section)

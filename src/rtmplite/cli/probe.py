@@ -1,4 +1,4 @@
-"""`python -m rtmplite probe`: what a stream is made of, and how it arrives."""
+"""`python -m rtmplite probe`: plays a stream and prints its tracks, rates and delays."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch, then tell.  Raises RemoteError if nothing is played."""
+    """Play the stream, then print the report.  Raises RemoteError if nothing is played."""
     target = Target.parse(options.url)
     if not target.stream:
         raise LocalError(f"{options.url} names no stream")
@@ -87,7 +87,7 @@ def _watch(stream: ClientStream, probe: Probe, time: float) -> None:
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
-    """For people."""
+    """The lines of a report for people."""
     lines = [f"{report['url']}  {report['seconds']:g} s"]
     for track in report["tracks"]:
         words = [f"{track['kind']}  {track['codec']}"]
@@ -114,7 +114,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Value) -> object:
-    """What JSON can say; the rest as text."""
+    """A value as JSON has it; as text where JSON has no such value."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list):

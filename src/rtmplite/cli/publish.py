@@ -1,4 +1,4 @@
-"""`python -m rtmplite publish`: send an FLV file, once or over and over."""
+"""`python -m rtmplite publish`: sends an FLV file, once or in a loop."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ LOOP: Final = "--loop"
 
 
 class TagWriter(Protocol):
-    """What is published is written there."""
+    """The stream that messages are published to."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Send one message, `timestamp` in ms."""
@@ -58,7 +58,7 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """The same command line, but that argparse takes no file for the number of `--loop`.
+    """Give `--loop` its number where it has none, as argparse would take a file for it.
 
     >>> spelled_out(["publish", "--loop", "a.flv", "--loop", "2"])
     ['publish', '--loop=0', 'a.flv', '--loop', '2']
@@ -71,7 +71,7 @@ def spelled_out(words: Sequence[str]) -> list[str]:
 
 
 def send(options: argparse.Namespace, tags: Sequence[Tag], stream: TagWriter) -> None:
-    """Write it all, each message when it is due, and tell how far it is."""
+    """Write all tags, each when it is due, and print the progress."""
     began, sent, size, told, time = now(), 0, 0, 0.0, 0
     try:
         for time, tag in _rounds(tags, options.loop):

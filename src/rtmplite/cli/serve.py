@@ -1,4 +1,4 @@
-"""`python -m rtmplite serve`: live streams, recorded ones, and both for browsers."""
+"""`python -m rtmplite serve`: a server for live and recorded streams."""
 
 import argparse
 import logging
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Server:
-    """All that the options ask for.  LocalError if they are wrong, before anything listens."""
+    """The server that the options describe.  Raises LocalError for wrong ones, at once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
@@ -226,7 +226,7 @@ class _Server:
 
 
 def _log_to_stderr() -> None:
-    """Log warnings, and what becomes of recordings; a flood is cut short where we write it."""
+    """Log warnings and recordings to standard error, with a limit on warnings."""
     handler = logging.StreamHandler()
     handler.addFilter(_Warnings())
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
@@ -234,28 +234,28 @@ def _log_to_stderr() -> None:
 
 
 class _Warnings(Sparing):
-    """Spares what strangers can have us write; recordings and errors are told all."""
+    """Limits warnings, which clients can cause; recordings and errors are all written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is to be written."""
+        """Whether to write a record."""
         return record.levelno != logging.WARNING or super().filter(record)
 
 
 def _say_refused(question: Question, reason: str) -> None:
-    """A line for everyone who may not, without what he said to prove that he may."""
+    """Log a client that is refused, without its proof."""
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
 
 
 def _folder(path: Path) -> Path:
-    """A folder that is there; the first recording need not find out."""
+    """Make a folder if need be, so that a wrong one is noticed now."""
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def _films(path: Path) -> Path:
-    """A folder that was there before us: where nothing is, nothing could be played."""
+    """A folder that exists: nothing could be played from a new one."""
     if not path.is_dir():
         raise LocalError(f"--vod {path}: no such folder")
     return path

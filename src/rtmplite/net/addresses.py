@@ -39,7 +39,7 @@ def _parse(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or "//" in host:
         raise ValueError(f"{text!r} is not HOST:PORT")
-    if host.startswith("[") and host.endswith("]") and ":" in host:
+    if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
         raise ValueError(f"{text!r}: write an IPv6 address in brackets")
@@ -56,7 +56,8 @@ def _example(text: str) -> str:
     """How to write what `text` may mean: a lone port, a URL, or IPv6 without brackets."""
     bare = text.partition("://")[2].partition("/")[0] if "://" in text else text
     host, _, port = bare.rpartition(":")
-    for guess in (f"127.0.0.1:{bare}", bare, f"[{host}]:{port}"):
+    guesses = f"127.0.0.1:{bare}", bare, f"[{host}]:{port}" if ":" in host else ""
+    for guess in guesses:
         try:
             _parse(guess)
         except ValueError:

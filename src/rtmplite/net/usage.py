@@ -14,7 +14,7 @@ NAME: Final = "rtmplite"
 class Parser(argparse.ArgumentParser):
     """A parser that reports a mistake in one line instead of a page of usage.
 
-    A mistyped option gets a suggestion.  Its own help is a sentence, as that of other options.
+    A mistyped option gets a suggestion.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="Show this help.")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; a command refuses here what it does not know, since only it knows its options."""
+        """Parse, and refuse unknown words: only the parser of a command knows its options."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -73,7 +73,7 @@ def add_in_groups(
 
 
 def seconds(text: str) -> float:
-    """A time that can be waited for.  Raises ArgumentTypeError."""
+    """Read a time in seconds that is positive and not endless.  Raises ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
@@ -95,7 +95,7 @@ def add_timeout(add: Callable[..., Any]) -> None:
 
 
 def in_words(error: Exception) -> str:
-    """An error without the number that systems have for it."""
+    """The text of an error, without the system's number of it."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

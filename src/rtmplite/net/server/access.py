@@ -1,4 +1,4 @@
-"""The options of `serve` that say who may use it, and what becomes of them."""
+"""The access rules of a server: their options, and the guard that applies them."""
 
 import argparse
 import getpass
@@ -44,7 +44,8 @@ from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 
 _HOOKS: Final = {
     Event.CONNECT: "Ask this web service by HTTP whether a client may connect.",
@@ -74,7 +75,7 @@ def _count(low: int) -> Callable[[str], int]:
     return number
 
 
-# How the options that are numbers are read, and what they are without being given.
+# Of each option that is a number: the function that reads it, and its default.
 NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
     "hook_timeout": (_at_least(0.01), TIMEOUT),
     "hook_requests": (_count(1), REQUESTS),
@@ -88,9 +89,9 @@ NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
 
 
 def add_options(add: Callable[..., Any]) -> None:
-    """Add what `Access`, `limits` and `crowd` read; `add` is the `add_argument` of a parser.
+    """Declare the options that `Access`, `limits` and `crowd` read; `add` is as `add_argument`.
 
-    But for `users` and `allow_anonymous`, which mean more to some than to others.
+    `--users` and `--allow-anonymous` are left to the caller, as the gateway's phones obey them too.
     """
     add(
         "--users-only",
@@ -131,21 +132,21 @@ def add_options(add: Callable[..., Any]) -> None:
 
 
 def limits(options: argparse.Namespace) -> ConnectionLimits:
-    """What one client may make us do."""
+    """The limits of each connection."""
     return ConnectionLimits(idle=options.idle, message=options.max_message)
 
 
 def crowd(options: argparse.Namespace) -> ConnectionLimit:
-    """How many clients there may be: as many as asked for, if the system gives descriptors."""
+    """The limits of all connections: as asked for, if the system has the descriptors."""
     raise_limit()
     most = within(options.max_connections)
     return ConnectionLimit(most, within(options.max_per_address, 2))
 
 
 class Access:
-    """Everything that the options ask for, as one guard; LocalError if they are wrong.
+    """All access rules of the options as one guard.  Raises LocalError for wrong options.
 
-    `on_refused` is told of who may not do what he wanted, and why.
+    `on_refused` is called with the question of each client that is refused, and the reason.
     """
 
     def __init__(
@@ -191,16 +192,16 @@ class Access:
         self._is_safe = self.guards_publishing or options.allow_anonymous
 
     def guard(self, application: Application) -> Application:
-        """Put an application behind it."""
+        """Put an application behind the rules."""
         return application if self._guard is None else GuardedApplication(application, self._guard)
 
     def ask_service(self, application: Application) -> Application:
-        """Put an application behind the web service alone: it has users and names of its own."""
+        """Put an application with users and names of its own behind the web service alone."""
         service = self._service
         return application if service is None else GuardedApplication(application, service)
 
     def check(self, addresses: Iterable[tuple[str, int] | None]) -> None:
-        """LocalError if anybody could publish from anywhere, and nobody said that he may."""
+        """Raise LocalError if all could publish from other machines and no option allows that."""
         for address in addresses:
             if address and not (self._is_safe or is_loopback(address[0])):
                 raise LocalError(
@@ -209,9 +210,9 @@ class Access:
                 )
 
     def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """What to call when somebody without RTMP has left, None if he may not play.
+        """Ask whether a viewer by HTTP may play, and wait for the verdict.
 
-        Waits for the verdict.
+        Gives the function to call when the viewer has left, None if it may not play.
         """
         if (guard := self._guard) is None:
             return lambda: None
@@ -226,17 +227,17 @@ class Access:
         return lambda: guard.tell(done, now())
 
     def has_challenged(self, question: Question) -> bool:
-        """Whether whoever asks has answered a challenge as a user: Field §"authmod=adobe".
+        """Whether a client has answered a challenge as a user: Field §"authmod=adobe".
 
-        Nobody gets past `guard` with a wrong answer.
+        `guard` lets no client pass with a wrong answer.
         """
         return self._users is not None and "authmod" in fields(question.connect_query)
 
     def user_of(self, connection: NetConnection, stream: ServerStream) -> str:
-        """The user that a client has proved to be, empty where that is not known.
+        """The user that a client has proved to be, empty if it has proved nothing.
 
-        `UsersGuard` lets nobody connect who says that he is a user and does not prove it; in the
-        name of a stream it wants the proof of those who publish.
+        `UsersGuard` refuses a connection that names a user without proof.  What stands in the name
+        of a stream it looks at for publishers only.
         """
         if self._users is None:
             return ""
@@ -247,17 +248,17 @@ class Access:
         return unquote(said.get("user", ""))
 
     def reload(self) -> None:
-        """Read the users again; LocalError if that cannot be, and those from before stay."""
+        """Read the users again.  If that fails, the former stay; raises LocalError then."""
         if self._users is not None and self._file is not None:
             self._users.renew(_users_of(self._file))
 
     def stop(self) -> None:
-        """Ask nobody any more."""
+        """End all requests to the web service."""
         self._http.stop()
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands `users` and `sign`, which make what `serve` checks."""
+    """Add the commands `users` and `sign`, which make the users and links that `serve` checks."""
     said = "make the lines of a user for --users; asks for the password"
     user = commands.add_parser("users", help=said, description=sentence(said))
     user.add_argument("user", help="The name, as in rtmp://USER:PASSWORD@host/app.")
@@ -286,7 +287,7 @@ def add_commands(commands: Any) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can connect to that address."""
+    """Whether only this machine can connect to an address."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:

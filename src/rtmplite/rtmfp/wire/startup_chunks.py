@@ -66,6 +66,11 @@ class ResponderHello:
         return head + self.responder_certificate
 
 
+# Own design: more than an initiator tries at all (§3.5.1.1.1); the others are not read, since 64
+# KiB of them would take 50 ms.
+MAX_DESTINATIONS: Final = 64
+
+
 @dataclass(frozen=True, slots=True)
 class ResponderRedirect:
     """Redirect: names more addresses to try; an empty list means its own source: §2.3.5."""
@@ -78,8 +83,8 @@ class ResponderRedirect:
     def parse(cls, payload: bytes) -> Self:
         """Read the payload: §2.3.5 [redirect-layout]."""
         tag_echo, at = decode_counted(payload)
-        destinations = []
-        while at < len(payload):
+        destinations: list[SocketAddress] = []
+        while at < len(payload) and len(destinations) < MAX_DESTINATIONS:
             address, at = parse_address(payload, at)
             destinations.append(address)
         return cls(tag_echo, tuple(destinations))
