@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Final
 # The public names by the module that each comes from.  Own design: lazy exports (PEP 562) need
 # names as text; a test holds this table and the imports below it, for type checkers, together.
 _HOMES: Final = {
+    # As in `rtmplite`
+    "rtmplite.errors": "RtmpError LocalError RemoteError",
+    "rtmplite.rtmp.client": "Target",
     # Codecs
     "rtmplite.rtmfp.wire.packet": "Packet Mode",
     "rtmplite.rtmfp.wire.chunks": "parse_chunks encode_chunk",
@@ -42,6 +45,9 @@ _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in name
 __all__ = list(_HOME_OF)
 
 if TYPE_CHECKING:
+    from rtmplite.errors import LocalError as LocalError
+    from rtmplite.errors import RemoteError as RemoteError
+    from rtmplite.errors import RtmpError as RtmpError
     from rtmplite.net.client.rtmfp_client import RtmfpClient as RtmfpClient
     from rtmplite.net.client.rtmfp_direct import DirectClient as DirectClient
     from rtmplite.net.client.rtmfp_direct import DirectPublishing as DirectPublishing
@@ -69,6 +75,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.wire.option import Option as Option
     from rtmplite.rtmfp.wire.packet import Mode as Mode
     from rtmplite.rtmfp.wire.packet import Packet as Packet
+    from rtmplite.rtmp.client import Target as Target
 
 else:  # a type checker would take this for any name at all
 
