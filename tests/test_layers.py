@@ -94,6 +94,7 @@ machine siprtmp.media                p2psip.rtp p2psip.sdp siprtmp.media.transla
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.auth rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.config]
+edge    [siprtmp.operation.options]
 edge    [siprtmp.operation.refusals]
 edge    [siprtmp.operation.rtmp_options]
 machine siprtmp.calls                p2psip.sdp p2psip.sip p2psip.transaction p2psip.stack

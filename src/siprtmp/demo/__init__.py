@@ -14,9 +14,10 @@ other side.
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-from siprtmp.operation.config import Parser
+from siprtmp.operation.arguments import Parser, program, seconds
 
 SECONDS: Final = 10.0
 SHORTEST: Final = 1.0
@@ -33,25 +34,19 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m siprtmp demo",
+        prog=f"{program()} demo",
         description="Place a call on loopback: an RTMP client calls a SIP phone through a gateway. "
         "Exit code 0 if both heard the other's tone and nothing was lost, else 1.",
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=SECONDS, metavar="N", help="of talking (10)"
+        "--seconds",
+        type=partial(seconds, low=SHORTEST, high=LONGEST),
+        default=SECONDS,
+        metavar="N",
+        help="Let both ends talk for N seconds (10).",
     )
     parser.add_argument(
-        "--mute", choices=("client", "phone"), help="let one side say nothing, to see it fail"
+        "--mute", choices=("client", "phone"), help="Let one end say nothing, to see the demo fail."
     )
-    parser.add_argument("--verbose", action="store_true", help="show what the processes log")
+    parser.add_argument("--verbose", action="store_true", help="Show the logs of the processes.")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not SHORTEST <= value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text} is not between {SHORTEST:g} and {LONGEST:g}")
-    return value

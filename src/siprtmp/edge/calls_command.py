@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from siprtmp.edge.control_socket import NAME
-from siprtmp.operation.config import ConfigError, Parser
+from siprtmp.operation.arguments import ConfigError, Parser, program
 
 PATIENCE: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
@@ -71,14 +71,25 @@ def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m siprtmp calls",
+        prog=f"{program()} calls",
         allow_abbrev=False,
-        description="List calls, registrations and streams of a running gateway, or end one.",
+        description="List the calls, registrations and streams of a running gateway, or end one.",
     )
     add = parser.add_argument
-    add("--state", type=Path, required=True, metavar="DIR", help="the folder it runs with")
-    add("--end", metavar="ID", help="hang up, unregister or disconnect what has this id")
-    add("--json", action="store_true", help="for programs")
+    add(
+        "--state",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="The folder that the gateway runs with as --state.",
+    )
+    add(
+        "--end",
+        metavar="ID",
+        help="Hang up the call, take back the registration or disconnect the publisher with this "
+        "id; the beginning of an id is enough.",
+    )
+    add("--json", action="store_true", help="Print JSON, for programs.")
     return parser
 
 

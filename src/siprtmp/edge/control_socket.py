@@ -24,7 +24,7 @@ from gevent.server import StreamServer
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from siprtmp.edge.overview import KINDS, Overview, Row
-from siprtmp.operation.config import ConfigError
+from siprtmp.operation.arguments import ConfigError
 
 log: Final = logging.getLogger(__name__)
 

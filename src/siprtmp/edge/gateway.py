@@ -20,7 +20,8 @@ from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
-from siprtmp.operation.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
 
 

@@ -9,7 +9,8 @@ from p2psip.errors import LocalError
 from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.server.domains import Aor
 from p2psip.sip.address import Address
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
 FILE: Final = "location.sqlite"

@@ -27,7 +27,8 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.admission import Admission
 from siprtmp.edge.recorded_calls import Films
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
 

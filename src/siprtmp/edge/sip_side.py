@@ -34,8 +34,9 @@ from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions: phones that register again

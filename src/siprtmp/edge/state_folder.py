@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from siprtmp.operation.config import ConfigError
+from siprtmp.operation.arguments import ConfigError
 
 _TAKEN: Final = (errno.EWOULDBLOCK, errno.EACCES)
 

@@ -5,6 +5,7 @@ names on the command line and in the file.
 """
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -60,15 +61,14 @@ class RtmpSettings:
         return argparse.Namespace(**{each.name: getattr(self, each.name) for each in fields(self)})
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add them to a parser, without the defaults they have elsewhere.  Own design: see `config`."""
+def add_options(add: Callable[..., None]) -> None:
+    """Declare them without their defaults; `add` takes what `add_argument` of a parser takes."""
 
-    def add(name: str, **details: Any) -> None:
-        parser.add_argument(name, **details | {"default": argparse.SUPPRESS})
+    def without_default(name: str, **details: Any) -> None:
+        add(name, **details | {"default": argparse.SUPPRESS})
 
-    add("--shared", type=Path, metavar="DIR", help="keep shared objects there")
-    transports.add_options(add)
-    access.add_options(add)
+    transports.add_options(without_default)
+    access.add_options(without_default)
 
 
 def convert(name: str, value: Any) -> Any:
