@@ -20,6 +20,7 @@ from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
+ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
@@ -50,6 +51,7 @@ class Leg:
         self.on_tag: OnTag = _ignore
         self._random, self._cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
+        self._patience = min(media_timeout / 2, ANSWER_SECONDS)
         self._started = self._heard = now
         self._consent = Consent()
         self._silence_at: float | None = None  # when to look whether the phone still lives
@@ -57,9 +59,9 @@ class Leg:
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
-        self._up: FlvToRtp | None = None
-        self._up_type = self._up_format = -1
-        self._down: RtpToFlv | None = None
+        self._to_phone: FlvToRtp | None = None
+        self._to_phone_type = self._to_phone_format = -1
+        self._to_rtmp: RtpToFlv | None = None
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
@@ -97,17 +99,17 @@ class Leg:
                 wallclock=self._wallclock,
             )
             self._order = ReorderBuffer()
-        if self._down is None:
-            self._down = RtpToFlv(codec)
+        if self._to_rtmp is None:
+            self._to_rtmp = RtpToFlv(codec)
         before = self._plan
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
-            self._up, self._up_format = None, -1
+            self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self._heed_consent()
         self.alive(now)
         if not early:
-            self._silence_at = now + self._timeout / 2
+            self._silence_at = now + self._timeout - self._patience
         self._wire.hosts = hosts
         self._wire.remote = media.remote  # late: what waited for this is heard at once
         if media.remote_rtcp is not None:
@@ -147,19 +149,19 @@ class Leg:
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
             return
-        up = self._up
-        if payload[0] >> 4 != self._up_format or up is None:
-            up = self._choose(plan, payload[0] >> 4, now)
-            if up is None:
+        to_phone = self._to_phone
+        if payload[0] >> 4 != self._to_phone_format or to_phone is None:
+            to_phone = self._choose(plan, payload[0] >> 4, now)
+            if to_phone is None:
                 self.unsuitable += 1
                 return
         try:
-            packets = up.convert(payload, timestamp)
+            packets = to_phone.convert(payload, timestamp)
         except UnsuitableError:
             self.unsuitable += 1
             return
         if packets:
-            self._pace(up.codec.clock_rate, packets, now)
+            self._pace(to_phone.codec.clock_rate, packets, now)
 
     def publish_ended(self, now: float) -> None:
         """The publisher is done; `on_drained` follows when all it sent has left.
@@ -168,9 +170,9 @@ class Leg:
         """
         if self._closed:
             return
-        if self._up is not None:
-            self._pace(self._up.codec.clock_rate, self._up.flush(), now)
-        self._up, self._up_format, self._draining = None, -1, True
+        if self._to_phone is not None:
+            self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
+        self._to_phone, self._to_phone_format, self._draining = None, -1, True
         self._finish(now)
 
     def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> FlvToRtp | None:
@@ -178,18 +180,18 @@ class Leg:
         way = plan.for_sound(sound_format)
         if way is None:
             return None
-        codec, self._up_type = way
+        codec, self._to_phone_type = way
         self._draining = False
         if self._session is not None:
             self._session.send_at(codec.clock_rate)
-        if self._up is None or self._up.codec is not codec:
-            self._up = FlvToRtp(codec, plan.media.ptime)
-            self._pacer = Pacer(self._up.packet_seconds / 2)
+        if self._to_phone is None or self._to_phone.codec is not codec:
+            self._to_phone = FlvToRtp(codec, plan.media.ptime)
+            self._pacer = Pacer(self._to_phone.packet_seconds / 2)
             self._hold_back(False)  # what held the publisher back went with the old pacer
             # a second publisher, or codec, goes on where the clock of the first would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
-        self._up_format = sound_format
-        return self._up
+        self._to_phone_format = sound_format
+        return self._to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
         pacer = self._pacer
@@ -220,7 +222,7 @@ class Leg:
         if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
             marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
-        self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
+        self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
 
     def _tries(self, octets: int, now: float) -> bool:
@@ -290,15 +292,15 @@ class Leg:
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
     ) -> None:
         """Pass on what the phone said, which arrived at `now`, perhaps before its turn."""
-        plan, down = self._plan, self._down
+        plan, to_rtmp = self._plan, self._to_rtmp
         codec = plan.receiving.get(payload_type) if plan else None
-        if codec is None or down is None:
+        if codec is None or to_rtmp is None:
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
-        if codec is not down.codec:
-            down.switch(codec)
+        if codec is not to_rtmp.codec:
+            to_rtmp.switch(codec)
         arrival = int((now - self._started) * 1000)
-        for time, tag in down.convert(payload, timestamp, ssrc, arrival):
+        for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
 
     # -- time ---------------------------------------------------------------------------
@@ -342,15 +344,16 @@ class Leg:
             self._check_silence(now)
 
     def _check_silence(self, now: float) -> None:
-        """Have a phone asked that is silent, and end the call if that helps nothing.
+        """Have a silent phone asked, and end the call of a phone that does not answer.
 
         What we send is no sign of its life.
         """
-        ask_at, end_at = self._heard + self._timeout / 2, self._heard + self._timeout
+        end_at = self._heard + self._timeout
+        ask_at = end_at - self._patience
         if ask_at > now:
             self._asked, self._silence_at = False, ask_at
         elif not self._asked:  # also if nobody looked in time
-            self._asked, self._silence_at = True, max(end_at, now + self._timeout / 2)
+            self._asked, self._silence_at = True, max(end_at, now + self._patience)
             self._listener.on_quiet(now)
         elif end_at > now:
             self._silence_at = end_at

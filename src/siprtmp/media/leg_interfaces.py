@@ -31,7 +31,7 @@ class Listener(Protocol):
         """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
 
     def on_quiet(self, now: float) -> None:
-        """Nothing came from the phone for half the media time-out: ask it.  Own design."""
+        """The phone is silent and the media time-out is near: ask it.  Own design."""
 
     def on_silence(self, now: float) -> None:
         """Nothing came from the phone for the media time-out, nor an answer.  Own design."""
