@@ -19,8 +19,10 @@ from p2psip.server.domains import Aor, Domains
 from p2psip.server.proxied_dialogs import Passage, Side, ends
 from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Binding, Registrar
+from p2psip.sip.build import REASONS
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_REGISTERED
 from p2psip.stack.request_origin import Peer, is_way_back, origin
 from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
@@ -118,6 +120,7 @@ class SipElement:
         try:
             self._sort(server, request, now)
         except RefusalError as refusal:
+            server.cause = refusal.cause
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
         except RemoteError as error:
             server.reply(error.status, now, error.reason)
@@ -259,7 +262,7 @@ class SipElement:
         if targets:
             self._forward(server, targets, now)
         elif acceptor is None:
-            raise RemoteError("Temporarily Unavailable", 480)
+            raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
             refuse_extensions(request)
             server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
@@ -267,6 +270,24 @@ class SipElement:
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
             raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
+
+    def _unavailable(self, request: Request, now: float) -> RefusalError:
+        """Refuse with 480 and its cause: RFC 3261 §21.4.18.
+
+        Own design: the cause stays in our log when users have passwords and the caller is not one
+        of them.  Who lives here is then nothing to try names for.
+        """
+        aor = self._domains.address_of_record(request.uri)
+        if self._verifier is not None and aor is not None and not self._verifier.knows(aor):
+            cause = NO_SUCH_USER
+        elif self.registrar.bindings(request.uri, now):
+            cause = CONTACT_GONE
+        else:
+            is_bound = bool(self.registrar.registered(request.uri, now))
+            cause = NOT_CONFIRMED if is_bound else NOT_REGISTERED
+        caller = self._domains.address_of_record(request.from_.uri)
+        is_told = self._verifier is None or (caller is not None and self._verifier.knows(caller))
+        return RefusalError(480, cause if is_told else REASONS[480], cause=cause)
 
     def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
         """To somebody who is not ours, for users of ours alone: RFC 3261 §16.5."""

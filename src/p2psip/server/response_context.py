@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import response_to
+from p2psip.sip.build import REASONS, response_to
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
@@ -126,7 +126,7 @@ class ResponseContext:
         """Silence is a 408, no route a 503: §16.8, §16.9."""
         branch = self._branch(handle)
         if not branch.is_done:
-            response = self._own_response(status)
+            response = self._own_response(status, handle.cause)
             self._watch(handle, response, now)
             self._fail(branch, response, now)
         self._reschedule()
@@ -154,7 +154,7 @@ class ResponseContext:
                 branch.silent_until = None
                 branch.handle.cancel(now)
                 if not branch.was_heard and not branch.is_done:
-                    self._fail(branch, self._own_response(408), now)
+                    self._fail(branch, self._own_response(408, None), now)
         self._reschedule()
 
     # inside
@@ -198,8 +198,8 @@ class ResponseContext:
         routes = tuple(str(mark) if value == branch.mark else value for value in routes)
         return response.replace(headers=headers.with_("Record-Route", *routes))
 
-    def _own_response(self, status: int) -> Response:
-        return response_to(self._server.request, status, to_tag=self._server.to_tag)
+    def _own_response(self, status: int, cause: str | None) -> Response:
+        return response_to(self._server.request, status, cause, to_tag=self._server.to_tag)
 
     def _branch(self, handle: ClientHandle) -> _Branch:
         return next(branch for branch in self._branches if branch.handle is handle)
@@ -238,7 +238,8 @@ def best_response(finals: Sequence[Response]) -> Response:
     """The final failure a caller can do most with: §16.7 steps 6 and 7.
 
     Any 6xx; else of the lowest class, one that asks for credentials first, with the
-    challenges of all.  A 503 speaks only of our own next hop, and becomes a 500.
+    challenges of all.  A 503 speaks only of our own next hop, and becomes a 500 that keeps the
+    cause, if the reason phrase told one.
     """
     lowest = min(_class(final) for final in finals)
     best = min(
@@ -248,7 +249,8 @@ def best_response(finals: Sequence[Response]) -> Response:
     if best.status in (401, 407):
         return _with_challenges(best, finals)
     if best.status == 503:
-        return best.replace(status=500, reason="Server Internal Error")
+        reason = REASONS[500] if best.reason == REASONS[503] else best.reason
+        return best.replace(status=500, reason=reason)
     return best
 
 

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from p2psip.sip.build import ack_for, cancel_for
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator
+from p2psip.stack.causes import NO_TRANSPORT, NOT_IN_DNS, NOT_REACHABLE, TOO_MANY
 from p2psip.stack.fair_pool import RESERVE
 from p2psip.stack.outbox import Outbox
 from p2psip.stack.routing import Hops, may_carry, next_hop
@@ -43,7 +44,7 @@ class ClientUser(Protocol):
     def on_failure(self, handle: "ClientHandle", status: int, now: float) -> None:
         """Take the end without a response: 408 after silence, 503 without a route (§8.1.3.1).
 
-        487 if it was given up before it was sent.
+        487 if it was given up before it was sent.  `handle.cause` is the reason phrase of a 503.
         """
 
 
@@ -51,7 +52,8 @@ class ClientHandle:
     """One request of ours, wherever it is tried (RFC 3263 §4.3).
 
     `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
-    server is being located (RFC 3263 §4); `done` once the user has heard the final word.
+    server is being located (RFC 3263 §4); `done` once the user has heard the final word; `cause`
+    is the reason phrase of a 503 that no response told, None before.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ClientHandle:
         self.user = user
         self.done = False
         self.cancelled = False
+        self.cause: str | None = None
         self.flow: Flow | None = None
         self._clients = clients
         self._bare = request  # as the user gave it, and so without a Via of ours
@@ -164,7 +167,7 @@ class Clients:
         handle = ClientHandle(request, user, self, once=once)
         found = self._hops.direct(uri) if flows is None else list(flows)
         if len(self) >= self._limit - (0 if in_dialog else self._limit // RESERVE):
-            found = []
+            found, handle.cause = [], TOO_MANY
         if found is None:
             self._tokens += 1
             self._locating[self._tokens] = handle
@@ -172,6 +175,7 @@ class Clients:
         else:
             handle._flows = found[:1] if once else found
             if not self._try_next(handle, now):
+                handle.cause = handle.cause or NO_TRANSPORT
                 self._overdue.set(handle, now)
         return handle
 
@@ -183,6 +187,7 @@ class Clients:
             if handle._once:
                 handle._flows = [flow for flow in flows if flow.transport == "UDP"][:1]
             if not self._try_next(handle, now):
+                handle.cause = handle.cause or NOT_IN_DNS
                 self._fail(handle, 503, now)
 
     def receive(self, response: Response, now: float) -> bool:
@@ -229,6 +234,7 @@ class Clients:
             if handle._attempt is not None:  # no answer to the CANCEL either: §9.1
                 self._table.remove(handle._attempt)
                 self._heard(handle._attempt)
+                handle.cause = None
             status = 408 if handle._attempt else 487 if handle.cancelled else 503
             self._fail(handle, status, now)
 
@@ -237,6 +243,7 @@ class Clients:
         flows = handle._flows
         while flows and not self._may_go(handle._bare, flow := self._hops.localise(flows[0])):
             flows.pop(0)
+            handle.cause = TOO_MANY if may_carry(flow, handle._bare) else NO_TRANSPORT
         if not flows:
             return False
         flows.pop(0)
@@ -342,6 +349,7 @@ class Clients:
         handle = attempt.handle
         if handle.done or handle._attempt is not attempt:
             return  # it was the ACK of a refusal that got lost
+        handle.cause = NOT_REACHABLE if status == 503 else None
         if handle.cancelled or not self._try_next(handle, now):
             self._fail(handle, status, now)
 

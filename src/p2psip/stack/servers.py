@@ -57,7 +57,8 @@ class ServerHandle:
 
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
-    0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
+    0 before; `cause`, if set, is the reason phrase for the log where the response must not tell it;
+    `failed` once a response could not be sent or was never acknowledged.  `size` is how
     many bytes request and response have.  `on_final` is told of the first final response;
     it is given the handle, so that it need not know it: both go without the garbage collector.
     """
@@ -71,6 +72,7 @@ class ServerHandle:
         self.to_tag = to_tag
         self.user: ServerUser | None = None
         self.final = 0
+        self.cause: str | None = None
         self.failed = False
         self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
         self._servers = servers

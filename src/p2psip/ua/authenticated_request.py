@@ -7,7 +7,7 @@ credentials and the next CSeq number, and whoever asked hears of the last answer
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from p2psip.sip.build import REASONS, response_to
+from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, Response
 from p2psip.stack.clients import ClientHandle
 from p2psip.stack.stack import Stack
@@ -23,7 +23,8 @@ class AuthenticatedRequestUser(Protocol):
     def on_response(self, exchange: "AuthenticatedRequest", response: Response, now: float) -> None:
         """Take a provisional or final response (§8.1.3).
 
-        Silence arrives as a 408, and a missing route as a 503, of our own making (§8.1.3.1).
+        Silence arrives as a 408, and a missing route as a 503, both made here (§8.1.3.1), with the
+        cause as the reason phrase.
         """
 
 
@@ -80,7 +81,8 @@ class AuthenticatedRequest:
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Take the end without an answer as the answer that it stands for (§8.1.3.1)."""
         self.done = True
-        self._user.on_response(self, response_to(self.request, status, REASONS[status]), now)
+        response = response_to(self.request, status, handle.cause)
+        self._user.on_response(self, response, now)
 
     def _try_again(self, response: Response, now: float) -> bool:
         """Send the request again with credentials; False when that would not help (§22.2)."""

@@ -17,11 +17,21 @@ ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 
 
 class RefusalError(RemoteError):
-    """A refusal that explains itself by headers (§8.2)."""
+    """A refusal that explains itself by headers (§8.2).
 
-    def __init__(self, status: int, reason: str, headers: Sequence[tuple[str, object]]) -> None:
+    `cause` is the reason phrase for our own log, where the sender is not to know it.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        headers: Sequence[tuple[str, object]] = (),
+        *,
+        cause: str | None = None,
+    ) -> None:
         super().__init__(reason, status)
-        self.headers = headers
+        self.headers, self.cause = headers, cause
 
 
 def refuse_extensions(request: Request) -> None:

@@ -13,6 +13,7 @@ from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.authenticated_request import AuthenticatedRequest
@@ -167,7 +168,7 @@ class OutgoingCall(UserAgentCall):
     def _on_timer(self, timer: Timer, now: float) -> None:
         """Take that it has rung long enough: there is no other timer before the answer."""
         self._give_up(now)
-        self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)
+        self.owner.on_rejected(self, 480, NO_ANSWER, now)
 
 
 class _Nobody:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import UserAgentCall
@@ -130,5 +131,5 @@ class IncomingCall(UserAgentCall):
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:  # nobody here answers
-            self._refuse(480, "Temporarily Unavailable", now)
-            self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)
+            self._refuse(480, NO_ANSWER, now)
+            self.owner.on_rejected(self, 480, NO_ANSWER, now)

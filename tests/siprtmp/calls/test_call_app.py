@@ -55,7 +55,7 @@ def test_a_name_with_an_at_sign_is_dialled_and_starts_when_the_phone_answers(wor
     [
         (NAME, 486, "486 Busy Here"),
         (NAME, sdp("18"), "488 Not Acceptable Here"),
-        ("nobody@home", None, "480 Temporarily Unavailable"),
+        ("nobody@home", None, "480 Not Registered"),
         ("@home", None, "400"),
         ("bob@", None, "400"),
         ("bob@[", None, "400"),

@@ -40,7 +40,7 @@ def test_what_calls_look_like_on_the_wire():
         world.wait()
     said = [(command.name, command.transaction_id, command.object, command.args)
             for (command,), options in seen[1:] if not options]  # fmt: skip
-    refusal = ("480 Temporarily Unavailable",)
+    refusal = ("480 Not Registered",)
     assert said == [
         ("_result", 2.0, None, ()),
         ("rejected", 2, None, refusal),
@@ -173,7 +173,7 @@ def test_nobody_answers_our_call_for_a_minute(world, desk, alice):
     world.wait(59.0)
     assert alice.heard() == [("ringing", "180 Ringing")]
     world.wait(2.0)
-    assert alice.heard() == [("rejected", "480 Temporarily Unavailable")]
+    assert alice.heard() == [("rejected", "480 No Answer")]
     assert desk.events() == ["cancelled"] and world.is_clean()
 
 

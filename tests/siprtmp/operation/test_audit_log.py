@@ -136,7 +136,7 @@ def test_a_call_that_goes_nowhere():
     assert log.lines == [
         (
             "call-refused",
-            CALL | {"source": f"UDP:{ALICE}", "reason": "480 Temporarily Unavailable"},
+            CALL | {"source": f"UDP:{ALICE}", "reason": "480 Not Registered"},
         ),
         (
             "call-refused",
