@@ -8,11 +8,12 @@ import getpass
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import gevent
-from gevent.event import Event
+from gevent.event import AsyncResult
 
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
@@ -80,10 +81,10 @@ def serve(arguments: Sequence[str]) -> int:
     settings = config.load(arguments)
     logs.configure(settings.log_level, settings.log_format, Refusals())
     gateway = Gateway(settings)
-    done = Event()
+    done: AsyncResult[str] = AsyncResult()
     for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, done.set)
-    on_hangup(done.set, gateway.reload)
+        gevent.signal_handler(number, done.set, number.name)
+    on_hangup(partial(done.set, signal.SIGHUP.name), gateway.reload)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     settle()
@@ -92,8 +93,7 @@ def serve(arguments: Sequence[str]) -> int:
         f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
     )
     print(f"ready {listening}", flush=True)
-    done.wait()
-    gateway.stop_calls()
+    gateway.stop_calls(done.get())
     gevent.sleep(FAREWELL_SECONDS)
     gateway.stop()
     return 0

@@ -150,7 +150,9 @@ def test_a_signal_ends_it_with_0(tmp_path, number):
         assert set(gateway.listeners) == {"rtmp", "sip", "http"}
         gateway.child.send_signal(number)
         assert gateway.child.wait(10) == 0
-    assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
+    ready, stopping = gateway.output.splitlines()
+    assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+", ready)
+    assert f" stopping signal={number.name} calls=0 streams=0 rtmp_connections=0" in stopping
 
 
 @pytest.mark.parametrize("words", [["siprtmp"], ["rtmplite", "serve"]])

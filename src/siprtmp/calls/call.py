@@ -10,6 +10,7 @@ media leg, an end that forgets everything, one log line each for start, answer a
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import Session
@@ -26,6 +27,8 @@ from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint
+
+NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 
 
 class AudioCall(CallMedia, CallHandler):
@@ -306,7 +309,7 @@ class AudioCall(CallMedia, CallHandler):
         try:
             self.leg, port = media.open_leg(self, now)
         except LocalError as error:
-            raise RemoteError("Service Unavailable", 503) from error
+            raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
         session_id = int.from_bytes(self._facilities.random(4), "big")
         self._endpoint = Endpoint(media.media_host, port, session_id)
@@ -322,7 +325,7 @@ class AudioCall(CallMedia, CallHandler):
             try:
                 self._reserved = self._facilities.media.reserve()
             except LocalError as error:
-                raise RemoteError("Service Unavailable", 503) from error
+                raise RemoteError(NO_PORT, 503) from error
             endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
         return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 

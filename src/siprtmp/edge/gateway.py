@@ -118,8 +118,11 @@ class Gateway:
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
-    def stop_calls(self) -> None:
-        """Hang up every call: RFC 3261 §15."""
+    def stop_calls(self, signal: str) -> None:
+        """Log the end and the signal that asked for it, and hang up every call: RFC 3261 §15."""
+        status = self.status()
+        figures = {name: status.get(name, 0) for name in ("calls", "streams", "rtmp_connections")}
+        self.log.event("stopping", signal=signal, **figures)
         if self.sip is not None:
             self.sip.hang_up_all()
 

@@ -9,7 +9,9 @@ from p2psip.errors import LocalError
 from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.server.domains import Aor
 from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
 from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.audit_log import address_of, user_and_host
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
@@ -24,9 +26,8 @@ class LocationLog:
 
     def contact(self, what: str, aor: Aor, contact: Address) -> None:
         """Say that a phone can't be called any more though it has not said so: RFC 5626 §7."""
-        uri = contact.uri
-        place = f"sip:{uri.user}@{uri.host}" + ("" if uri.port is None else f":{uri.port}")
-        self._log.event(what, user="sip:{}@{}".format(*aor), contact=place)
+        user = user_and_host(Uri("sip", aor[0], None, aor[1]))
+        self._log.event(what, user=user, contact=address_of(contact.uri))
 
     def file(self, what: str, reason: str) -> None:
         """Say whether bindings will outlive the process.  Own design: once for each change."""

@@ -80,7 +80,7 @@ class StatusServer:
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/status":
             start("404 Not Found", TEXT)
-            return [b"There is only /status here.\n"]
+            return [b"There is /status here, and /live/NAME.flv for each live stream.\n"]
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]

@@ -90,12 +90,13 @@ class Endpoint:
 
 
 def known_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The names this version can offer, in the client's order, each once.
+    """The names this version can offer, in lower case and in the client's order, each once.
 
-    Own design: unknown ones are passed over, as clients name every codec they have.
+    Own design: unknown ones are passed over, as clients name every codec they have; case counts
+    as little as in SDP (RFC 8866 §6.6).
     """
     usable = {*AUDIO_CODECS, "dtmf", "flv"}
-    return tuple(dict.fromkeys(name for name in names if name in usable))
+    return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:

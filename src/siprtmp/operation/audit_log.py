@@ -66,7 +66,7 @@ class AuditLog:
         now: float,
     ) -> None:
         """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
-        values = {"source": self._source(server, request), "user": _who(request.to.uri)}
+        values = {"source": self._source(server, request), "user": user_and_host(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
             return
@@ -83,11 +83,11 @@ class AuditLog:
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, source=self._source(server, request),
-                          user=_who(request.from_.uri))  # fmt: skip
+                          user=user_and_host(request.from_.uri))  # fmt: skip
         is_call = request.method == "INVITE" and request.to.tag is None
         if not is_call or response.status in (401, 407) or server.flow.transport == LOCAL:
             return
-        result = f"{response.status} {response.reason}"
+        result = f"{response.status} {server.cause or response.reason}"
         if server.user is None:  # nobody was asked
             call = _call(request)
             self._log.event("call-refused", **call, source=_place(server.flow), reason=result)
@@ -123,7 +123,7 @@ class AuditLog:
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
         bindings = self._endpoint.registrar.registered(uri, now)
-        return frozenset(_address(binding.contact.uri) for binding in bindings)
+        return frozenset(address_of(binding.contact.uri) for binding in bindings)
 
 
 def _is_login(request: Request) -> bool:
@@ -137,17 +137,18 @@ def _is_about_logins(response: Response) -> bool:
 
 
 def _call(request: Request) -> dict[str, str]:
-    caller, callee = _who(request.from_.uri), _who(request.uri)
+    caller, callee = user_and_host(request.from_.uri), user_and_host(request.uri)
     return {"call": request.call_id, "caller": caller, "callee": callee}
 
 
-def _who(uri: Uri) -> str:
-    """User and host, without what else a URI may carry, be it a password: RFC 3261 §19.1.1."""
-    return f"{uri.scheme}:{uri.user}@{uri.host}" if uri.user else f"{uri.scheme}:{uri.host}"
+def user_and_host(uri: Uri) -> str:
+    """The URI without its password, port and parameters: RFC 3261 §19.1.1."""
+    return str(Uri(uri.scheme, uri.user, None, uri.host))
 
 
-def _address(uri: Uri) -> str:
-    return _who(uri) + (f":{uri.port}" if uri.port is not None else "")
+def address_of(uri: Uri) -> str:
+    """The URI with its port, without its password and parameters: RFC 3261 §19.1.1."""
+    return str(Uri(uri.scheme, uri.user, None, uri.host, uri.port))
 
 
 def _place(flow: Flow) -> str:
