@@ -4,6 +4,7 @@ import argparse
 import logging
 import signal
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,22 +12,22 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.auth.guard import Question
+from rtmplite.cli.live_lines import PrintedLive, warn
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
 from rtmplite.net import addresses
 from rtmplite.net.http.flv_http import TEXT, FlvHttp
+from rtmplite.net.http.wsgi import Server
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
-from rtmplite.net.server.log_rate_limit import Bucket, Sparing, Told
+from rtmplite.net.server.live_log import UnknownApplication
+from rtmplite.net.server.log_rate_limit import Sparing
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.sighup import on_hangup
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live_application
 from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
 from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
@@ -63,99 +64,125 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, or until the terminal closes."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    _log_to_stderr()
+    server = _Server(options)
+    server.start()
+    stop = Event()
+
+    def end(number: signal.Signals) -> None:
+        print(f"stopping: {number.name}", flush=True)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, end, number)
+    on_hangup(partial(end, signal.SIGHUP), server.reload)
+    listening = server.listening.items()
+    ready = " ".join(f"{name}={addresses.written(*at)}" for name, at in listening)
+    print(f"ready {ready}", flush=True)
+    stop.wait()
+    server.stop()
+    return 0
+
+
+class _Server:
+    """All that the options ask for.  LocalError if they are wrong, before anything listens."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        _read_addresses(options)
+        self._doors = access.Access(options, _say_refused)
+        self._doors.check(getattr(options, name) for name in _LISTENERS)
+        self._registry, self._workers = Registry(), Workers()
+        self._shared: SharedFiles | None = None
+        self._recordings: record.Recordings | None = None
+        self._http: Server | None = None
+        self._open_folders()
+        live = PrintedLive(self._doors.user_of)
+        self._applications: dict[str, Application] = {live_application.APP: self._guarded(live)}
+        if options.vod is not None:
+            files = Files(_films(options.vod), self._workers)
+            vod = application.VodApplication(files, Alarms())
+            self._applications[application.APP] = self._guarded(vod)
+        self._unknown = UnknownApplication(lambda: list(self._applications), warn)
+        crowd = access.crowd(options)
+        self._ways = transports.Transports(
+            options, self._application_for, self._registry, access.limits(options), crowd
+        )
+        admits = self._doors.admits
+        self._flv = FlvHttp(self._registry, admits=admits, crowd=crowd, on_viewer=live.watch)
+
+    def start(self) -> None:
+        """Listen.  Raises LocalError and OSError for an address that cannot be had."""
+        self._ways.start()
+        if self._options.http is not None:
+            self._http = self._flv.serve(self._options.http, _nothing_else)
+
+    @property
+    def listening(self) -> dict[str, tuple[str, int]]:
+        """The addresses it listens on, by the names of the options."""
+        listening = dict(self._ways.addresses)
+        if self._http is not None:
+            host, port = self._http.socket.getsockname()[:2]
+            listening["http"] = host, port
+        return listening
+
+    def reload(self) -> None:
+        """Read the users and the certificate again, each as a whole or not at all.
+
+        Connections stay.
+        """
+        try:
+            self._doors.reload()
+        except LocalError as error:
+            log.warning("the users stay as they were: %s", error)
+        try:
+            self._ways.reload()
+        except LocalError as error:
+            log.warning("the certificate stays as it was: %s", error)
+
+    def stop(self) -> None:
+        """End all connections, and write what is to be written."""
+        if self._http is not None:
+            self._http.stop(timeout=0.2)
+        self._ways.stop()
+        self._flv.stop()
+        self._doors.stop()
+        if self._shared is not None:
+            self._shared.stop()
+        if self._recordings is not None:
+            self._recordings.stop()
+
+    def _guarded(self, application: Application) -> Application:
+        return self._doors.guard(application)
+
+    def _application_for(self, name: str) -> Application:
+        return self._applications.get(name, self._unknown)
+
+    def _open_folders(self) -> None:
+        options = self._options
+        if options.shared is not None:
+            self._shared = SharedFiles(_folder(options.shared), self._workers)
+            self._registry.shared.store = self._shared
+        if options.record is not None:
+            folder = _folder(options.record)
+            self._recordings = record.Recordings(folder, self._registry, self._workers)
+
+
+def _log_to_stderr() -> None:
+    """Log warnings, and what becomes of recordings; a flood is cut short where we write it."""
+    handler = logging.StreamHandler()
+    handler.addFilter(_Warnings())
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     logging.getLogger(record.__name__).setLevel(logging.INFO)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_Warnings())
+
+
+def _read_addresses(options: argparse.Namespace) -> None:
+    """Make addresses of the listeners' options, None where there is to be none."""
     for name in _LISTENERS:
         address = getattr(options, name)
         setattr(options, name, None if address in (None, _OFF) else addresses.parse(address))
     if not any(getattr(options, name) for name in transports.LISTENERS):
         raise LocalError("nothing to serve: --rtmp is off, and there is no other")
-    doors = access.Access(options, _say_refused)
-    doors.check(getattr(options, name) for name in _LISTENERS)
-    registry, workers = Registry(), Workers()
-    shared = None
-    if options.shared is not None:
-        shared = registry.shared.store = SharedFiles(_folder(options.shared), workers)
-    recordings = None
-    if options.record is not None:
-        recordings = record.Recordings(_folder(options.record), registry, workers)
-    applications: dict[str, Application] = {live_application.APP: doors.guard(_ToldLive())}
-    if options.vod is not None:
-        files = Files(_films(options.vod), workers)
-        applications[application.APP] = doors.guard(application.VodApplication(files, Alarms()))
-    limits = access.limits(options)
-    nowhere = _Nowhere()
-
-    def application_for(name: str) -> Application:
-        return applications.get(name, nowhere)
-
-    crowd = access.crowd(options)
-    ways = transports.Transports(options, application_for, registry, limits, crowd)
-    ways.start()
-    listening = dict(ways.addresses)
-    flv, http = FlvHttp(registry, admits=doors.admits, crowd=crowd), None
-    if options.http is not None:
-        http = flv.serve(options.http, _nothing_else)
-        listening["http"] = http.socket.getsockname()[:2]
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    on_hangup(stop.set, lambda: _reload(doors, ways))
-    ready = " ".join("{}={}:{}".format(name, *at) for name, at in listening.items())
-    print(f"ready {ready}", flush=True)
-    stop.wait()
-    if http is not None:
-        http.stop(timeout=0.2)
-    ways.stop()
-    flv.stop()
-    doors.stop()
-    if shared is not None:
-        shared.stop()
-    if recordings is not None:
-        recordings.stop()
-    return 0
-
-
-class _ToldLive(LiveApplication):
-    """The application `live`, with a line for each publisher and player."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._told = Told()
-
-    def on_publish(
-        self, connection: NetConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live_application` decide, then tell."""
-        super().on_publish(connection, stream, name, now)
-        self._tell(connection, stream)
-
-    def on_play(
-        self, connection: NetConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live_application` decide, then tell."""
-        super().on_play(connection, stream, name, now)
-        self._tell(connection, stream)
-
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Tell why, of whom something was told."""
-        super().on_disconnect(connection, now)
-        if isinstance(connection.data, Bucket):
-            line = f"{connection.id} {public(connection.reason)}"
-            self._told.say(line, connection.data, last=True)
-
-    def _tell(self, connection: NetConnection, stream: ServerStream) -> None:
-        host, port = connection.peer_address
-        if stream.state is State.IDLE:
-            reason = "somebody publishes that already" if stream.path else "it has no name"
-            log.warning("%s may not have %s, %s: %s", connection.id, stream.path, host, reason)
-            return
-        if not isinstance(connection.data, Bucket):
-            connection.data = self._told.client()
-        line = f"{connection.id} {stream.state} {stream.path}, {host}:{port}"
-        self._told.say(line, connection.data)
 
 
 class _Warnings(Sparing):
@@ -166,34 +193,11 @@ class _Warnings(Sparing):
         return record.levelno != logging.WARNING or super().filter(record)
 
 
-class _Nowhere(LiveApplication):
-    """What nobody has here."""
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Refuse, and tell."""
-        name, host = connection.app.partition("/")[0], connection.peer_address[0]
-        log.warning("%s may not connect, %s: no application %.40r", connection.id, host, name)
-        reason = f"No such application: {name}"
-        connection.reject(reason, now, "NetConnection.Connect.InvalidApp")
-
-
 def _say_refused(question: Question, reason: str) -> None:
     """A line for everyone who may not, without what he said to prove that he may."""
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
-
-
-def _reload(doors: access.Access, ways: transports.Transports) -> None:
-    """Each as a whole or not at all; who is connected stays."""
-    try:
-        doors.reload()
-    except LocalError as error:
-        log.warning("the users stay as they were: %s", error)
-    try:
-        ways.reload()
-    except LocalError as error:
-        log.warning("the certificate stays as it was: %s", error)
 
 
 def _folder(path: Path) -> Path:

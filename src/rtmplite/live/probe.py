@@ -30,6 +30,7 @@ from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import CodecId, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.live.codec_names import legacy_name
 
 GAIN: Final = 16  # of the jitter's mean: RFC 3550 §6.4.1
 WRAP: Final = 1 << 32  # ms: RTMP 1.0 §4
@@ -190,7 +191,7 @@ class Probe:
 def _audio(payload: bytes) -> list[tuple[str, int, int]]:
     """Codec, track id and size of each part of an audio message: FLV 10.1 §E.4.2.1."""
     if payload[0] >> 4 != SoundFormat.EXTENDED:
-        return [(_name(SoundFormat, payload[0] >> 4), 0, len(payload))]
+        return [(legacy_name(SoundFormat, payload[0] >> 4), 0, len(payload))]
     try:
         tag = ExAudioTag.parse(payload)
     except RemoteError:
@@ -201,7 +202,7 @@ def _audio(payload: bytes) -> list[tuple[str, int, int]]:
 def _video(payload: bytes) -> list[tuple[str, int, int]]:
     """The same of a video message: FLV 10.1 §E.4.3.1."""
     if not payload[0] & _EXTENDED:
-        return [(_name(CodecId, payload[0] & 0x0F), 0, len(payload))]
+        return [(legacy_name(CodecId, payload[0] & 0x0F), 0, len(payload))]
     try:
         tag = ExVideoTag.parse(payload)
     except RemoteError:
@@ -221,13 +222,6 @@ def _learn(track: Track, payload: bytes, is_header: bool) -> None:
         index = (payload[2] << 8 | payload[3]) >> 7 & 0x0F
         if index < len(_AAC_HZ):
             track.hz, track.channels = _AAC_HZ[index], payload[3] >> 3 & 0x0F or None
-
-
-def _name(names: type[SoundFormat] | type[CodecId], number: int) -> str:
-    try:
-        return names(number).name
-    except ValueError:
-        return f"codec {number}"
 
 
 def _ms(seconds: float) -> float:

@@ -153,6 +153,7 @@ class LiveStream:
         self.publisher: Publisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
+        self._codecs: list[str] = []
         self._players: list[Player] = []
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
@@ -177,6 +178,11 @@ class LiveStream:
     def timestamp(self) -> int:
         """Own design: the time of the last message, in ms, 0 before the first."""
         return self._tracks.timestamp
+
+    @property
+    def codecs(self) -> list[str]:
+        """Own design: the names of the codecs of this publication, or else of the last one."""
+        return self._tracks.codecs if self.publishing else self._codecs
 
     def opening(self) -> list[tuple[int, bytes]]:
         """Type and payload of metadata and codec headers.  Own design: as `join` sends them."""
@@ -255,6 +261,7 @@ class LiveStream:
         """The publisher has gone.  Own design: the players stay for the next one."""
         if not self.publishing:
             return
+        self._codecs = self._tracks.codecs
         self.publishing, self.publisher, self._tracks = False, None, Tracks()
         self._account.close()
         for player in list(self._players):

@@ -26,6 +26,7 @@ from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.limits.memory_budget import Account
+from rtmplite.live.codec_names import PEEK, codec_names
 
 AUDIO: Final = int(TagType.AUDIO)
 VIDEO: Final = int(TagType.VIDEO)
@@ -74,6 +75,7 @@ class Tracks:
         self._account = account
         self.timestamp, self.begun = 0, False
         self.kinds: set[int] = set()
+        self._first: dict[int, bytes] = {}  # the beginning of the first message of each kind
         self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
         self._kept = 0  # bytes, as MAX_KEPT counts
         self._main = 0  # the track at whose key frames one can begin
@@ -90,6 +92,7 @@ class Tracks:
         self.timestamp = timestamp
         if type_id not in self.kinds:
             self.kinds.add(type_id)
+            self._first[type_id] = payload[:PEEK]
         if type_id == AUDIO:
             weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
             if weight is None:
@@ -120,6 +123,13 @@ class Tracks:
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
+
+    @property
+    def codecs(self) -> list[str]:
+        """The names of the codecs seen, each once: of first messages, and of all headers kept."""
+        seen = [*self._first.items(), *((key[0], header) for key, header in self._newest.items())]
+        names = [name for type_id, payload in seen for name in codec_names(type_id, payload)]
+        return list(dict.fromkeys(names))
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):

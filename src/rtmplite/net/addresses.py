@@ -15,3 +15,8 @@ def parse(text: str) -> tuple[str, int]:
     except ValueError:
         raise LocalError(f"{text} is not HOST:PORT: no name of a host") from None
     return host, int(port)
+
+
+def written(host: str, port: int) -> str:
+    """What `parse` reads: an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

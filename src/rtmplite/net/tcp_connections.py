@@ -11,6 +11,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import gevent
@@ -18,6 +19,7 @@ from gevent import monkey
 
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.net.tcp_traffic import traffic
 from rtmplite.net.tls import Tls, explain
 from rtmplite.rtmp.connection import Connection
 
@@ -151,6 +153,7 @@ class Peer(Generic[M]):
         self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
+        machine.traffic = partial(traffic, connected)
         machine.on_output = self._on_output
         machine.on_reading = self._on_reading
         if tls is not None:

@@ -5,6 +5,7 @@ Own design: RTMP 1.0 §7 speaks of commands and messages only; they go in chunks
 Servers and clients build on this and know no more, and neither do applications.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -54,13 +55,15 @@ class MessageTransport:
 
     Own design: nothing is taken from the peer while `reading` is false (someone asked for a pause)
     or `deciding` is true (the peer's last command has no answer yet).  `output_size` is how many
-    bytes the network has not taken.
+    bytes the network has not taken.  `traffic` gives how many bytes have come from the peer and
+    how many have reached it; the edge sets it where the system counts them.
     """
 
     def __init__(self, now: float, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.output_size = 0
         self.peer_address: tuple[str, int] = ("", 0)
+        self.traffic: Callable[[], tuple[int, int] | None] = lambda: None
         self.reading, self.deciding = True, False
         self.closed, self.aborted, self.reason = False, False, ""
         self._opened = now

@@ -203,7 +203,7 @@ def test_user_and_password_stand_in_the_url(tmp_path, corpus):
         ]
         assert [each.finish(20) for each in refused] == [1] * len(refused)
         play = Tool(tmp_path / "play", "play", known, "-o", played).start()
-        probe = Tool(tmp_path / "probe", "probe", known, "--seconds", "2").start()
+        probe = Tool(tmp_path / "probe", "probe", known, "--seconds", "15").start()
         copy = Tool(tmp_path / "copy", "push", known, known.replace("demo", "copy")).start()
         server.joined(3)
         done = [Tool(tmp_path / "publish", "publish", source, known).start(), play, probe, copy]
@@ -310,9 +310,10 @@ def test_a_server_may_do_without_plain_rtmp(tmp_path):
 
 
 def test_sigterm_is_a_proper_end(server):
-    """Exit 0."""
+    """Exit 0, and a line that says who ended it."""
     server.child.send_signal(signal.SIGTERM)
     assert server.finish(5) == 0
+    assert server.output.splitlines()[-1] == "stopping: SIGTERM"
 
 
 @pytest.mark.parametrize(

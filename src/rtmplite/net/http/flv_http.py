@@ -47,6 +47,7 @@ TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Admits = Callable[[str, str, str, str], Callable[[], None] | None]
+OnViewer = Callable[[FlvViewer, LiveStream], None]
 
 
 def all_may(app: str, name: str, query: str, host: str) -> Callable[[], None]:
@@ -59,7 +60,8 @@ class FlvHttp:
 
     `admits` says who may watch, from application, stream, query and address: it gives what to call
     when that one has left, or None.  Whom `crowd` does not admit is told that there is no room, and
-    listeners may share it.  A stream that is fetched when somebody wants it is waited for.
+    listeners may share it.  `on_viewer` is called for each new viewer and its stream.  A stream
+    that is fetched when somebody wants it is waited for.
     """
 
     def __init__(
@@ -70,8 +72,10 @@ class FlvHttp:
         admits: Admits = all_may,
         max_viewers: int = MAX_VIEWERS,
         crowd: ConnectionLimit | None = None,
+        on_viewer: OnViewer = lambda viewer, live: None,
     ) -> None:
         self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._on_viewer = on_viewer
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
         self._viewers: dict[FlvViewer, None] = {}
@@ -106,7 +110,7 @@ class FlvHttp:
         """Drop a viewer whose socket is closed, and make room for another one."""
         if viewer in self._viewers:
             del self._viewers[viewer]
-            self._crowd.leaves(viewer.host)
+            self._crowd.leaves(viewer.address[0])
 
     def schedule(self, viewer: "FlvViewer") -> None:
         """Send what `viewer` has when this turn of the loop ends."""
@@ -141,9 +145,10 @@ class FlvHttp:
                     seat.leave()
         if connected is None or seat is None:
             return False
-        viewer = FlvViewer(self, connected, web, host)
+        viewer = FlvViewer(self, connected, web, (host, int(environ.get("REMOTE_PORT", 0))))
         viewer.on_shut = environ[_VERDICT]
         self._viewers[viewer] = None
+        self._on_viewer(viewer, live)
         opening = start(*_kinds(live))
         viewer.put(head)
         viewer.put(web.frame(opening) if web else opening)

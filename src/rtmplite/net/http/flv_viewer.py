@@ -17,6 +17,7 @@ from rtmplite.live.streams import LiveStream, Player
 from rtmplite.net.clock import now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.net.tcp_traffic import traffic
 
 log = logging.getLogger(__name__)
 
@@ -80,12 +81,21 @@ class PendingViewer:
 
 
 class FlvViewer:
-    """A viewer's socket: an `Outlet` for the stream, and who is told when that ends."""
+    """A viewer's socket: an `Outlet` of the stream, and its `Viewer`, which hears of the end.
+
+    `address` is where the client is.  `on_shut` is called when the socket is closed, after
+    `traffic` has been set to the bytes it has carried both ways, if the system counts them.
+    """
 
     def __init__(
-        self, http: ViewerHost, connected: socket.socket, web: WebSocket | None, host: str
+        self,
+        http: ViewerHost,
+        connected: socket.socket,
+        web: WebSocket | None,
+        address: tuple[str, int],
     ) -> None:
-        self.output_size, self.host = 0, host
+        self.output_size, self.address = 0, address
+        self.traffic: tuple[int, int] | None = None
         self.on_shut: Callable[[], None] = lambda: None
         self._live: LiveStream | None = None
         self._player: Player | None = None
@@ -173,6 +183,7 @@ class FlvViewer:
         for watcher in (self._reader, self._writer, self._linger):
             watcher.stop()
             watcher.close()
+        self.traffic = traffic(self._socket)
         self._socket.close()
         self._http.forget(self)
         if self._player is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from gevent.event import AsyncResult
 
@@ -41,6 +42,8 @@ from rtmplite.net.server.hooks import REQUESTS, TIMEOUT, HttpGuard
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream, State
 
 _HOOKS = {
     Event.CONNECT: "who connects",
@@ -216,6 +219,20 @@ class Access:
         Nobody gets past `guard` with a wrong answer.
         """
         return self._users is not None and "authmod" in fields(question.connect_query)
+
+    def user_of(self, connection: NetConnection, stream: ServerStream) -> str:
+        """The user that a client has proved to be, empty where that is not known.
+
+        `UsersGuard` lets nobody connect who says that he is a user and does not prove it; in the
+        name of a stream it wants the proof of those who publish.
+        """
+        if self._users is None:
+            return ""
+        asked = Question.of(connection, Event.PUBLISH).about(stream)
+        said = fields(asked.connect_query)
+        if "user" not in said and stream.state is State.PUBLISHING:
+            said = fields(asked.query)
+        return unquote(said.get("user", ""))
 
     def reload(self) -> None:
         """Read the users again; LocalError if that cannot be, and those from before stay."""
