@@ -4,7 +4,7 @@ Own design: `live` and `vod` are behind all guards, also for browsers; `call` an
 of their own, and ask the web service alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,13 +16,13 @@ from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access
 from rtmplite.net.server.files import Alarms
+from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication
 from rtmplite.net.server.record import Recordings
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.server.transports import Transports, place
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link, State
 from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.admission import Admission
@@ -44,11 +44,13 @@ class RtmpSide:
         options = settings.namespace()
         with _as_setting():
             self._doors = access.Access(options, self._refused)
+            self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
             self._applications: dict[str, Application] = {}
+            unknown = UnknownApplication(lambda: list(self._applications), self._happened)
             crowd = access.crowd(options)
             self._ways = Transports(
                 options,
-                self._applications.get,
+                lambda name: self._applications.get(name, unknown),
                 self.registry,
                 access.limits(options),
                 crowd,
@@ -56,7 +58,12 @@ class RtmpSide:
             )
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
-        self.live = FlvHttp(self.registry, admits=self._doors.admits, crowd=crowd)
+        self.live = FlvHttp(
+            self.registry,
+            admits=self._doors.admits,
+            crowd=crowd,
+            on_viewer=self._streams.watch,
+        )
 
     def add(self, name: str, application: Application) -> None:
         """Serve an application with users of its own.  Own design."""
@@ -64,7 +71,7 @@ class RtmpSide:
 
     def start(self) -> None:
         """Open what the settings ask for.  Own design."""
-        self._applications["live"] = self._doors.guard(LiveApplication())
+        self._applications["live"] = self._doors.guard(self._streams)
         self._open_folders()
         with _as_setting():
             self._ways.start()
@@ -128,6 +135,10 @@ class RtmpSide:
         if settings.shared is not None:
             self._shared = SharedFiles(_folder("shared", settings.shared), self._workers)
             self.registry.shared.store = self._shared
+
+    def _happened(self, event: str, values: Mapping[str, object]) -> None:
+        """Log what clients of `live` do, and connections to applications that are not there."""
+        self._log.event(event, **values)
 
     def _refused(self, question: Question, reason: str) -> None:
         """Tell who may not do what; what was said to prove it is no part of this."""

@@ -16,6 +16,7 @@ EVENTS: Final = frozenset(("call-refused", "registration-refused", "refused"))
 # of phones that nobody has.  No other refusals crowd out the logins, which fail2ban reads.
 LOGINS: Final = frozenset(("login-refused",))
 CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
+STREAMS: Final = frozenset(("publish-start", "publish-end", "play-start", "play-end"))
 PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
@@ -25,7 +26,8 @@ class Refusals(Sparing):
     def __init__(self, clock: Callable[[], float] = now) -> None:
         super().__init__(clock)
         self._many = [
-            (events, Bucket(clock(), ALL_BURST, ALL_RATE)) for events in (LOGINS, CALLS, PHONES)
+            (events, Bucket(clock(), ALL_BURST, ALL_RATE))
+            for events in (LOGINS, CALLS, STREAMS, PHONES)
         ]
 
     def filter(self, record: logging.LogRecord) -> bool:
