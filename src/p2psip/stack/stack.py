@@ -69,7 +69,8 @@ class Stack:
     """The transaction and transport layers of one element (§17, §18).
 
     `random(n)` gives n random bytes; `t1` is in seconds; `advertised` is the host others know
-    us by; `hosts` are more names of ours.  `core` must be set before anything arrives.
+    us by, `inside` as `Hops` has it; `hosts` are more names of ours.  `core` must be set before
+    anything arrives.
     `trusting` repeats answers to anybody: for networks where no source is forged, see `reach`.
     `on_error`, if set, is told of what a layer above raised and should not have.
 
@@ -87,6 +88,7 @@ class Stack:
         t1: float = T1,
         listeners: Sequence[Listener] = (),
         advertised: str | None = None,
+        inside: Callable[[str], str | None] = lambda peer: None,
         hosts: Collection[str] = (),
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
@@ -99,7 +101,7 @@ class Stack:
         self._secret = random(16)
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
-        self._hops = Hops(listeners, advertised, hosts)
+        self._hops = Hops(listeners, advertised, hosts, inside)
         self._outbox = Outbox()
         self._reach = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
@@ -241,9 +243,11 @@ class Stack:
         """Is this one of our own listeners (§18.2.1)?"""
         return self._hops.is_own_address(host, port)
 
-    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
-        """A URI that leads here, for Contact and Record-Route (§8.1.1.8)."""
-        return self._hops.contact(user, transport)
+    def contact(
+        self, user: str | None = None, transport: str | None = None, peer: str | None = None
+    ) -> Uri:
+        """A URI that leads `peer`, or anybody, here, for Contact and Record-Route (§8.1.1.8)."""
+        return self._hops.contact(user, transport, peer)
 
     def guarded(self, act: Callable[..., object], *args: object) -> bool:
         """Call a layer above; False if it raised, which `on_error` is told of.

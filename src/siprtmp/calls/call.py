@@ -75,13 +75,15 @@ class AudioCall(CallMedia, CallHandler):
         """
         self.names = names
         self._ticket = self._permit(to.uri, from_.uri, now)
-        endpoint = self._open(now)
+        media = self._facilities.media
+        host = media.host_for(media.phone_hosts(to.uri, now) or (to.uri.host,))
+        endpoint = self._open(host, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
             self.call = self._facilities.agent.invite(
                 to,
                 from_,
-                contact,
+                self._reached_at(contact, host),
                 bytes(self._offer),
                 self,
                 now,
@@ -101,18 +103,20 @@ class AudioCall(CallMedia, CallHandler):
 
         RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
         """
-        request = server.request
-        call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
+        request, host = server.request, self._facilities.media.host_for((server.flow.remote[0],))
+        call = self._facilities.agent.incoming(
+            server, self._reached_at(contact, host), self, now, credentials=credentials
+        )
         self.call = self._ringing = call
         self._ticket = self._facilities.tolls.take(server)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
-                Session.parse(call.remote_sdp), host=self._facilities.media.media_host
+                Session.parse(call.remote_sdp), host=host
             ):
                 raise RemoteError("Not Acceptable Here", 488)
-            self._open(now)
+            self._open(host, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
             return False
@@ -304,7 +308,11 @@ class AudioCall(CallMedia, CallHandler):
         who = {"caller": origin.caller, "callee": origin.callee}
         self._log("call-start", direction=origin.direction, **who)
 
-    def _open(self, now: float) -> Endpoint:
+    def _reached_at(self, contact: Uri, host: str) -> Uri:
+        """Our Contact for a peer that sends media to us at `host`: RFC 3261 §8.1.1.8."""
+        return contact if host == self._facilities.media.media_host else contact.replace(host=host)
+
+    def _open(self, host: str, now: float) -> Endpoint:
         media = self._facilities.media
         try:
             self.leg, port = media.open_leg(self, now)
@@ -312,7 +320,7 @@ class AudioCall(CallMedia, CallHandler):
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
         session_id = int.from_bytes(self._facilities.random(4), "big")
-        self._endpoint = Endpoint(media.media_host, port, session_id)
+        self._endpoint = Endpoint(host, port, session_id)
         return self._endpoint
 
     def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> Session:

@@ -54,6 +54,9 @@ class MediaEdge(Protocol):
 
     media_host: str
 
+    def host_for(self, peers: Collection[str]) -> str:
+        """The address to write into descriptions for peers at these hosts: RFC 8866 §5.7."""
+
     def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
         """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
 

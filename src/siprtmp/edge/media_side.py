@@ -16,6 +16,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import Timed
 from siprtmp.edge.alarm import Alarm
+from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.operation.config import Settings
@@ -25,19 +26,20 @@ from siprtmp.operation.logs import Log
 class MediaSide:
     """The `MediaEdge` of all calls.  Own design.
 
-    `media_host` is where others send media to; `phone_hosts` tells where a user's phones have
-    registered from.
+    `media_host` is where peers outside send media to, `host_for` has the address for given peers;
+    `phone_hosts` tells where a user's phones have registered from.
     """
 
     def __init__(
         self,
         settings: Settings,
         bind_ip: str,
+        network: LocalNetwork,
         phone_hosts: Callable[[Uri, float], Collection[str]],
         log: Log,
     ) -> None:
         self.media_host = settings.external_ip or bind_ip
-        self._phone_hosts = phone_hosts
+        self._phone_hosts, self.host_for = phone_hosts, network.host_for
         self._bind_ip, self._log = bind_ip, log
         self._latch, self._timeout = settings.nat, settings.media_timeout
         self._ports = PortPool(*settings.rtp_ports)

@@ -32,6 +32,7 @@ from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
+from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.operation.arguments import ConfigError
@@ -55,14 +56,8 @@ class SipSide:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
         ports = SipPorts(*settings.sip)
-        stack = Stack(
-            random=os.urandom,
-            t1=settings.sip_t1 / 1000,
-            listeners=ports.listeners,
-            advertised=settings.external_ip,
-            hosts=settings.domains,
-            user_agent=USER_AGENT,
-        )
+        network = LocalNetwork(settings, ports.address[0])
+        stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
             stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
@@ -84,7 +79,7 @@ class SipSide:
         self.proxy = Proxy(stack)
         self._registrations = Registrations()
         self.tolls = call_limits.tolls(settings, self._domains)
-        self.media = MediaSide(settings, ports.address[0], self._phone_hosts, log)
+        self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
@@ -234,6 +229,18 @@ class SipSide:
     def _route(self, request: Request) -> Acceptor | None:
         """First a client's line, then a stock tool's name: the inbound order of the house."""
         return self.lines.find(request) or self.names.find(request)
+
+
+def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:
+    return Stack(
+        random=os.urandom,
+        t1=settings.sip_t1 / 1000,
+        listeners=ports.listeners,
+        advertised=settings.external_ip,
+        inside=network.own_address,
+        hosts=settings.domains,
+        user_agent=USER_AGENT,
+    )
 
 
 def _locations(settings: Settings) -> Locations:

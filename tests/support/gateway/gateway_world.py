@@ -131,6 +131,9 @@ class Gateway(Home):
         return self.sip.find(request) or self.call.find(request)
 
     # MediaEdge
+    def host_for(self, peers):
+        return self.media_host
+
     def reserve(self):
         if len(self.ports) >= self.room:
             raise LocalError("no ports")
