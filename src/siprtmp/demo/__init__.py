@@ -1,15 +1,15 @@
-"""`python -m siprtmp demo`: a call through a gateway, judged by what both ends hear.
+"""`siprtmp demo`: a call through a gateway, judged by the sound that arrives at both ends.
 
 Own design: gateway, client and phone are processes of their own that meet only at real sockets
 on free loopback ports, with the gateway's default settings.  The phone registers as bob at the
 embedded registrar; the client calls it through the public API of the application `sip`; each
-says a tone of its own in G.711, and the verdict is about the tones that were decoded at the
-other side.
+sends a tone of its own in G.711, and the verdict is drawn from the tones that were decoded at the
+other end.
 
-- `stage` starts the processes, listens to them, and leaves none behind.
-- `client` and `phone` are two of those; `ends` is what both do alike.
+- `stage` starts the processes, reads their output, and stops them all.
+- `client` and `phone` are two of these processes; `ends` has the code that both share.
 - `tones` makes and recognises tones; `figures` counts, times and judges.
-- `show` is the plot: who enters when, the live line, the verdict.
+- `show` runs the demo: the order of events, the live line, the verdict.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LONGEST: Final = 3600.0
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Play the demo; 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
+    """Run the demo; returns 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
     from siprtmp.demo.show import Show
 
     options = _parser().parse_args(arguments)

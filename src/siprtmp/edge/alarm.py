@@ -1,8 +1,9 @@
-"""One timer for one machine, set anew as seldom as possible.
+"""A timer that wakes one machine at its deadline, and is reset as seldom as possible.
 
 Own design: a call's deadline moves with every packet.  The timer is only touched when the
 deadline comes nearer than it is set for; when it fires too early, it is simply set again.
-After a stall it fires when the sockets have been read: what is here is not late.
+It fires after the sockets have been read, so that packets that waited during a stall count as
+here in time.
 """
 
 import logging
@@ -18,7 +19,7 @@ log: Final = logging.getLogger(__name__)
 
 
 class Alarm:
-    """Wakes one machine, by the clock `monotonic`.  Own design: see the module."""
+    """Wakes one machine, by the clock `monotonic`."""
 
     __slots__ = ("_at", "_cancelled", "_machine", "_timer")
 
@@ -29,7 +30,7 @@ class Alarm:
         self._timer: Any = get_hub().loop.timer(0.0)
 
     def set(self) -> None:
-        """The machine's deadline may have come nearer.  Own design."""
+        """Set the timer if the machine's deadline is earlier than before."""
         due = self._machine.deadline
         if due is None or self._cancelled or (self._at is not None and self._at <= due):
             return
@@ -40,7 +41,7 @@ class Alarm:
         self._timer.start(self._fire)
 
     def cancel(self) -> None:
-        """The machine is gone.  Own design."""
+        """Stop waking the machine."""
         if not self._cancelled:
             self._cancelled = True
             self._timer.stop()

@@ -1,6 +1,6 @@
-"""The bindings of a gateway: where they are kept, and what its log says of them.
+"""Where the registrar's bindings are kept, and the log lines about them.
 
-Own design: with `--state` in a file there, else in memory alone.
+Own design: in a file of the folder `--state`, or without that option in memory alone.
 """
 
 from typing import Final
@@ -19,18 +19,18 @@ FILE: Final = "location.sqlite"
 
 
 class LocationLog:
-    """Tells of contacts that are given up, and of a file that fails.  Own design."""
+    """Logs contacts that are given up, and a file that cannot be written."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def contact(self, what: str, aor: Aor, contact: Address) -> None:
-        """Say that a phone can't be called any more though it has not said so: RFC 5626 §7."""
+        """Log that a registered phone cannot be called any more: RFC 5626 §7."""
         user = user_and_host(Uri("sip", aor[0], None, aor[1]))
         self._log.event(what, user=user, contact=address_of(contact.uri))
 
     def file(self, what: str, reason: str) -> None:
-        """Say whether bindings will outlive the process.  Own design: once for each change."""
+        """Log whether bindings will outlive the process, once for each change."""
         if reason:
             self._log.warning(what, file=FILE, reason=reason)
         else:
@@ -38,9 +38,9 @@ class LocationLog:
 
 
 def open_location(settings: Settings, log: LocationLog) -> SqliteLocation | None:
-    """The file of bindings, if there is a folder for it; ConfigError if it is not ours.
+    """The file of bindings, if there is a folder for it; ConfigError if it cannot be used.
 
-    Own design: see `p2psip.net.location_sqlite`.
+    See `p2psip.net.location_sqlite`.
     """
     if settings.state is None:
         return None

@@ -1,7 +1,7 @@
-"""The ports and the wake-ups of calls.
+"""The UDP ports and the timers of calls.
 
-Own design: RFC 3550 §11 gives each call a pair of ports; here are the sockets behind them, and the
-timers of the machines that use them.
+Own design: a call has a pair of ports (RFC 3550 §11); this opens their sockets, and wakes the
+machines that use them.
 """
 
 import os
@@ -24,7 +24,7 @@ from siprtmp.operation.logs import Log
 
 
 class MediaSide:
-    """The `MediaEdge` of all calls.  Own design.
+    """The `MediaEdge` of all calls.
 
     `media_host` is where peers outside send media to, `host_for` has the address for given peers;
     `phone_hosts` tells where a user's phones have registered from.
@@ -48,7 +48,7 @@ class MediaSide:
 
     @property
     def legs(self) -> int:
-        """How many calls have ports.  Own design: for the status page."""
+        """The number of calls that have ports."""
         return len(self._alarms)
 
     def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
@@ -75,7 +75,7 @@ class MediaSide:
         return self._phone_hosts(user, now)
 
     def close_leg(self, leg: Leg) -> None:
-        """Stop waking a leg that is closed.  Own design."""
+        """Stop the timer of a leg that is closed."""
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
@@ -86,11 +86,11 @@ class MediaSide:
         return self._open_port()
 
     def waker(self, machine: Timed) -> Alarm:
-        """Something to wake a machine.  Own design."""
+        """A timer for a machine."""
         return Alarm(machine)
 
     def _open_port(self) -> MediaPort:
-        """Ports that nobody hears yet."""
+        """A pair of ports, whose datagrams are dropped until somebody takes them."""
         try:
             refuse_last(MEDIA)
             return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=self._latch)
@@ -100,4 +100,4 @@ class MediaSide:
 
 
 def _unheard(data: bytes, now: float) -> None:
-    """What becomes of datagrams on ports that nobody uses yet."""
+    """Drop a datagram, on ports that have no leg yet."""

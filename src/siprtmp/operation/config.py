@@ -1,8 +1,8 @@
 """Settings of the gateway: one dataclass, filled from defaults, then a TOML file, then options.
 
-Own design: the command line and the file use the same names, so that what is learnt from
-`--help` can be written down unchanged; every check that can be made before a socket is
-opened is made here, and says in one line what to change.
+Own design: the command line and the file use the same names, so that an option of `--help` can be
+written into the file unchanged.  Every check that needs no socket is made here, before one is
+opened, and its message is one line that says what to change.
 """
 
 import argparse
@@ -38,7 +38,7 @@ _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 class Settings(RtmpSettings):
     """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
 
-    Own design: `None` for a listener means it is off.  Times are in seconds unless the
+    `None` for a listener means that it is off.  Times are in seconds unless the
     option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
     """
 
@@ -74,7 +74,7 @@ class Settings(RtmpSettings):
     def domains(self) -> tuple[str, ...]:
         """The SIP domains served here: those named, else loopback's and the listener's host.
 
-        Own design: a gateway started without options serves calls on its own machine.
+        A gateway started without options serves calls on its own machine.
         """
         if self.domain:
             return self.domain
@@ -84,20 +84,20 @@ class Settings(RtmpSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody but this machine reaches any listener.  Own design."""
+        """Whether every listener is on loopback."""
         addresses = [getattr(self, name) for name in _LISTENERS]
         return all(address is None or is_loopback(address[0]) for address in addresses)
 
 
 def is_wildcard(host: str) -> bool:
-    """Tell whether `host` means every interface.  Own design: asked in three places."""
+    """Whether `host` means every interface."""
     return host in ("", "0.0.0.0", "::")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach `host`.
+    """Whether only this machine can reach `host`.
 
-    Own design: a name other than localhost counts as reachable, since nothing proves it is not.
+    A name other than localhost counts as reachable, since it may lead anywhere.
     """
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -106,10 +106,9 @@ def is_loopback(host: str) -> bool:
 
 
 def load(arguments: Sequence[str]) -> Settings:
-    """Settings from the command line over the file it names over the defaults.
+    """Settings from the command line, then from the file that it names, then the defaults.
 
-    Own design.  Raises ConfigError for a bad option or file, or a combination that can't be
-    served.
+    Raises ConfigError for a bad option or file, or a combination that can't be served.
     """
     given = vars(build_parser().parse_args(arguments))
     given.pop("sips", None)
@@ -121,9 +120,9 @@ def load(arguments: Sequence[str]) -> Settings:
 
 
 def load_file(path: Path) -> Settings:
-    """Settings from a TOML file; unknown names and wrong types are errors.
+    """Settings from a TOML file, in which unknown names and wrong types are errors.
 
-    Own design.  A file it names is looked for beside it, wherever the gateway is started.
+    A file that it names is looked for beside it, wherever the gateway is started.
     Raises ConfigError naming the file and the key.
     """
     try:
@@ -187,9 +186,9 @@ def _convert(name: str, value: Any) -> Any:
 
 
 def check(settings: Settings) -> Settings:
-    """Refuse what would be unsafe or can't work; returns `settings` unchanged otherwise.
+    """Refuse settings that are unsafe or can't work; returns good ones unchanged.
 
-    Own design: secure by default.  Raises ConfigError.
+    Secure by default.  Raises ConfigError.
     """
     if all(getattr(settings, name) is None for name in (*rtmp_options.LISTENERS, "sip")):
         raise ConfigError("nothing to serve: --rtmp, --rtmfp and --sip are off")
@@ -216,15 +215,15 @@ def check(settings: Settings) -> Settings:
 
 
 def load_users(settings: Settings) -> UserStore | None:
-    """The users of the file named, for SIP, or None without one.
+    """The users of the --users file, for SIP; None without the option.
 
-    Own design.  Raises ConfigError for a file that can't be read or holds anything else.
+    Raises ConfigError for a file that can't be read or has another format.
     """
     return _load(settings, UserStore.parse)
 
 
 def load_credentials(settings: Settings) -> Users | None:
-    """The same users, for RTMP.  Own design."""
+    """The users of the --users file, for RTMP."""
     return _load(settings, Users.parse)
 
 
@@ -240,7 +239,7 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 
 
 def _check_tls(settings: Settings) -> None:
-    """Whether there are files; what is in them is looked at when the listener opens."""
+    """Refuse --rtmps without its files; their content is read when the listener opens."""
     if settings.rtmps is None:
         return
     if settings.tls_cert is None:
@@ -251,7 +250,7 @@ def _check_tls(settings: Settings) -> None:
 
 
 def _check_films(settings: Settings) -> None:
-    """A folder to play from is there, or will be when recording begins; a typo serves nothing."""
+    """Refuse a --vod folder that does not exist, unless recording makes it."""
     vod, record = settings.vod, settings.record
     if vod is None or vod.is_dir() or (record is not None and vod.resolve() == record.resolve()):
         return
@@ -259,7 +258,7 @@ def _check_films(settings: Settings) -> None:
 
 
 def _check_texts(settings: Settings) -> None:
-    """What argparse took as it stood, since a file may hold it too."""
+    """Check the settings that are plain text for argparse and for the file alike."""
     if settings.external_ip is not None:
         try:
             ipaddress.ip_address(settings.external_ip)

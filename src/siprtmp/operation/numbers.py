@@ -1,4 +1,4 @@
-"""Host, port and port-range texts, as they stand on command lines and in the ready line.
+"""The texts HOST:PORT and LOW-HIGH of options and of the ready line.
 
 Own design: an IPv6 host is written in brackets, as URIs do (RFC 3986 §3.2.2).
 """
