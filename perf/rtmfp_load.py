@@ -47,8 +47,8 @@ class RtmfpPlayer(EndpointListener):
 
     def on_session(self, session: Session, opening: Opening | None, now: float) -> SessionListener:
         """The session with the server is open."""
-        self._machine.attach(session)
-        return self._machine
+        self._machine.transport.attach(session)
+        return self._machine.transport.incoming
 
     def fileno(self) -> int:
         """The socket to watch."""
@@ -110,7 +110,7 @@ class RtmfpPlayer(EndpointListener):
         for job in self._endpoint.take_jobs():
             job.run()
             self._endpoint.finish(job, now)
-        self._machine.flush(now)
+        self._machine.transport.flush(now)
         for datagram, destination in self._endpoint.take(now):
             self.socket.sendto(datagram, destination)
 

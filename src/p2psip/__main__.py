@@ -19,11 +19,13 @@ from gevent.event import Event
 
 from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net import addresses
 from p2psip.net.clock import monotonic
 from p2psip.net.locator import Locations
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 from p2psip.sip.address import Address
+from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
 
 FAILED: Final = 1
@@ -227,13 +229,11 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     """The agent that the options describe, at an address that reaches `other`."""
     identity = _uri(options.aor) if options.aor else None
     listen = options.listen or f"{_own_address(_uri(other)) if other else '127.0.0.1'}:0"
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
-        raise LocalError(f"{listen!r} is not HOST:PORT")
+    address = addresses.parse(listen)
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
-            (host.strip("[]"), int(port)),
+            address,
             (identity.user if identity else None) or "anonymous",
             domain,
             password=options.password or os.environ.get(PASSWORD),
@@ -255,15 +255,17 @@ def _uri(text: str) -> Uri:
 
 
 def _own_address(uri: Uri) -> str:
-    """The address of this machine from which packets for `uri` leave; nothing is sent."""
+    """The address of this machine from which packets for `uri` leave, as a URI has it.
+
+    Nothing is sent to find out.
+    """
     flows = Locations().flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.connect((host, port))
-        address: str = s.getsockname()[0]
-        return address
+        return bracketed(s.getsockname()[0])
 
 
 def _count(text: str) -> int:

@@ -17,10 +17,11 @@ and may wait; `Call.on_audio` is called in the hub and must not.
 import logging
 import os
 from collections.abc import Callable, Sequence
+from signal import SIGINT, SIGTERM
 from typing import Final, Self, TypeVar
 
 import gevent
-from gevent.event import AsyncResult
+from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
@@ -64,7 +65,8 @@ class Agent:
     `codecs` are names as `audio_codec` reads them.  A call rings for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
-    unless it is set, calls are answered with 480.  Raises LocalError, and OSError as `bind` does.
+    unless it is set, calls are answered with 480.  `contact` reaches the agent at its `address`;
+    `aor` is its address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Agent:
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         self.on_call: Callable[[Call], object] = _unavailable
         self.calls: list[Call] = []
+        self._closing = Event()
         self._codecs = [audio_codec(name) for name in codecs]
         self._pool = PortPool(*rtp_ports)
         home = None if domain is None else _uri(f"sip:{domain}")
@@ -222,8 +225,18 @@ class Agent:
 
     # -- the end ------------------------------------------------------------------------
 
+    def serve_forever(self) -> None:
+        """Take calls until SIGINT or SIGTERM comes, or `close` is called.  Own design."""
+        watchers = [gevent.signal_handler(each, self._closing.set) for each in (SIGINT, SIGTERM)]
+        try:
+            self._closing.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+
     def close(self, timeout: float = 2.0) -> None:
         """Hang up, unregister, and close; waits `timeout` seconds at most for the others."""
+        self._closing.set()
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()

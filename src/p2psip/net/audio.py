@@ -26,7 +26,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 
 AudioHandler = Callable[[bytes, int], object]
 
@@ -66,9 +66,9 @@ class AudioStream:
         self._on_audio, self._wake = on_audio, wake
         self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
         self._cname = f"{os.urandom(6).hex()}@{host}"  # says nothing of us: RFC 3550 §6.5.1
-        self._ours: Session | None = None
-        self._theirs: Session | None = None
-        self._offered: Session | None = None
+        self._ours: SessionDescription | None = None
+        self._theirs: SessionDescription | None = None
+        self._offered: SessionDescription | None = None
         self._media: AgreedMedia | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
@@ -103,7 +103,7 @@ class AudioStream:
 
     def answer(self, sdp: bytes) -> bytes:
         """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
-        theirs = Session.parse(sdp)
+        theirs = SessionDescription.parse(sdp)
         ours, agreed = make_answer(
             theirs, [self._line()], self._origin, self._host, previous=self._ours
         )
@@ -117,7 +117,7 @@ class AudioStream:
         """
         if self._offered is None:
             raise LocalError("there is no offer to conclude")
-        theirs = Session.parse(sdp)
+        theirs = SessionDescription.parse(sdp)
         self._settle(apply_answer(self._offered, theirs), self._offered, theirs)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class AudioStream:
     def _line(self) -> LocalMedia:
         return LocalMedia("audio", self._port.rtp_port, self._codecs, self.direction)
 
-    def _settle(self, agreed: Agreed, ours: Session, theirs: Session) -> None:
+    def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)

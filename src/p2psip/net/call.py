@@ -31,7 +31,8 @@ class Call:
     """One call; `Agent.call` makes it, or `Agent.on_call` is given it.
 
     `on_audio(payload, timestamp)` hears what arrives, in order, `timestamp` in RTP ticks; it is
-    called in the hub and must not wait.  `on_ringing(status, reason)` is told of 18x answers.
+    called in the hub and must not wait.  `on_ringing(status, reason)` is told of 18x answers, and
+    `on_ended(reason)` once of the end, whoever brought it about; they must not wait either.
     `remote` is the other side, `reason` why the call has ended ("" before).
     """
 
@@ -43,6 +44,7 @@ class Call:
     ) -> None:
         self.on_audio: AudioHandler = lambda payload, timestamp: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
+        self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_over = driver, on_over
         self._answered: AsyncResult[None] = AsyncResult()
@@ -225,6 +227,7 @@ class Call:
         if not self._answered.ready():
             self._answered.set_exception(error)
         self._on_over(self)
+        self.on_ended(reason)
 
 
 class _Owner(CallHandler):

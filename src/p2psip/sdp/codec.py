@@ -14,7 +14,7 @@ from typing import Final
 from p2psip.errors import LocalError
 from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, parameters, payload_types, rtpmaps
 from p2psip.sdp.line import Attribute
-from p2psip.sdp.session import Media
+from p2psip.sdp.session import MediaDescription
 
 UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
@@ -64,7 +64,7 @@ class Codec:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
 
 
-def codecs_of(media: Media, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
+def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
     """Read the codecs of a line in its order of preference: RFC 8866 §5.14.
 
     `default` helps out with numbers the line leaves unexplained: phones are seen to answer

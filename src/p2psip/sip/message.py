@@ -101,6 +101,7 @@ class Response(Views):
 
 
 Message = Request | Response
+"""What a datagram may hold (RFC 3261 §7)."""
 
 
 def parse_message(data: bytes | memoryview) -> Message:

@@ -22,7 +22,7 @@ from p2psip.stack.fair_pool import RESERVE
 from p2psip.stack.outbox import Outbox
 from p2psip.stack.routing import Hops, may_carry, next_hop
 from p2psip.transaction import client, invite_client
-from p2psip.transaction.client import Client
+from p2psip.transaction.client import NonInviteClient
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
@@ -90,7 +90,7 @@ class _Attempt:
         handle: ClientHandle,
         request: Request,
         flow: Flow,
-        machine: InviteClient | Client,
+        machine: InviteClient | NonInviteClient,
         wire: bytes,
     ) -> None:
         self.handle, self.request, self.flow = handle, request, flow
@@ -279,7 +279,7 @@ class Clients:
     def _start(
         self, handle: ClientHandle, request: Request, wire: bytes, flow: Flow, now: float
     ) -> None:
-        start = InviteClient.start if request.method == "INVITE" else Client.start
+        start = InviteClient.start if request.method == "INVITE" else NonInviteClient.start
         is_told_once = flow.reliable or handle._once  # §17.1.2.2: then timer E does not run
         machine, todo = start(now, reliable=is_told_once, t1=self._t1)
         attempt = _Attempt(handle, request, flow, machine, wire)

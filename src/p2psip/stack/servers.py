@@ -28,7 +28,7 @@ from p2psip.transaction import invite_server, server
 from p2psip.transaction.flow import Flow, rate_limit_key
 from p2psip.transaction.invite_server import InviteServer
 from p2psip.transaction.key import ack_key, is_modern, server_key
-from p2psip.transaction.server import Server
+from p2psip.transaction.server import NonInviteServer
 from p2psip.transaction.table import Table
 
 # What may be asked twice without harm, so that even a 2xx needs no memory: §11, §9.2.
@@ -127,7 +127,7 @@ class Servers:
         self._ack_up, self._guard = ack_up, guard
         self.kept, self.held = kept, held
         self._table = Table[ServerHandle]()
-        self._machines: dict[ServerHandle, InviteServer | Server] = {}
+        self._machines: dict[ServerHandle, InviteServer | NonInviteServer] = {}
 
     def __len__(self) -> int:
         """How many transactions are not forgotten yet."""
@@ -181,7 +181,7 @@ class Servers:
         request, host = handle.request, rate_limit_key(handle.flow.remote[0])
         self.kept.add(host, 1)
         self.held.add(host, handle.size)
-        start = InviteServer.start if request.method == "INVITE" else Server.start
+        start = InviteServer.start if request.method == "INVITE" else NonInviteServer.start
         machine, _pass_up = start(now, reliable=handle.flow.reliable, t1=self._t1)
         self._machines[handle] = machine
         self._table.add(handle, handle._key, handle.flow)

@@ -31,6 +31,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.client import T2, T4
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
@@ -139,10 +140,10 @@ class InviteServer(Machine[State, Event, Do]):
     def respond(self, status: int, now: float) -> Todo:
         """Take a response of the TU; orders to send it, or none when it comes too late (§17.2.1).
 
-        Raises ValueError unless 100 <= `status` <= 699.
+        Raises LocalError unless 100 <= `status` <= 699.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         if status >= 200:
             return self._on(Event.SUCCESS if status < 300 else Event.FAILURE, now)
         self._timers.pop(Event.SILENCE, None)  # the TU spoke in time

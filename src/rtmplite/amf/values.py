@@ -39,7 +39,9 @@ class Unsupported:
 
 
 UNDEFINED: Final = Undefined()
+"""The only `Undefined`: AMF0 §2.8, AMF3 §3.2."""
 UNSUPPORTED: Final = Unsupported()
+"""The only `Unsupported`: AMF0 §2.15."""
 
 
 class EcmaArray(dict[str, "Value"]):

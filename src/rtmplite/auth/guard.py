@@ -18,7 +18,7 @@ from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire.command import Command
 
 

@@ -1,4 +1,4 @@
-"""What `serve` prints of `live`: a line for each event of `net.server.live_log`, for people."""
+"""Prints a line for each event of `net.server.live_log`, for people."""
 
 import logging
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class PrintedLive(LoggedLiveApplication):
         self._clients: dict[object, Bucket] = {}
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Say why a client has gone of which something was said before."""
+        """Print why a client has gone, if a line was printed about it before."""
         super().on_disconnect(connection, now)
         if (client := self._clients.pop(connection.id, None)) is not None:
             line = f"{connection.id} {public(connection.reason)}"
@@ -68,5 +68,5 @@ def warn(event: str, values: Mapping[str, object]) -> None:
 
 
 def _printable(line: str) -> str:
-    """A line that is one, whatever a client put into a name."""
+    """Escape a line if a client has put anything unprintable into a name."""
     return line if line.isprintable() else ascii(line)[1:-1]

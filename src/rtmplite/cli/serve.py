@@ -1,9 +1,9 @@
-"""`python -m rtmplite serve`: live streams, recorded ones, and both for browsers."""
+"""`python -m rtmplite serve`: a server for live and recorded streams."""
 
 import argparse
 import logging
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from rtmplite.net.server.live_log import UnknownApplication
 from rtmplite.net.server.log_rate_limit import Sparing
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.sighup import on_hangup
+from rtmplite.net.usage import add_in_groups, sentence
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live_application
 from rtmplite.rtmp.application import Application
@@ -32,34 +33,89 @@ from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
 
-_OFF: Final = "off"
 _LISTENERS: Final = (*transports.LISTENERS, "http")
-HELP: Final = f"a server with the applications {live_application.APP} and {application.APP}"
+HELP: Final = f"run a server with the applications {live_application.APP} and {application.APP}"
+
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "listeners": ("rtmp", "rtmps", "rtmpt", "rtmfp", "http", "tls-cert", "tls-key", "merge-ms"),
+    "who may connect, publish and play": (
+        *("users", "users-only", "allow-anonymous"),
+        *("publish-key", "play-key", "sign-key", "sign-play"),
+        *("on-connect", "on-publish", "on-play", "on-done", "hook-timeout", "hook-requests"),
+    ),
+    "files": ("record", "vod", "shared"),
+    "limits": ("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
+    "relays": ("push", "pull", "ca", "insecure"),
+    "clients that connect by RTMFP": (
+        *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
+    ),
+    "the end": ("drain", "reconnect-to"),
+}
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    serve = commands.add_parser("serve", help=HELP)
-    add = serve.add_argument
-    add("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here, or off")
-    add("--rtmps", metavar="HOST:PORT", help="listen here for RTMP over TLS")
-    add("--rtmpt", metavar="HOST:PORT", help="listen here for RTMP through HTTP")
-    add("--rtmfp", metavar="HOST:PORT", help="listen here for RTMFP, by UDP")
-    add("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
-    add("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
+    serve = commands.add_parser(
+        "serve",
+        help=HELP,
+        usage="%(prog)s [OPTION...]",
+        description=f"{sentence(HELP)} HOST:PORT is an address such as 127.0.0.1:1935 or"
+        " [::1]:1935; port 0 takes a free port, and off opens no listener. Defaults are in"
+        " parentheses.",
+    )
+    add_in_groups(serve, GROUPS, _declare)
+    serve.set_defaults(run=run)
+
+
+def _declare(add: Callable[..., Any]) -> None:
+    for name, default, what in (
+        ("rtmp", "127.0.0.1:1935", "RTMP clients here (127.0.0.1:1935)"),
+        ("rtmps", None, "RTMP clients over TLS here, with the certificate of --tls-cert (off)"),
+        ("rtmpt", None, "RTMP clients that come through HTTP here (off)"),
+        ("rtmfp", None, "RTMFP clients here, by UDP (off)"),
+        ("http", None, "requests of browsers for /live/NAME.flv here (off)"),
+    ):
+        add(
+            f"--{name}",
+            type=addresses.listener,
+            default=default,
+            metavar="HOST:PORT",
+            help=f"Accept {what}.",
+        )
+    add(
+        "--merge-ms",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="Merge output for N milliseconds into fewer and larger writes (0).",
+    )
     add(
         "--record",
         type=Path,
         metavar="DIR",
-        help="store what is published; makes DIR",
+        help="Record everything that is published as FLV files in DIR, which is made if need be.",
     )
-    add("--vod", type=Path, metavar="DIR", help="play the files there by name")
-    add("--shared", type=Path, metavar="DIR", help="keep shared objects there")
+    add(
+        "--vod",
+        type=Path,
+        metavar="DIR",
+        help=f"Play the FLV files in DIR under their names, in the application {application.APP}.",
+    )
+    add("--shared", type=Path, metavar="DIR", help="Keep persistent shared objects in DIR.")
     transports.add_options(add)
-    add("--users", type=Path, metavar="FILE", help="who may publish; `users` makes its lines")
-    add("--allow-anonymous", action="store_true", help="let all publish, also on open addresses")
+    add(
+        "--users",
+        type=Path,
+        metavar="FILE",
+        help="Let only the users of this file publish; `rtmplite users` makes its lines. SIGHUP"
+        " reads it again.",
+    )
+    add(
+        "--allow-anonymous",
+        action="store_true",
+        help="Let everybody publish who reaches the listeners, also beyond loopback.",
+    )
     access.add_options(add)
-    serve.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -85,11 +141,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Server:
-    """All that the options ask for.  LocalError if they are wrong, before anything listens."""
+    """The server that the options describe.  Raises LocalError for wrong ones, at once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        _read_addresses(options)
+        if not any(getattr(options, name) for name in transports.LISTENERS):
+            raise LocalError("nothing to serve: --rtmp is off, and there is no other")
         self._doors = access.Access(options, _say_refused)
         self._doors.check(getattr(options, name) for name in _LISTENERS)
         self._registry, self._workers = Registry(), Workers()
@@ -169,45 +226,36 @@ class _Server:
 
 
 def _log_to_stderr() -> None:
-    """Log warnings, and what becomes of recordings; a flood is cut short where we write it."""
+    """Log warnings and recordings to standard error, with a limit on warnings."""
     handler = logging.StreamHandler()
     handler.addFilter(_Warnings())
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     logging.getLogger(record.__name__).setLevel(logging.INFO)
 
 
-def _read_addresses(options: argparse.Namespace) -> None:
-    """Make addresses of the listeners' options, None where there is to be none."""
-    for name in _LISTENERS:
-        address = getattr(options, name)
-        setattr(options, name, None if address in (None, _OFF) else addresses.parse(address))
-    if not any(getattr(options, name) for name in transports.LISTENERS):
-        raise LocalError("nothing to serve: --rtmp is off, and there is no other")
-
-
 class _Warnings(Sparing):
-    """Spares what strangers can have us write; recordings and errors are told all."""
+    """Limits warnings, which clients can cause; recordings and errors are all written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is to be written."""
+        """Whether to write a record."""
         return record.levelno != logging.WARNING or super().filter(record)
 
 
 def _say_refused(question: Question, reason: str) -> None:
-    """A line for everyone who may not, without what he said to prove that he may."""
+    """Log a client that is refused, without its proof."""
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
 
 
 def _folder(path: Path) -> Path:
-    """A folder that is there; the first recording need not find out."""
+    """Make a folder if need be, so that a wrong one is noticed now."""
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def _films(path: Path) -> Path:
-    """A folder that was there before us: where nothing is, nothing could be played."""
+    """A folder that exists: nothing could be played from a new one."""
     if not path.is_dir():
         raise LocalError(f"--vod {path}: no such folder")
     return path

@@ -124,6 +124,15 @@ class Tracks:
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
 
+    def can_begin(self, weight: Weight, now: float) -> bool:
+        """Whether a player may start with a message of that weight, or go over to another stream.
+
+        Own design: at a key frame, and anywhere while there are no pictures.
+        """
+        if weight is _PLAIN:
+            return not self.has_video(now)
+        return weight is Weight.START
+
     @property
     def codecs(self) -> list[str]:
         """The names of the codecs seen, each once: of first messages, and of all headers kept."""

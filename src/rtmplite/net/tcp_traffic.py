@@ -1,6 +1,6 @@
 """How many bytes a TCP connection has carried, by the kernel's own count.
 
-Own design: asked for once when somebody begins and once when he ends, so nothing is counted for
+Own design: it is asked for when a stream begins and when it ends, so that nothing is counted for
 each message.
 """
 
@@ -14,9 +14,9 @@ _AT: Final = 120
 
 
 def traffic(connected: socket.socket) -> tuple[int, int] | None:
-    """Bytes received from the peer and bytes it has acknowledged; None where nobody counts them.
+    """Bytes received from the peer and bytes it has acknowledged; None if they are not counted.
 
-    TLS and HTTP count as well: it is what the network has carried.
+    What TLS and HTTP add is counted as well.
     """
     try:
         said = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _AT + _COUNTERS.size)

@@ -13,7 +13,8 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
-from rtmplite.live.streams import Framing, LiveStream, Player
+from rtmplite.live.sink import Framing
+from rtmplite.live.streams import LiveStream, Player
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import FlowSession, RelaySession
 from rtmplite.rtmfp.netconnection.messages import encode_message
@@ -59,7 +60,7 @@ class Push(Link):
         session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
 
     def _started(self, session: RelaySession, now: float) -> None:
-        self._players[session] = self.live.join(session.outlet(), _framing(session), None, now)
+        self._publish(session, now)
 
     def _joined(self, session: RelaySession, now: float) -> None:
         """Publish there from the next key frame on, which ends it here.
@@ -67,19 +68,20 @@ class Push(Link):
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary].
         """
-        usual = _framing(session)
 
-        def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
-            player = self._players.get(session)
-            if session is self._next and player is not None and not player.waiting:
+        def go_over(now: float) -> None:
+            if session is self._next:
                 self._promote(session, now)
-            return usual(type_id, timestamp, payload)
 
-        self._players[session] = self.live.join(session.outlet(), frame, None, now)
+        player = self._publish(session, now)
+        player.on_begun = go_over
+        if not player.waiting:  # nothing has been published yet
+            go_over(now)
 
-    def _taken_over(self, session: RelaySession, now: float) -> None:
-        self._players[session].framing = _framing(session)
-        self.live.rearrange()
+    def _publish(self, session: RelaySession, now: float) -> Player:
+        player = self.live.join(session.outlet(), _framing(session), None, now)
+        self._players[session] = player
+        return player
 
     def _left(self, session: RelaySession, now: float) -> None:
         player = self._players.pop(session, None)

@@ -14,12 +14,10 @@ from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Outlet
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.outlet import FlowOutlet
-from rtmplite.rtmp.client import ClientConnection, NetClient, Target, redirection
-from rtmplite.rtmp.message_transport import ConnectionLimits, text
+from rtmplite.rtmfp.netconnection.client import ClientFlowTransport
+from rtmplite.rtmp.client import ClientChunkTransport, NetClient, Target, redirection
+from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.reconnect import requested
-from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message
 
@@ -60,30 +58,36 @@ class RelaySession(NetClient):
     what it has given us.
     """
 
-    def __init__(self, owner: RelayOwner, start_code: str, random: Callable[[int], bytes]) -> None:
-        # What it is carried by is initialised by the class that joins the two.
+    def __init__(
+        self,
+        transport: MessageTransport,
+        owner: RelayOwner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+    ) -> None:
+        super().__init__(transport, target)
         self._owner, self._start_code, self._random = owner, start_code, random
         self.stream_id, self._create = 0, 0.0
         self.since: float | None = None
         self.elsewhere: Target | None = None
 
     def outlet(self) -> Outlet:
-        """Where a live stream puts what is to be published there.  Own design."""
-        raise NotImplementedError
+        """Give what a live stream may be written to that is published there: RTMP 1.0 §7.2.2.6."""
+        return self.transport.outlet(self.stream_id)
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Hand on what is played: RTMP 1.0 §7.2.2.1."""
         self._owner.on_media(self, message, now)
 
-    def _on_control(self, message: control.Control, now: float) -> None:
-        super()._on_control(message, now)
-        self.events()  # nobody asks for them
-        if isinstance(message, control.StreamEof):
-            self._owner.on_eof(self, now)
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """Tell that what is played has ended: RTMP 1.0 §7.1.7."""
+        self._owner.on_eof(self, now)
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
         """Go on to the next question: RTMP 1.0 §7.2.1.1, §7.2.1.3, then the stream's."""
-        super()._on_command(command, stream_id, now)  # over RTMFP there is more to it
-        self.events()
+        super().on_command(command, stream_id, now)  # over RTMFP there is more to it
+        self.events()  # nobody asks for them
         number, first = command.transaction_id, command.args[0] if command.args else None
         if command.name == "_error" and number in (_CONNECT, self._create):
             self._refused(first, now)
@@ -137,12 +141,15 @@ class RelaySession(NetClient):
             words = str(error)
         self.abort(words, now)
 
-    def _ended(self, now: float) -> None:
+    def on_ended(self, now: float) -> None:
+        """Tell that the connection is gone."""
         self._owner.on_end(self, now)
 
 
-class ChunkSession(RelaySession, ClientConnection):
-    """One over the chunk stream.  Own design: a live stream's bytes go straight into it."""
+class ChunkSession(RelaySession):
+    """One over the chunk stream: RTMP 1.0 §7.2."""
+
+    transport: ClientChunkTransport
 
     def __init__(
         self,
@@ -153,16 +160,14 @@ class ChunkSession(RelaySession, ClientConnection):
         now: float,
         limits: ConnectionLimits,
     ) -> None:
-        RelaySession.__init__(self, owner, start_code, random)
-        ClientConnection.__init__(self, target, random, now, limits=limits)
-
-    def outlet(self) -> Outlet:
-        """The connection itself.  Own design."""
-        return self
+        transport = ClientChunkTransport(random, now, limits, digest=False)
+        super().__init__(transport, owner, start_code, target, random)
 
 
-class FlowSession(RelaySession, RtmfpClientConnection):
-    """One over RTMFP: RFC 7425 §5.3.  Own design: what is late is given up, as for players."""
+class FlowSession(RelaySession):
+    """One over RTMFP: RFC 7425 §5.3."""
+
+    transport: ClientFlowTransport
 
     def __init__(
         self,
@@ -173,14 +178,7 @@ class FlowSession(RelaySession, RtmfpClientConnection):
         now: float,
         limits: ConnectionLimits,
     ) -> None:
-        RelaySession.__init__(self, owner, start_code, random)
-        RtmfpClientConnection.__init__(self, target, now, limits=limits)
-
-    def outlet(self) -> Outlet:
-        """What sorts messages into the stream's flows.  Own design."""
-        outlet = FlowOutlet(self, self.stream_id, self.lifetimes)
-        self._output.outlets[self.stream_id] = outlet
-        return outlet
+        super().__init__(ClientFlowTransport(now, limits), owner, start_code, target, random)
 
 
 def open_session(

@@ -104,7 +104,7 @@ class StandbyBuffer:
         if self.begin is None:
             if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == TagType.SCRIPT:
                 return
-            starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
+            starts = self._tracks.can_begin(weight, now)
             self._is_same = self._is_same or passed.start == (timestamp, payload)
             is_new = not passed.has(type_id, timestamp)
             here = is_new and (starts or self._is_same)
@@ -132,5 +132,4 @@ class StandbyBuffer:
             return False
         if self.begin is not None:
             return type_id == self.begin[0] and timestamp >= self.begin[1]
-        starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
-        return self._tracks.begun and starts
+        return self._tracks.begun and self._tracks.can_begin(weight, now)

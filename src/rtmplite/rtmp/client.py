@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
-from rtmplite.rtmp.connection import Connection
+from rtmplite.rtmp.connection import ChunkTransport
+from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
@@ -148,16 +149,20 @@ def redirection(information: Value) -> str | None:
 Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
-class NetClient(MessageTransport):
+class NetClient(ConnectionEnd):
     """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
 
     Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
     """
 
     def __init__(
-        self, target: Target, args: Sequence[Value], properties: dict[str, Value] | None
+        self,
+        transport: MessageTransport,
+        target: Target,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
     ) -> None:
-        # Whoever carries the messages is initialised by the class that joins the two.
+        super().__init__(transport)
         self.target = target
         self._args, self._properties = tuple(args), properties or {}
         self._events: list[Event] = []
@@ -182,7 +187,7 @@ class NetClient(MessageTransport):
         """Say how much is buffered, which players do before they play: RTMP 1.0 §7.1.7."""
         self.send_control(control.SetBufferLength(stream_id, milliseconds))
 
-    def _connect(self) -> None:
+    def on_ready(self) -> None:
         """Connect, as RTMP 1.0 §7.2.1.1 has it, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
         target = self.target
         proof = target.proof and ("&" if "?" in target.app else "?") + target.proof
@@ -200,31 +205,54 @@ class NetClient(MessageTransport):
         properties |= RELAY.properties()  # in both lists and maps, for servers old and new
         self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Keep media for `events`."""
         self._events.append(message)
 
-    def _on_shared(self, message: SharedObject, now: float) -> None:
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """Keep a shared object message for `events`: RTMP 1.0 §7.1.3."""
         self._events.append(message)
 
-    def _on_control(self, message: control.Control, now: float) -> None:
-        super()._on_control(message, now)
-        if isinstance(message, control.StreamEof):
-            self._events.append(Ended(message.stream_id))
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """Keep the end of playback for `events`: RTMP 1.0 §7.1.7."""
+        self._events.append(Ended(stream_id))
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Keep an answer or a call for `events`: RTMP 1.0 §7.2.1.2."""
         if command.name in ("_result", "_error"):
             succeeded = command.name == "_result"
+            if succeeded and command.transaction_id == 1.0:
+                self.transport.on_accepted(command)
             values = (command.object, *command.args)
             self._events.append(Reply(command.transaction_id, succeeded, values))
         else:
             self._events.append(Called(stream_id, command))
 
 
-class ClientConnection(NetClient, Connection):
-    """One connection to a server over the chunk stream: RTMP 1.0 §7.2.
+class ClientChunkTransport(ChunkTransport):
+    """The client's end of a chunk stream: RTMP 1.0 §5.2.
 
     Own design: `connect` is sent as soon as the handshake allows.
     """
+
+    def __init__(
+        self, random: Callable[[int], bytes], now: float, limits: ConnectionLimits, *, digest: bool
+    ) -> None:
+        handshake = ClientHandshake(random, now, digest=digest)
+        super().__init__(handshake, now, limits)
+        self.put(handshake.start(now))
+
+    def _handshaken(self, now: float) -> None:
+        self.settle()
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
+        self.send_window(self.limits.window)
+        self.user.on_ready()
+
+
+class ClientConnection(NetClient):
+    """One connection to a server over the chunk stream: RTMP 1.0 §7.2."""
+
+    transport: ClientChunkTransport
 
     def __init__(
         self,
@@ -237,13 +265,5 @@ class ClientConnection(NetClient, Connection):
         digest: bool = False,
         limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
-        handshake = ClientHandshake(random, now, digest=digest)
-        Connection.__init__(self, handshake, now, limits)
-        NetClient.__init__(self, target, args, properties)
-        self.put(handshake.start(now))
-
-    def _handshaken(self, now: float) -> None:
-        self._settled = True
-        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
-        self.send_window(self.limits.window)
-        self._connect()
+        transport = ClientChunkTransport(random, now, limits, digest=digest)
+        super().__init__(transport, target, args, properties)

@@ -1,6 +1,6 @@
-"""One end of an RTMP connection below its commands: handshake, chunks, control messages, silence.
+"""What carries messages over TCP: handshake, chunks, control messages, silence.
 
-Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` add the commands.
+Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` say what differs.
 A sans-I/O machine: bytes go in by `receive`, bytes come out of `take_output`, and whoever owns the
 socket is told by `on_output` that there are some.  All times are in seconds on a clock that never
 runs backwards.
@@ -8,7 +8,7 @@ runs backwards.
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
@@ -27,6 +27,34 @@ if TYPE_CHECKING:
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
 
 
+class ChunkEnd(Protocol):
+    """An end of a NetConnection over the chunk stream, as the owner of its socket sees it.
+
+    Own design: time passes for the end, and bytes are its transport's business.
+    """
+
+    @property
+    def transport(self) -> "ChunkTransport":
+        """What carries its messages: RTMP 1.0 §5."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, None once closed."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+    def abort(self, reason: str, now: float) -> None:
+        """End it at once."""
+
+    def connection_lost(self, now: float, reason: str = ...) -> None:
+        """Hear that the peer is gone."""
+
+
 class Handshake(Protocol):
     """What `handshake.ServerHandshake` and `ClientHandshake` have in common: RTMP 1.0 §5.2."""
 
@@ -42,8 +70,8 @@ class Handshake(Protocol):
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
 
 
-class Connection(MessageTransport):
-    """The half of a connection that servers and clients share.
+class ChunkTransport(MessageTransport):
+    """The half of a connection over the chunk stream that servers and clients share.
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
     `deciding` is true (the peer's last command has no answer yet), and a few bytes that come in
@@ -59,8 +87,8 @@ class Connection(MessageTransport):
     ) -> None:
         super().__init__(now, limits)
         self.output: list[bytes] = []  # `output_size` is kept by the socket's owner and `put`
-        self.on_output: Callable[[Connection], None] | None = None
-        self.on_reading: Callable[[Connection], None] | None = None
+        self.on_output: Callable[[ChunkTransport], None] | None = None
+        self.on_reading: Callable[[ChunkTransport], None] | None = None
         self._handshake: Handshake | None = handshake
         self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
@@ -69,7 +97,7 @@ class Connection(MessageTransport):
         self._busy = False
         self._heard = now
         self._pinged: float | None = None
-        self._probed: float | None = None  # as well, and before, if it `_is_watched`
+        self._probed: float | None = None  # as well, and before, if it its user `is_watched`
         self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
         self._their_acknowledgement = 0
         self._throttle: Throttle | None = None
@@ -170,6 +198,10 @@ class Connection(MessageTransport):
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         return live.join(self, ChunkFraming(stream_id), viewer, now)
 
+    def outlet(self, stream_id: int) -> Self:
+        """Take the chunks of a live stream as they are: RTMP 1.0 §7.2.2.6."""
+        return self
+
     @property
     def queued(self) -> int:
         """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
@@ -200,7 +232,7 @@ class Connection(MessageTransport):
             at = self._pinged + self.limits.ping_timeout
         else:
             at = self._heard + self.limits.ping_after
-            if self._probed is None and self._is_watched:
+            if self._probed is None and self.user.is_watched:
                 at = min(at, self._heard + QUIET)
         stuck = None if self._throttle is None else self._throttle.deadline
         return at if stuck is None else min(at, stuck)
@@ -272,7 +304,7 @@ class Connection(MessageTransport):
             while backlog and self.reading and not self.deciding:
                 message = backlog.popleft()
                 if message.type_id in CHUNK_STREAMS:
-                    self._on_media(message, now)
+                    self.user.on_media(message, now)
                 else:
                     self._on_message(message, now)
             if self._ack_every and reader.bytes_received - self._acknowledged >= self._ack_every:

@@ -2,7 +2,6 @@
 
 Implements RTMP 1.0 §7.2.1, read with RTMP Errata §8.  Clients send more than the texts list;
 what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that is answered here.
-Chunks or RTMFP flows, it is the same to all that is here.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +15,10 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
+from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.wire.command import Command, error, on_status, result
@@ -44,7 +44,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class NetConnection(MessageTransport):
+class NetConnection(ConnectionEnd):
     """One client, from its first byte to its last: RTMP 1.0 §7.2.1.
 
     `app` is what it said, without a query; the first part of that chooses the application, and
@@ -55,12 +55,13 @@ class NetConnection(MessageTransport):
 
     def __init__(
         self,
+        transport: MessageTransport,
         application_for: Callable[[str], Application | None],
         registry: Registry,
         random: Callable[[int], bytes],
         now: float,
     ) -> None:
-        # Whoever carries the messages is initialised by the class that joins the two.
+        super().__init__(transport)
         self._active = now  # when it last asked or sent something
         self.id = random(4).hex()
         self.registry = registry
@@ -98,9 +99,10 @@ class NetConnection(MessageTransport):
         """
         if self.state is not State.ASKING:
             return
-        self.state, self.deciding, self._settled = State.CONNECTED, False, True
+        self.state, self.transport.deciding = State.CONNECTED, False
+        self.transport.settle()
         self._active = now
-        self._welcome()
+        self.transport.welcome()
         information: dict[str, Value] = {
             "level": "status",
             "code": "NetConnection.Connect.Success",
@@ -110,7 +112,7 @@ class NetConnection(MessageTransport):
         ours = RELAY.properties() if self.capabilities.is_enhanced else {}
         reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
         self.send_command(reply)
-        self.proceed(now)  # what came while the application was thinking
+        self.transport.proceed(now)  # what came while the application was thinking
 
     def reject(
         self, description: str, now: float, code: str = "NetConnection.Connect.Rejected"
@@ -164,11 +166,11 @@ class NetConnection(MessageTransport):
         Own design: librtmp and GStreamer give up a server that says nothing for some seconds.
         """
         self._patience = self._patience or self.limits
-        self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
+        self.transport.limits = replace(self.limits, ping_after=HOLD_ON_PING)
 
     def held_on(self, now: float) -> None:
         """Own design: undo `hold_on`."""
-        self.limits, self._patience = self._patience or self.limits, None
+        self.transport.limits, self._patience = self._patience or self.limits, None
 
     def wait_for(
         self,
@@ -188,11 +190,11 @@ class NetConnection(MessageTransport):
                 return
             answered = True
             try:
-                if waits and not self.deciding:
+                if waits and not self.transport.deciding:
                     self.resume_reading()
                 decide(found, now)
                 if waits:
-                    self.proceed(now)
+                    self.transport.proceed(now)
             except Exception:  # nobody else would close it, and it would wait for ever
                 self.abort("internal error", now)
                 raise
@@ -200,13 +202,13 @@ class NetConnection(MessageTransport):
         ask(answer)
         if not answered and not self.closed:
             waits = True
-            if not self.deciding:
+            if not self.transport.deciding:
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.
+        """End it after what is queued and a last status, such as NetConnection.Connect.Closed.
 
-        NetConnection.Connect.Closed is such a code; a second time does nothing.
+        RTMP 1.0 §7.2.2.
         """
         if code is not None:
             self.send_command(on_status("status", code, reason))
@@ -224,7 +226,7 @@ class NetConnection(MessageTransport):
 
     def tick(self, now: float) -> None:
         """Close a client that is idle for too long.  Own design: a player is never idle."""
-        if not self.reading or any(
+        if not self.transport.reading or any(
             each.state is StreamState.PLAYING for each in self.streams.values()
         ):
             self._active = now
@@ -237,14 +239,14 @@ class NetConnection(MessageTransport):
         super().tick(now)
 
     @property
-    def _is_watched(self) -> bool:
-        """A publisher's name is wanted back by those who lost their connection.  Own design."""
+    def is_watched(self) -> bool:
+        """Whether it publishes.  Own design: a publisher wants its name back after a loss."""
         return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Give media to the stream that publishes them: RTMP 1.0 §7.2.2.6."""
         self._active = now
-        stream = self.streams.get(message.stream_id)
-        if stream is not None:
+        if (stream := self.streams.get(message.stream_id)) is not None:
             stream.on_media(message, now)
 
     @property
@@ -252,18 +254,20 @@ class NetConnection(MessageTransport):
         """Whether both ends have AMF3: RTMP Errata §8.1.1."""
         return self.object_encoding == 3
 
-    def _on_shared(self, message: SharedObject, now: float) -> None:
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """Give a shared object message to the objects: RTMP 1.0 §7.1.3."""
         if self.state is not State.CONNECTED:
             raise RemoteError("a shared object before connect")
         self._active = now
         self.registry.shared.receive(self, self.app, message, now)
 
-    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        stream = self.streams.get(event.stream_id)
-        if stream is not None:
+    def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """Tell a stream how much its player wants in hand: RTMP 1.0 §7.1.7."""
+        if (stream := self.streams.get(event.stream_id)) is not None:
             stream.on_buffer(event.milliseconds, now)
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Obey a command, the first of which must be connect: RTMP 1.0 §7.2.1, §7.2.2."""
         self._active = now
         if self.state is State.NEW:
             if command.name != "connect":
@@ -291,7 +295,7 @@ class NetConnection(MessageTransport):
         # Historical Specification Clarification" [object-encoding].
         if self.properties.get("objectEncoding") == 3.0:
             self.object_encoding = 3
-        self.state, self.deciding = State.ASKING, True
+        self.state, self.transport.deciding = State.ASKING, True
         application = self._application_for(name)
         if application is None:
             self.reject(f"No such application: {name}", now, "NetConnection.Connect.InvalidApp")
@@ -314,7 +318,7 @@ class NetConnection(MessageTransport):
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
             self.streams.pop(int(stream_id)).stop(now)
-            self.stream_ended(int(stream_id))
+            self.transport.stream_ended(int(stream_id))
 
     def _on_check(self, command: Command, now: float) -> None:
         """Measure how fast the client is: Field §"Bandwidth check"."""
@@ -371,10 +375,8 @@ class NetConnection(MessageTransport):
         said: dict[str, Value] = {"level": "status", "code": code, "description": description}
         self.send_command(Command(name, 0.0, None, (said,)))
 
-    def _welcome(self) -> None:
-        """Hook: what goes before the answer to connect, of which the client is told now."""
-
-    def _ended(self, now: float) -> None:
+    def on_ended(self, now: float) -> None:
+        """Stop the streams, and tell the application: RTMP 1.0 §7.2.1."""
         self.state = State.CLOSED
         for stream in list(self.streams.values()):
             stream.stop(now)

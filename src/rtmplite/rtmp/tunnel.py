@@ -112,7 +112,7 @@ class Tunnels:
         tunnel = self._tunnels.get(words[1]) if len(words) == 3 and words[0] == "send" else None
         if tunnel is None:
             return SMALL_BODY, None
-        return tunnel.machine.room, tunnel.machine.account
+        return tunnel.machine.transport.room, tunnel.machine.transport.account
 
     def give_up(self, path: str, reason: str, now: float) -> None:
         """Own design: end the tunnel of a request that cannot be answered."""
@@ -184,7 +184,7 @@ class _Tunnel:
         self._last = _NO_SUCH
         self._empty = 0  # answers in a row
         self.is_over = self.was_left = self._busy = False
-        machine.unsent(1)  # all it says has to wait: see `Outlet`
+        machine.transport.unsent(1)  # all it says has to wait: see `Outlet`
 
     @property
     def deadline(self) -> float:
@@ -220,7 +220,7 @@ class _Tunnel:
             self.machine.abort(f"request {number} instead of {expected}", now)
             self.is_over = True
             return TunnelAnswer(400)
-        waits = command == "send" and not self.machine.reading and not self.machine.closed
+        waits = command == "send" and not self.machine.transport.reading and not self.machine.closed
         if number > expected or waits or self._busy:
             return None
         if command == "send":
@@ -228,7 +228,7 @@ class _Tunnel:
             self._busy = True
             try:
                 if feed is None:
-                    self.machine.receive(body, now)
+                    self.machine.transport.receive(body, now)
                 else:
                     feed(self.machine, body)
             finally:
@@ -247,8 +247,8 @@ class _Tunnel:
 
     def _answer(self) -> TunnelAnswer:
         """The interval, then what the machine has to say."""
-        output = b"".join(self.machine.take_output())
-        self.machine.unsent(1)
+        output = b"".join(self.machine.transport.take_output())
+        self.machine.transport.unsent(1)
         self._empty = 0 if output else self._empty + 1
         step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
         return TunnelAnswer(200, bytes((INTERVALS[step],)) + output)

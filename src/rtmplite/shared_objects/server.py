@@ -41,7 +41,9 @@ _OVERHEAD: Final = 256  # bytes of memory for a slot beside its name and value
 class Member(Protocol):
     """Own design: who uses objects; `ServerConnection` is one."""
 
-    output_size: int
+    @property
+    def output_size(self) -> int:
+        """How many bytes the network has not taken."""
 
     @property
     def amf3(self) -> bool:

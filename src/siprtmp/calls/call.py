@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from p2psip.server.call_allowance import Ticket
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -49,8 +49,8 @@ class AudioCall(CallMedia, CallHandler):
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
-        self._offer: Session | None = None
-        self._local: Session | None = None
+        self._offer: SessionDescription | None = None
+        self._local: SessionDescription | None = None
         self._up_at: float | None = None
         self._held = False
         self._over = False
@@ -112,7 +112,7 @@ class AudioCall(CallMedia, CallHandler):
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
-                Session.parse(call.remote_sdp), host=host
+                SessionDescription.parse(call.remote_sdp), host=host
             ):
                 raise RemoteError("Not Acceptable Here", 488)
             self._open(host, now)
@@ -137,7 +137,7 @@ class AudioCall(CallMedia, CallHandler):
             return
         self.names = names
         if call.remote_sdp:
-            theirs = Session.parse(call.remote_sdp)
+            theirs = SessionDescription.parse(call.remote_sdp)
             self._local, plan = sdp_map.answer(theirs, names, endpoint)
             self._start(plan, now, early=True)
         else:
@@ -197,7 +197,7 @@ class AudioCall(CallMedia, CallHandler):
         """
         if sdp and self._offer is not None and self.leg is not None:
             try:
-                plan = sdp_map.conclude(self._offer, Session.parse(sdp))
+                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp))
                 self._start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
@@ -210,7 +210,7 @@ class AudioCall(CallMedia, CallHandler):
         plan = self.plan
         try:
             if self._offer is not None and (sdp or plan is None):
-                plan = sdp_map.conclude(self._offer, Session.parse(sdp or b""))
+                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp or b""))
             if plan is None:
                 raise RemoteError("Not Acceptable Here", 488)
         except RemoteError as error:
@@ -253,11 +253,11 @@ class AudioCall(CallMedia, CallHandler):
         if self._endpoint is None or self._local is None:
             raise RemoteError("Not Acceptable Here", 488)
         if not sdp:
-            theirs = Session.parse(call.remote_sdp) if call.remote_sdp else None
+            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
             self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
             return bytes(self._local)
         self._local, plan = sdp_map.answer(
-            Session.parse(sdp), self.names, self._endpoint, previous=self._local
+            SessionDescription.parse(sdp), self.names, self._endpoint, previous=self._local
         )
         self._change(plan, now, early=True)
         return bytes(self._local)
@@ -276,7 +276,7 @@ class AudioCall(CallMedia, CallHandler):
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
         if sdp and self._local is not None:
             try:
-                self._change(sdp_map.conclude(self._local, Session.parse(sdp)), now)
+                self._change(sdp_map.conclude(self._local, SessionDescription.parse(sdp)), now)
             except RemoteError as error:
                 self._unusable(error, now)
 
@@ -323,7 +323,7 @@ class AudioCall(CallMedia, CallHandler):
         self._endpoint = Endpoint(host, port, session_id)
         return self._endpoint
 
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> Session:
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
         """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
 
         Own design: this version drops the media of an x-flv line that the other side accepts.

@@ -19,7 +19,8 @@ from rtmplite.flv.video import CodecId
 from rtmplite.live.probe import Probe
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.operation.logs import Log

@@ -23,7 +23,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from siprtmp.media.translate.codecs import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
@@ -107,7 +107,7 @@ def default_names(narrowband: bool) -> tuple[str, ...]:
     return ("narrowband" if narrowband else "wideband", "dtmf")
 
 
-def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Session:
+def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> SessionDescription:
     """An offer of the codecs named, in that order: RFC 3264 §5.
 
     `unnamed` says the client named none, when Speex has number 96 at either rate.
@@ -125,8 +125,11 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
 
 
 def offer_again(
-    names: Sequence[str], ours: Endpoint, before: Session, theirs: Session | None
-) -> Session:
+    names: Sequence[str],
+    ours: Endpoint,
+    before: SessionDescription,
+    theirs: SessionDescription | None,
+) -> SessionDescription:
     """A new offer of all our codecs within a call: RFC 3264 §8, RFC 6337 §5.3.
 
     `before` and `theirs` are the descriptions in force: every codec keeps its number.  A
@@ -139,13 +142,13 @@ def offer_again(
 
 
 def answer(
-    theirs: Session,
+    theirs: SessionDescription,
     names: Sequence[str],
     ours: Endpoint,
     *,
-    previous: Session | None = None,
+    previous: SessionDescription | None = None,
     direction: str = "sendrecv",
-) -> tuple[Session, AudioPlan]:
+) -> tuple[SessionDescription, AudioPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
     Raises RemoteError(488) when no audio codec is in common.
@@ -156,7 +159,7 @@ def answer(
     return session, _plan(accepted(agreed, "audio"), ours.host)
 
 
-def conclude(ours: Session, theirs: Session) -> AudioPlan:
+def conclude(ours: SessionDescription, theirs: SessionDescription) -> AudioPlan:
     """The plan that an answer to our offer makes: RFC 3264 §7.
 
     Raises RemoteError(488) when it has no usable audio.
@@ -166,7 +169,7 @@ def conclude(ours: Session, theirs: Session) -> AudioPlan:
 
 
 def is_acceptable(
-    theirs: Session, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
+    theirs: SessionDescription, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
 ) -> bool:
     """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6.
 

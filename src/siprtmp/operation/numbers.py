@@ -39,7 +39,7 @@ def example_of(text: str) -> str:
 def _is_name(host: str) -> bool:
     """Whether a resolver accepts it as a host name or an IPv6 address."""
     try:
-        return ":" in host or bool(host.encode("idna"))
+        return ":" in host or (" " not in host and bool(host.encode("idna")))
     except UnicodeError:
         return False
 

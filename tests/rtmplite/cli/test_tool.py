@@ -54,7 +54,7 @@ def server(tmp_path):
 
 def media(path):
     """Type, time and body of all tags of a file."""
-    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read(path.read_bytes())[1]]
+    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read_flv(path.read_bytes())[1]]
 
 
 def test_what_goes_in_comes_out(server, tmp_path, corpus):

@@ -219,7 +219,7 @@ class Tool(Process):
 
 
 def media(path):
-    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read(path.read_bytes())[1]]
+    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read_flv(path.read_bytes())[1]]
 
 
 def test_from_peer_to_peer_by_command_line(tmp_path, corpus):

@@ -126,7 +126,7 @@ def test_what_was_published_is_heard_out_before_the_call_ends(world, desk):
         tool.client.send_media(AUDIO, 20 * i, stream, SOUND)
     tool.client.send("deleteStream", float(stream))
     world.run()
-    assert not tool.server.reading  # held back
+    assert not tool.server.transport.reading  # held back
     world.wait(3.5)
     assert desk.events()[-1] != "ended"
     world.wait(0.7)
@@ -271,7 +271,7 @@ class Calls(RuleBasedStateMachine):
     def heeded(self):
         """The tools that are not held back just now, and so get answers."""
         servers = [(tool, tool.server) for tool in self.tools]
-        return [tool for tool, server in servers if server.reading and not server.closed]
+        return [tool for tool, server in servers if server.transport.reading and not server.closed]
 
     @rule(data=st.data(), count=st.integers(1, 60))
     def write(self, data, count):

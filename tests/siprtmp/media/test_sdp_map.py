@@ -3,7 +3,7 @@
 import pytest
 
 from p2psip.errors import RemoteError
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
 
@@ -13,7 +13,7 @@ OURS = Endpoint("192.0.2.1", 4000, 1)
 def description(address="192.0.2.9", media="m=audio 5004 RTP/AVP 0\r\n", more=""):
     kind = "IP6" if ":" in address else "IP4"
     top = f"v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN {kind} {address}\r\nt=0 0\r\n"
-    return Session.parse((top + media + more).encode())
+    return SessionDescription.parse((top + media + more).encode())
 
 
 @pytest.mark.parametrize(

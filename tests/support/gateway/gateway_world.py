@@ -276,12 +276,12 @@ class GatewayWorld(World):
 
     def server(self):
         connection = super().server()
-        connection.on_reading = self._on_reading
+        connection.transport.on_reading = self._on_reading
         return connection
 
-    def _on_reading(self, connection):
-        if connection.reading:
-            self.resumed.append(connection)
+    def _on_reading(self, transport):
+        if transport.reading:
+            self.resumed.append(transport.user)
 
     def run(self):
         """Carry RTMP bytes, and what goes round inside the gateway, until there are none."""
@@ -289,7 +289,7 @@ class GatewayWorld(World):
         while moved:
             moved = any([peer.carry() for peer in self.peers]) or bool(self.resumed)
             while self.resumed:
-                self.resumed.pop().receive(b"", self.now)
+                self.resumed.pop().transport.receive(b"", self.now)
             self.link.flush()
 
     def wait(self, seconds=0.1):

@@ -1,4 +1,4 @@
-"""Log events of `live`: who publishes and plays what, from where, for how long and how much.
+"""Log events of `live` for each publisher and player: address, name, codecs, seconds and bytes.
 
 Own design: an event is a name and its values, which each program writes in its own way.  Nothing
 is done for each message: codecs come from what the stream keeps for late players, bytes from the
@@ -19,9 +19,11 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.net.clock import now as clock
 from rtmplite.net.http.flv_viewer import FlvViewer
 from rtmplite.net.redaction import public
+from rtmplite.rtmp.application import InvalidApplication
 from rtmplite.rtmp.live_application import APP, LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 
 MAX_CODECS: Final = 8  # names in one line; a stream may have any number of tracks
 
@@ -98,16 +100,16 @@ class LoggedLiveApplication(LiveApplication):
         wants: Event,
         begun: float,
     ) -> None:
-        """Write the end when the stream is done, after whoever else is told of that."""
+        """Write the end when the stream is done, after the guard has been told."""
         live = connection.registry.open(APP, stream.path)
         before, way = stream.on_done, 0 if wants is Event.PUBLISH else 1
-        carried = connection.traffic()
+        carried = connection.transport.traffic()
 
         def done(now: float) -> None:
             if before is not None:
                 before(now)
             end = _end(values, live, now - begun)
-            if carried is not None and (in_all := connection.traffic()) is not None:
+            if carried is not None and (in_all := connection.transport.traffic()) is not None:
                 end["bytes"] = in_all[way] - carried[way]
             reason = public(connection.reason) if connection.closed else "ended by the client"
             self._write(f"{wants}-end", {**end, "reason": reason})
@@ -115,12 +117,12 @@ class LoggedLiveApplication(LiveApplication):
         stream.on_done = done
 
 
-class UnknownApplication(LiveApplication):
-    """The application of all names that a server does not have: it refuses, and writes that."""
+class UnknownApplication(InvalidApplication):
+    """Refuses connections to applications that a server does not have, and writes that."""
 
     def __init__(self, names: Callable[[], list[str]], write: Write) -> None:
-        super().__init__()
-        self._names, self._write = names, write
+        super().__init__(names)
+        self._write = write
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
         """Refuse, and say which applications there are."""
@@ -137,9 +139,7 @@ class UnknownApplication(LiveApplication):
                 "reason": f"no application {name!r:.40}",
             },
         )
-        there = ", ".join(self._names())
-        reason = f"No such application: {name}; there are: {there}"
-        connection.reject(reason, now, "NetConnection.Connect.InvalidApp")
+        super().on_connect(connection, now)
 
 
 def _end(values: Values, live: LiveStream, seconds: float) -> Values:

@@ -70,18 +70,24 @@ LIVE: Final = Lifetimes()
 RELIABLE: Final = Lifetimes(None, None)
 
 
-class LaneOwner(Protocol):
-    """Own design: what a lane wants of its connection."""
+class MediaFlowOwner(Protocol):
+    """What a sending flow wants of its connection.
+
+    Own design: a `connection.FlowTransport` is known here by this alone.
+    """
 
     session: "Session | None"
-    far_control: "RecvFlow | None"
     lifetimes: Lifetimes
 
-    def lane_excepted(self, lane: "MediaFlow", now: float) -> None:
+    @property
+    def far_control(self) -> "RecvFlow | None":
+        """The other end's canonical control flow, to which ours are associated: §5.3.5."""
+
+    def media_flow_rejected(self, flow: "MediaFlow", now: float) -> None:
         """The far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
 
-    def lane_moved(self, lane: "MediaFlow", now: float) -> None:
-        """Some of what was queued has arrived.  Own design."""
+    def media_flow_moved(self, flow: "MediaFlow", now: float) -> None:
+        """Some of what was queued has arrived."""
 
 
 class MediaFlow(FlowSender):
@@ -91,7 +97,7 @@ class MediaFlow(FlowSender):
     has had anything of a live stream to send, and not just commands.
     """
 
-    def __init__(self, owner: LaneOwner, stream_id: int, medium: Medium) -> None:
+    def __init__(self, owner: MediaFlowOwner, stream_id: int, medium: Medium) -> None:
         self.stream_id, self.medium = stream_id, medium
         self.is_live = False
         self._owner = owner
@@ -163,15 +169,15 @@ class MediaFlow(FlowSender):
     def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
         """Give up a flow that the far end does not want: §5.3.5.3 [no-replacement]."""
         self._closed = self._is_rejected = True
-        self._owner.lane_excepted(self, now)
+        self._owner.media_flow_rejected(self, now)
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:
         """Own design: tell the connection."""
-        self._owner.lane_moved(self, now)
+        self._owner.media_flow_moved(self, now)
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:
         """All has arrived: §5.3.6."""
-        self._owner.lane_moved(self, now)
+        self._owner.media_flow_moved(self, now)
 
     def _open(self, now: float) -> "SendFlow | None":
         """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent].
@@ -196,10 +202,10 @@ class MediaFlow(FlowSender):
         return self._flow
 
 
-class VideoLane(MediaFlow):
-    """The lane of pictures, which depend on each other: §5.1.1 [abandons]."""
+class VideoFlow(MediaFlow):
+    """The flow of pictures, which depend on each other: §5.1.1 [abandons]."""
 
-    def __init__(self, owner: LaneOwner, stream_id: int) -> None:
+    def __init__(self, owner: MediaFlowOwner, stream_id: int) -> None:
         super().__init__(owner, stream_id, Medium.VIDEO)
         self._group: deque[Outgoing] = deque()  # the pictures since the last key frame
         self._broken = False
@@ -236,8 +242,8 @@ class VideoLane(MediaFlow):
         return self._broken
 
 
-def make_lane(owner: LaneOwner, stream_id: int, medium: Medium) -> MediaFlow:
-    """Give the lane of a medium: §5.1.1 [many-flows]."""
+def make_media_flow(owner: MediaFlowOwner, stream_id: int, medium: Medium) -> MediaFlow:
+    """Make the flow of a medium: §5.1.1 [many-flows]."""
     if medium is Medium.VIDEO:
-        return VideoLane(owner, stream_id)
+        return VideoFlow(owner, stream_id)
     return MediaFlow(owner, stream_id, medium)

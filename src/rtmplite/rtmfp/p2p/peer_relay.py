@@ -139,11 +139,11 @@ class StandIns:
     ) -> None:
         """Open the second session of a pair, as if `player` had asked for it: RFC 7016 §3.5.1.6."""
         connection = self.connection_of(publisher)
-        if connection is None or connection.session is None:
+        if connection is None or connection.transport.session is None:
             middle.end(now)
             return
         # Anything may be listed: RFC 7016 §5 [resources-bounded]
-        addresses = [connection.session.address, *filter(is_sendable, connection.listed)]
+        addresses = [connection.transport.session.address, *filter(is_sendable, connection.listed)]
         epd = Epd(fingerprint=publisher).encode()
         opening = player.place.endpoint.connect(epd, addresses[:8], now)
         self._opening.append((player, opening, middle))
@@ -184,10 +184,10 @@ class StandIns:
         """
         fingerprint = player.place.endpoint.profile.wanted_fingerprint(opening.epd)
         connection = None if fingerprint is None else self.connection_of(fingerprint)
-        if connection is not None and connection.session is not None:
+        if connection is not None and connection.transport.session is not None:
             here = SocketAddress(*player.place.address, Origin.RELAY)
             hello = ForwardedInitiatorHello(opening.epd, here, opening.tag)
-            connection.session.queue_chunk(hello)
+            connection.transport.session.queue_chunk(hello)
 
 
 class RelayEndpoint(EndpointListener):

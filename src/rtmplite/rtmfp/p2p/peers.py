@@ -9,6 +9,7 @@ say.  Whoever owns the network looks after each stream given to `on_stream`, as 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import LocalError
@@ -32,7 +33,7 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+    from rtmplite.rtmfp.netconnection.client import FlowClient
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
     from rtmplite.rtmfp.session.session import Session
 
@@ -64,7 +65,7 @@ class Peers(EndpointListener):
 
     def __init__(
         self,
-        server: "RtmfpClientConnection",
+        server: "FlowClient",
         random: Callable[[int], bytes],
         on_stream: Callable[[DirectStream], None],
         *,
@@ -135,9 +136,9 @@ class Peers(EndpointListener):
                 waiting.append(stream)
                 return
         if addresses is None:
-            if self._server.session is None:
+            if self._server.transport.session is None:
                 raise LocalError("no server to ask for the peer")
-            addresses = [self._server.session.address]  # §5.4.1 [peer-by-fingerprint]
+            addresses = [self._server.transport.session.address]  # §5.4.1 [peer-by-fingerprint]
         opening = self.endpoint.connect(_epd(stream.peer_id), addresses, now)
         self._waiting[opening] = [stream]
 
@@ -158,9 +159,9 @@ class Peers(EndpointListener):
     ) -> SessionListener | None:
         """Use the session with the server, or with a peer: §5.3.1, §5.4.1."""
         if opening is not None and opening is self._asked:
-            self._server.attach(session)
+            self._server.transport.attach(session)
             self._on_server()
-            return self._server
+            return self._server.transport.incoming
         waiting = self._waiting.pop(opening, []) if opening is not None else []
         peer_id = self.endpoint.profile.fingerprint(session.far_certificate)
         for other, streams in list(self._waiting.items()):  # both ends asked, and this one is it
@@ -172,8 +173,8 @@ class Peers(EndpointListener):
         peer = PeerSession(self, session, peer_id, is_ours=bool(waiting))
         self._sessions.pop(peer_id, None)
         self._sessions[peer_id] = peer
-        if self._server.peer_keepalive is not None:
-            session.keepalive.interval = self._server.peer_keepalive
+        if self._server.transport.peer_keepalive is not None:
+            session.keepalive.interval = self._server.transport.peer_keepalive
         for stream in waiting:
             peer.add(stream)
         return peer
@@ -223,7 +224,7 @@ class Peers(EndpointListener):
             limits=_STREAM_LIMITS,
             lifetimes=self.lifetimes,
         )
-        stream.attach(peer.session)
+        stream.transport.attach(peer.session)
         self._on_stream(stream)
         return stream
 
@@ -249,7 +250,7 @@ class PeerSession(SessionListener):
         """Play one more: §5.4.1 [play-on-flow]."""
         self.next_id = max(self.next_id, stream.stream_id + 1)
         self._keep(stream)
-        stream.attach(self.session)
+        stream.transport.attach(self.session)
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
         """Give a flow to the stream it returns to; one that returns to none asks for a stream.
@@ -258,8 +259,8 @@ class PeerSession(SessionListener):
         """
         if flow.associated is not None:
             for each in self.streams:
-                if isinstance(each, Subscription) and each.answers(flow):
-                    return each.on_flow(session, flow, now)
+                if isinstance(each, Subscription) and each.transport.answers(flow):
+                    return each.transport.incoming.on_flow(session, flow, now)
             return None
         stream_id = stream_of(flow)
         asked = sum(isinstance(each, Publication) for each in self.streams)
@@ -267,23 +268,23 @@ class PeerSession(SessionListener):
             return None
         stream = self._peers.publication(self, stream_id, now)
         self._keep(stream)
-        return stream.on_flow(session, flow, now)
+        return stream.transport.incoming.on_flow(session, flow, now)
 
     def on_closed(self, session: "Session", now: float) -> None:
         """All streams end with it: §5.4.3."""
         self._peers.forget(self)
         streams, self.streams = self.streams, {}
         for stream in streams:
-            stream.on_closed(session, now)
+            stream.transport.session_closed(session, now)
 
     def on_address_change(self, session: "Session", former: Address, now: float) -> None:
         """The peer is somewhere else now: RFC 7016 §3.5.4.2."""
         for stream in self.streams:
-            stream.on_address_change(session, former, now)
+            stream.peer_address = session.address
 
     def _keep(self, stream: DirectStream) -> None:
         self.streams[stream] = None
-        stream.on_over = self._on_over
+        stream.transport.on_over = partial(self._on_over, stream)
 
     def _on_over(self, stream: DirectStream, now: float) -> None:
         self.streams.pop(stream, None)
