@@ -9,7 +9,9 @@ from typing import Final
 
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
+from rtmplite.flv.audio import SoundFormat
 from siprtmp.calls.context import CallContext, CallUser
+from siprtmp.media.leg import Leg
 
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
@@ -19,6 +21,7 @@ class CallMedia(ABC):
 
     user: CallUser
     call: UserAgentCall | None
+    leg: Leg | None
     _facilities: CallContext
     _ringing: IncomingCall | None
 
@@ -29,6 +32,20 @@ class CallMedia(ABC):
     def on_hold_back(self, hold: bool) -> None:
         """Tell the user to hold its publisher back, see `pacing`."""
         self.user.on_hold_back(hold)
+
+    def on_unsuitable(self, sound_format: int) -> None:
+        """Log that the phone does not hear the publisher: FLV 10.1 §E.4.2.1."""
+        leg = self.leg
+        agreed = [codec.name for codec, _ in leg.plan.sending] if leg and leg.plan else []
+        name = next((each.name for each in SoundFormat if each == sound_format), str(sound_format))
+        call_id = self.call.id if self.call is not None else "-"
+        self._facilities.log.warning(
+            "sound-unsuitable",
+            call=call_id,
+            rtmp=self.user.log_id,
+            codec=name.lower(),
+            agreed=",".join(agreed),
+        )
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""

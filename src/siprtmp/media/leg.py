@@ -60,7 +60,7 @@ class Leg:
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
         self._to_phone: FlvToRtp | None = None
-        self._to_phone_type = self._to_phone_format = -1
+        self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
         self._to_rtmp: RtpToFlv | None = None
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
@@ -179,6 +179,9 @@ class Leg:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
         way = plan.for_sound(sound_format)
         if way is None:
+            if sound_format != self._unsuitable_format:
+                self._unsuitable_format = sound_format
+                self._listener.on_unsuitable(sound_format)
             return None
         codec, self._to_phone_type = way
         self._draining = False

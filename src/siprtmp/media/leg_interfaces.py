@@ -30,6 +30,9 @@ class Listener(Protocol):
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on: see `pacing`."""
 
+    def on_unsuitable(self, sound_format: int) -> None:
+        """The publisher's codec cannot be sent to the phone: FLV 10.1 §E.4.2.1."""
+
     def on_quiet(self, now: float) -> None:
         """The phone is silent and the media time-out is near: ask the phone."""
 

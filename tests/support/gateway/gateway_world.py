@@ -49,6 +49,8 @@ class Log:
     def event(self, what, **values):
         self.lines.append((what, values))
 
+    warning = event
+
     def ends(self):
         """The reasons that calls ended for."""
         return [values["reason"] for what, values in self.lines if what == "call-end"]
