@@ -7,7 +7,7 @@ dialled when it is published; a name without waits to be called as sip:NAME@doma
 RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -67,10 +67,6 @@ class CallApplication:
     def __len__(self) -> int:
         """How many names are in use."""
         return len(self._names)
-
-    def __iter__(self) -> "Iterator[NamedCall]":
-        """All of them."""
-        return iter(list(self._names.values()))
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
         """Accept every client; its rights are checked with the first name.  RTMP 1.0 §7.2.1.1."""

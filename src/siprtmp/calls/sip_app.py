@@ -3,7 +3,7 @@
 Own design: the API of the original siprtmp; its `connect` is here, its other commands in `line`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -76,10 +76,6 @@ class SipApplication:
     def __len__(self) -> int:
         """The number of lines."""
         return len(self._lines)
-
-    def __iter__(self) -> Iterator[Line]:
-        """All of them."""
-        return iter(list(self._lines.values()))
 
     # -- Application --------------------------------------------------------------------
 
