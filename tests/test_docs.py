@@ -232,3 +232,14 @@ def test_the_way_of_a_packet_leads_through_functions_that_exist():
             *owner, function = name.split(".")
             assert re.search(rf"^ *def {function}\(", text, re.MULTILINE), (file, name)
             assert all(re.search(rf"^class {each}\b", text, re.MULTILINE) for each in owner)
+
+
+def test_the_settings_page_has_a_meaning_for_every_key(extension):
+    from from_code import settings
+
+    from siprtmp.operation.config import Settings
+
+    rows = [row for _, rows in settings() for row in rows]
+    assert all(meaning for _, _, meaning in rows)
+    names = sorted(key.replace("-", "_") for key, _, _ in rows)
+    assert names == sorted(set(Settings.__dataclass_fields__) - {"source"})

@@ -95,11 +95,12 @@ machine siprtmp.media                p2psip.rtp p2psip.sdp siprtmp.media.transla
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.auth rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.config]
+edge    [siprtmp.operation.options]
 edge    [siprtmp.operation.refusals]
 edge    [siprtmp.operation.rtmp_options]
 machine siprtmp.calls                p2psip.sdp p2psip.sip p2psip.transaction p2psip.stack
-                                     p2psip.ua p2psip.server rtmplite.amf rtmplite.rtmp.wire
-                                     rtmplite.live rtmplite.rtmp rtmplite.auth
+                                     p2psip.ua p2psip.server rtmplite.amf rtmplite.flv
+                                     rtmplite.rtmp.wire rtmplite.live rtmplite.rtmp rtmplite.auth
                                      siprtmp.media.translate siprtmp.media siprtmp.operation
 edge    [siprtmp.calls.admission]
 edge    siprtmp.edge                 p2psip.rtp p2psip.sip p2psip.transaction p2psip.stack

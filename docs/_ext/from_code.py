@@ -16,7 +16,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import observed
@@ -29,6 +28,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from siprtmp.operation.config import Settings
+from siprtmp.operation.options import build_parser
 
 OUTSIDE = re.compile(r"\]\(\.\./\.\./(?=[^)]*\.md\))")
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -154,17 +154,29 @@ class ProgramHelp(Directive):
 
 
 class SettingsTable(Directive):
-    """Every key of the configuration file, with its default."""
+    """Every key of the configuration file, with its default and its meaning."""
 
     def run(self) -> list[nodes.Node]:
-        """In the order of the dataclass."""
-        defaults = Settings()
-        rows = [
-            [field.name.replace("_", "-"), shown(getattr(defaults, field.name))]
-            for field in fields(Settings)
-            if field.name != "source"
-        ]
-        return [table(["key", "default"], rows, code=0)]
+        """One table for each group of options, in the order of `siprtmp serve --help`."""
+        out: list[nodes.Node] = []
+        for title, rows in settings():
+            out.append(nodes.rubric("", title))
+            out.append(table(["key", "default", "meaning"], rows, code=0))
+        return out
+
+
+def settings() -> Iterator[tuple[str, list[list[str]]]]:
+    """The title of each group, and key, default and meaning of its settings."""
+    defaults = Settings()
+    for group in build_parser()._action_groups:
+        rows = []
+        for action in group._group_actions:
+            key = action.option_strings[-1].removeprefix("--")
+            if hasattr(defaults, key.replace("-", "_")):
+                value = shown(getattr(defaults, key.replace("-", "_")))
+                rows.append([key, value, (action.help or "").replace("%%", "%")])
+        if rows:
+            yield group.title or "", rows
 
 
 def shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""One timer for one machine, set anew as seldom as possible.
+"""A timer that wakes one machine at its deadline, and is reset as seldom as possible.
 
 Own design: a call's deadline moves with every packet.  The timer is set anew only when the
 deadline comes nearer than it is set for; a timer that fires too early is set again.  Its priority

@@ -182,9 +182,9 @@ class Proxy:
             self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
         )
 
-    def _mark(self, transport: str | None) -> Address:
-        """Our Record-Route value: §16.6 step 4."""
-        return Address(self._stack.contact(transport=transport).with_params(lr=None))
+    def _mark(self, transport: str | None, peer: str) -> Address:
+        """Our Record-Route value for the side at the host `peer`: §16.6 step 4."""
+        return Address(self._stack.contact(transport=transport, peer=peer).with_params(lr=None))
 
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""

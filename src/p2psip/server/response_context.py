@@ -32,6 +32,11 @@ class Target:
     flows: Sequence[Flow] | None = None
 
     @property
+    def host(self) -> str:
+        """The host it is reached at, or its name where that is to be looked up: §16.5."""
+        return self.flows[0].remote[0] if self.flows else self.uri.host
+
+    @property
     def transport(self) -> str | None:
         """The transport of the target, None where we choose one: RFC 3263 §4.1."""
         if self.flows:
@@ -66,7 +71,7 @@ class Watcher(Protocol):
 class ResponseContext:
     """One forwarded request and its branches: §16.2, §16.7.
 
-    No more than `breadth` branches at once: RFC 5393 §5.3.3.  `mark(transport)` makes our
+    No more than `breadth` branches at once: RFC 5393 §5.3.3.  `mark(transport, peer)` makes our
     Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
     to call `tick`; `on_end` is called once no response can be passed back any more.
     """
@@ -77,7 +82,7 @@ class ResponseContext:
         server: ServerHandle,
         breadth: int,
         *,
-        mark: Callable[[str | None], Address],
+        mark: Callable[[str | None, str], Address],
         watcher: Watcher | None,
         schedule: Callable[["ResponseContext", float | None], None],
         on_end: Callable[[], None],
@@ -174,7 +179,7 @@ class ResponseContext:
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
                 headers=self._request.headers.with_("Max-Breadth", breadth),
             )
-            mark = str(self._mark(target.transport))
+            mark = str(self._mark(target.transport, target.host))
             request = request.replace(headers=request.headers.prepend("Record-Route", mark))
             handle = self._stack.request(request, self, now, flows=target.flows)
             self._branches.append(_Branch(handle, mark, self._timer_c(now)))
@@ -193,7 +198,8 @@ class ResponseContext:
         """
         vias = self._server.request.headers.values("Via")
         headers = without_identity(response.headers).with_("Via", *vias)
-        mark = self._mark(self._server.flow.transport)
+        flow = self._server.flow
+        mark = self._mark(flow.transport, flow.remote[0])
         routes = response.headers.all("Record-Route")
         routes = tuple(str(mark) if value == branch.mark else value for value in routes)
         return response.replace(headers=headers.with_("Record-Route", *routes))

@@ -5,7 +5,7 @@ Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,16 +35,21 @@ class Hops:
     """The addresses of one element, and its way to others (§18).
 
     `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
-    further names and addresses of ours.
+    further names and addresses of ours; `inside(peer)` is the host that a peer of the local
+    network knows us by, None for all other peers.
     """
 
     def __init__(
-        self, listeners: Sequence[Listener], advertised: str | None, hosts: Collection[str] = ()
+        self,
+        listeners: Sequence[Listener],
+        advertised: str | None,
+        hosts: Collection[str] = (),
+        inside: Callable[[str], str | None] = lambda peer: None,
     ) -> None:
         self._listeners = {listener.transport: listener for listener in reversed(listeners)}
         self._preferred = listeners[0] if listeners else Listener("UDP", "localhost", 5060)
         self._ports = {listener.port for listener in listeners}
-        self._advertised = advertised
+        self._advertised, self._inside = advertised, inside
         names = {*(listener.host for listener in listeners), *hosts, *filter(None, [advertised])}
         if names & (WILDCARDS | LOOPBACKS):
             names |= LOOPBACKS
@@ -72,11 +77,13 @@ class Hops:
             return False
         return self.is_own_address(uri.param("maddr") or uri.host, self._port(uri))
 
-    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
-        """A URI that leads to us, for Contact and Record-Route (§8.1.1.8)."""
+    def contact(
+        self, user: str | None = None, transport: str | None = None, peer: str | None = None
+    ) -> Uri:
+        """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8)."""
         listener = self._listener(transport)
         params = () if listener.transport == "UDP" else (("transport", listener.transport.lower()),)
-        return Uri("sip", user, None, self._host(listener), listener.port, params)
+        return Uri("sip", user, None, self._host(listener, peer), listener.port, params)
 
     def via(self, flow: Flow, branch: str) -> Via:
         """The Via that we put on top of a request for `flow` (§18.1.1).
@@ -84,7 +91,7 @@ class Hops:
         It asks for rport, so that the response finds its way back through a NAT: RFC 3581 §3.
         """
         listener = self._listener(flow.transport)
-        host = self._host(listener)
+        host = self._host(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
         params = (("branch", branch), ("rport", None))
@@ -136,8 +143,11 @@ class Hops:
     def _listener(self, transport: str | None) -> Listener:
         return self._listeners.get(transport or "", self._preferred)
 
-    def _host(self, listener: Listener) -> str:
-        return self._advertised or listener.host
+    def _host(self, listener: Listener, peer: str | None = None) -> str:
+        inside = self._inside(peer) if peer is not None else None
+        if inside is not None and inside not in self._hosts:
+            self._hosts |= {inside}
+        return inside or self._advertised or listener.host
 
 
 def is_loopback(host: str) -> bool:

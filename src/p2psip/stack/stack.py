@@ -69,10 +69,10 @@ class Stack:
     """The transaction and transport layers of one element (§17, §18).
 
     `random(n)` gives n random bytes; `t1` is in seconds; `advertised` is the host others know
-    us by; `hosts` are more names of ours.  `core` must be set before a message arrives.
-    `trusting` repeats answers to any address: for networks where no source is forged, see
-    `address_validation`.  `on_error`, if set, is given exceptions that a layer above should not
-    have raised.
+    us by, `inside` as `Hops` has it; `hosts` are more names of ours.  `core` must be set before a
+    message arrives.  `trusting` repeats answers to any address: for networks where no source is
+    forged, see `address_validation`.  `on_error`, if set, is given exceptions that a layer above
+    should not have raised.
 
     Own design: methods for the layers above never call back into them.  A message to ourselves
     waits until the next event, or until the orders are taken.
@@ -88,6 +88,7 @@ class Stack:
         t1: float = T1,
         listeners: Sequence[Listener] = (),
         advertised: str | None = None,
+        inside: Callable[[str], str | None] = lambda peer: None,
         hosts: Collection[str] = (),
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
@@ -100,7 +101,7 @@ class Stack:
         self._secret = random(16)
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
-        self._hops = Hops(listeners, advertised, hosts)
+        self._hops = Hops(listeners, advertised, hosts, inside)
         self._outbox = Outbox()
         self._reach = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
@@ -242,9 +243,11 @@ class Stack:
         """Whether this is the address of one of our own listeners (§18.2.1)."""
         return self._hops.is_own_address(host, port)
 
-    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
-        """A URI that leads here, for Contact and Record-Route (§8.1.1.8)."""
-        return self._hops.contact(user, transport)
+    def contact(
+        self, user: str | None = None, transport: str | None = None, peer: str | None = None
+    ) -> Uri:
+        """A URI that leads `peer`, or anybody, here, for Contact and Record-Route (§8.1.1.8)."""
+        return self._hops.contact(user, transport, peer)
 
     def guarded(self, act: Callable[..., object], *args: object) -> bool:
         """Call a layer above; False if it raised, which `on_error` is given.

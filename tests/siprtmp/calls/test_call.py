@@ -76,13 +76,13 @@ def test_no_ports_are_503_both_ways(world, desk):
     world.gateway.room = 0
     alice = world.rich("alice@home")
     alice.call("invite", BOB)
-    assert alice.heard() == [("rejected", "503 Service Unavailable")]
+    assert alice.heard() == [("rejected", "503 No Media Port")]
     desk.ring("alice", world.now)
     world.wait()
     assert desk.log[-1][2] == 503 and alice.heard() == []
     world.gateway.room = 1
     alice.call("invite", BOB, "pcmu", "flv")  # room for one of two
-    assert alice.heard() == [("rejected", "503 Service Unavailable")] and world.is_clean()
+    assert alice.heard() == [("rejected", "503 No Media Port")] and world.is_clean()
 
 
 def answer_in_ack(desk, body):

@@ -135,6 +135,18 @@ def test_what_was_published_is_heard_out_before_the_call_ends(world, desk):
     assert world.is_clean()
 
 
+def test_a_codec_that_the_phone_does_not_have_is_told_once(world, desk):
+    """Covers FLV 10.1 §E.4.2.1."""
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    for number in range(3):
+        tool.write(AUDIO, 20 * number, stream, b"\xaf\x01" + bytes(50))
+    [told] = [values for what, values in world.gateway.log.lines if what == "sound-unsuitable"]
+    assert told["codec"] == "aac" and told["agreed"] == "pcmu" and told["rtmp"] == tool.server.id
+    assert world.is_clean()
+
+
 def test_a_second_publisher_is_refused_and_disturbs_nothing(world, desk):
     """Covers RTMP 1.0 §7.2.2."""
     first, second = world.tool(), world.tool()

@@ -31,6 +31,14 @@ def test_media_that_cannot_reach_us_is_not_acceptable(address):
     assert refused.value.status == 488
 
 
+def test_names_of_codecs_have_no_case():
+    """Covers RFC 8866 §6.6."""
+    names = sdp_map.known_names(["PCMU", "pcmu", "Wideband", "g729", "DTMF"])
+    assert names == ("pcmu", "wideband", "dtmf")
+    theirs = description(media="m=audio 5004 RTP/AVP 96\r\na=rtpmap:96 SPEEX/16000\r\n")
+    assert sdp_map.answer(theirs, names, OURS)[1].codec.name == "wideband"
+
+
 def test_a_family_is_refused_by_the_other_one_only():
     assert sdp_map.is_acceptable(description("2001:db8::9"), host="2001:db8::1")
     assert not sdp_map.is_acceptable(description("192.0.2.9"), host="2001:db8::1")

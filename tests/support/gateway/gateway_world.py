@@ -49,6 +49,8 @@ class Log:
     def event(self, what, **values):
         self.lines.append((what, values))
 
+    warning = event
+
     def ends(self):
         """The reasons that calls ended for."""
         return [values["reason"] for what, values in self.lines if what == "call-end"]
@@ -131,6 +133,9 @@ class Gateway(Home):
         return self.sip.find(request) or self.call.find(request)
 
     # MediaEdge
+    def host_for(self, peers):
+        return self.media_host
+
     def reserve(self):
         if len(self.ports) >= self.room:
             raise LocalError("no ports")
