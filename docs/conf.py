@@ -8,9 +8,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "_ext"))
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser", "from_code"]
+extensions = ["myst_parser", "from_code", "overview", "source_pages"]
 html_theme = "furo"
 html_title = "siprtmp"
 html_static_path = ["_static"]
 exclude_patterns = ["_build", "_ext"]
 myst_heading_anchors = 3
+myst_url_schemes = ("http", "https", "mailto", "source")
