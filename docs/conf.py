@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "_ext"))
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser", "sphinx.ext.viewcode", "from_code"]
+extensions = ["myst_parser", "sphinx.ext.viewcode", "from_code", "overview", "source_pages"]
 myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90
 html_theme = "furo"
@@ -16,3 +16,4 @@ html_title = "siprtmp"
 html_static_path = ["_static"]
 exclude_patterns = ["_build", "_ext"]
 myst_heading_anchors = 3
+myst_url_schemes = ("http", "https", "mailto", "source")

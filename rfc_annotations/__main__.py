@@ -160,6 +160,8 @@ def _show(project: Project, options: argparse.Namespace) -> int:
 def _explain(project: Project, options: argparse.Namespace) -> int:
     name, colon, number = options.place.rpartition(":")
     path, line = (name, int(number)) if colon and number.isdigit() else (options.place, None)
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}")
     file = os.path.relpath(path, project.root)
     lines = list(report.explain(project, collect(project), Path(file).as_posix(), line))
     print("\n".join(lines) or f"{options.place} cites nothing")

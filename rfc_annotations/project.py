@@ -12,7 +12,7 @@ from rfc_annotations import catalogue, specs
 from rfc_annotations.grammar import Grammar
 from rfc_annotations.scan import Cited, Kind, Scanned, scan
 
-SKIPPED: Final = {"build", "dist", "node_modules", "__pycache__"}
+SKIPPED: Final = {"build", "_build", "dist", "node_modules", "__pycache__"}
 TOOL: Final = "rfc_annotations"
 
 

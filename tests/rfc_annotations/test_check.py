@@ -332,3 +332,8 @@ def test_rule_11_does_not_take_evidence_about_another_text(repo):
     assert repo.problems(11, path) == [
         f"{CODE}:1: rule 11: changed since the evidence was taken; run the tests again"
     ]
+
+
+def test_the_built_documentation_is_not_read(repo):
+    repo.write("docs/_build/_sources/tea.md", "# Tea\n\nRFC 7001 §two\n")
+    assert repo.problems() == []

@@ -55,6 +55,8 @@ def test_a_wrong_folder_of_specs_is_not_taken_for_none(repo, monkeypatch):
         (["check", "--evidence", "/absent"], "/absent: No such file"),
         (["check", "--evidence", __file__], "is not what `pytest --annotations` wrote"),
         (["show", "tea"], "cannot read 'tea'"),
+        (["explain", "src/tea/nope.py"], "there is no file src/tea/nope.py"),
+        (["explain", "nope.py:3"], "there is no file nope.py"),
         (["mark", "RFC 7001 §2", "The host"], "no local copy of RFC 7001"),
         (["check", "--root", "/"], "no rfc_annotations folder"),
     ],
