@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from html import escape
+from types import ModuleType
 from typing import Any
 
 from definitions import REPO, definitions
@@ -50,8 +51,11 @@ def link_descriptions(app: Sphinx, tree: nodes.document) -> None:
 def home_of(door: str, name: str) -> str:
     """The file that defines a name of a package, and the name behind a #."""
     package, first = importlib.import_module(door), name.partition(".")[0]
+    shown = getattr(package, first, None)
+    if isinstance(shown, ModuleType):
+        return posixpath.relpath(shown.__file__ or "", REPO) if name == first else ""
     homes = getattr(package, "_HOME_OF", {})
-    module = homes.get(first) or getattr(getattr(package, first, None), "__module__", door)
+    module = homes.get(first) or getattr(shown, "__module__", door)
     path = "src/" + module.replace(".", "/")
     file = f"{path}/__init__.py" if (REPO / path).is_dir() else f"{path}.py"
     if not (REPO / file).is_file():
