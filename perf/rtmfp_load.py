@@ -16,8 +16,7 @@ from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.initiator import Opening
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.session.listener import SessionListener
-from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.session.session import Session, SessionListener
 from rtmplite.rtmp.client import Called, Event, Reply, Target
 from rtmplite.rtmp.wire.message import Message
 
@@ -47,8 +46,8 @@ class RtmfpPlayer(EndpointListener):
 
     def on_session(self, session: Session, opening: Opening | None, now: float) -> SessionListener:
         """The session with the server is open."""
-        self._machine.attach(session)
-        return self._machine
+        self._machine.transport.attach(session)
+        return self._machine.transport.incoming
 
     def fileno(self) -> int:
         """The socket to watch."""
@@ -110,7 +109,7 @@ class RtmfpPlayer(EndpointListener):
         for job in self._endpoint.take_jobs():
             job.run()
             self._endpoint.finish(job, now)
-        self._machine.flush(now)
+        self._machine.transport.flush(now)
         for datagram, destination in self._endpoint.take(now):
             self.socket.sendto(datagram, destination)
 

@@ -24,10 +24,9 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.crypto.keying import EAGER, Negotiation, Policy
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.initiator import Opening
-from rtmplite.rtmfp.session.listener import FlowReceiver, FlowSender, SessionListener
-from rtmplite.rtmfp.session.recv_flow import RecvFlow
-from rtmplite.rtmfp.session.send_flow import SendFlow
-from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow
+from rtmplite.rtmfp.session.send_flow import FlowSender, SendFlow
+from rtmplite.rtmfp.session.session import Session, SessionListener
 
 COUNTS = Struct("=QQQ")  # messages, bytes, and those that were not the next one
 NEVER = Negotiation(False, False, False)

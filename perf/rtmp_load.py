@@ -151,7 +151,7 @@ class Session:
 
     def _wait(self, wanted: Callable[[Event], bool]) -> Event:
         while True:
-            for data in self._machine.take_output():
+            for data in self._machine.transport.take_output():
                 self.socket.sendall(data)
             while self._events:
                 event = self._events.popleft()
@@ -160,7 +160,7 @@ class Session:
             data = self.socket.recv(65536)
             assert data, "closed by the server"
             self.splitter.feed(data)
-            self._machine.receive(data, time.monotonic())
+            self._machine.transport.receive(data, time.monotonic())
             self._events += self._machine.events()
 
 

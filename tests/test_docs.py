@@ -235,3 +235,14 @@ def test_the_way_of_a_packet_leads_through_functions_that_exist():
         assert [name for _, name in linked] == names, row
         for file, name in linked:
             assert name in definitions(file), (file, name)
+
+
+def test_the_settings_page_has_a_meaning_for_every_key(extension):
+    from from_code import settings
+
+    from siprtmp.operation.config import Settings
+
+    rows = [row for _, rows in settings() for row in rows]
+    assert all(meaning for _, _, meaning in rows)
+    names = sorted(key.replace("-", "_") for key, _, _ in rows)
+    assert names == sorted(set(Settings.__dataclass_fields__) - {"source"})

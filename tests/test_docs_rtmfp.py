@@ -17,11 +17,10 @@ from Crypto.Cipher import AES
 from interop.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
-from rtmplite.rtmfp.endpoint.startup import OpeningState
-from rtmplite.rtmfp.session.closing import State
 
 REPO = Path(__file__).resolve().parent.parent
 LEDGER = REPO / "docs/4-protocols/rtmfp-2011.md"
+TABLE = re.compile(r"^(\w+): Final\[Mapping\[\w*State, Mapping\[\w*Event, tuple", re.MULTILINE)
 PLACE = re.compile(r"(\w+)(?:\.(\w+))?(?: (7016|7425) §([\d.]+))?")
 
 
@@ -86,12 +85,16 @@ def test_the_sniffer_makes_the_keys_that_the_ends_have(conversation):
     assert (keys.far_nonce, keys.near_nonce) == (server.near_nonce, server.far_nonce)
 
 
-def test_the_drawings_have_the_states_of_the_code(monkeypatch):
-    monkeypatch.syspath_prepend(str(REPO / "docs" / "_ext"))
-    import rtmfp_states
-
-    assert set(rtmfp_states.opening()) == set(OpeningState) - {OpeningState.CLOSED}
-    assert set(rtmfp_states.session()) == set(State)
+def test_every_table_of_states_is_drawn():
+    page = (REPO / "docs/4-protocols/rtmfp-steps.md").read_text()
+    rooms = REPO / "src/rtmplite/rtmfp"
+    found = [
+        f"rtmplite.rtmfp.{file.parent.name}.{file.stem}:{name}"
+        for file in rooms.rglob("*.py")
+        for name in TABLE.findall(file.read_text())
+    ]
+    assert len(found) >= 3
+    assert [name for name in found if f"{{state-machine}} {name}\n" not in page] == []
 
 
 def test_the_ledger_has_three_columns_and_a_section_in_every_row():

@@ -5,6 +5,7 @@
 ```{program-help} siprtmp serve
 ```{settings}
 ```{rooms} p2psip
+```{api} p2psip codecs
 ```{rtmp-conversation}
 """
 
@@ -15,17 +16,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import observed
+from api import Entry, by_room, room_table
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 from drawing import draw, label
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from siprtmp.operation.config import Settings
+from siprtmp.operation.options import build_parser
 
 OUTSIDE = re.compile(r"\]\(\.\./\.\./(?=[^)]*\.md\))")
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -102,18 +105,32 @@ class Rooms(Directive):
 
 def rooms(family: str) -> Iterator[list[str]]:
     """Room, level, first line of the package's docstring, and the rooms that it may import."""
-    tree = ast.parse((REPO / "tests/test_layers.py").read_text(encoding="utf-8"))
-    [text] = [
-        node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ARROWS"
-    ]
-    for line in re.sub(r"\n +", " ", text).strip().splitlines():
-        level, room, *others = line.split()
+    for level, room, others in room_table():
         if room.partition(".")[0] == family:
             source = REPO / "src" / room.replace(".", "/") / "__init__.py"
             doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
             yield [room, level, doc.split("\n")[0], ", ".join(others)]
+
+
+class Api(Directive):
+    """The public names of one level of a package, in the order of `__all__`, room by room."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        """A section for each room."""
+        door = importlib.import_module(self.arguments[0])
+        found: list[nodes.Node] = []
+        for room, names in by_room(door, self.arguments[1]).items():
+            section = nodes.section(ids=[nodes.make_id(room)], names=[room])
+            section += nodes.title(room, "", nodes.literal(room, room))
+            lines = [f"```{{py:currentmodule}} {door.__name__}", "```", ""]
+            lines += [(importlib.import_module(room).__doc__ or "").split("\n")[0], ""]
+            for name in names:
+                lines += [*Entry(door, name).lines(), ""]
+            self.state.nested_parse(StringList(lines, source=__file__), 0, section)
+            found.append(section)
+        return found
 
 
 def sections(doc: str) -> str:
@@ -137,17 +154,29 @@ class ProgramHelp(Directive):
 
 
 class SettingsTable(Directive):
-    """Every key of the configuration file, with its default."""
+    """Every key of the configuration file, with its default and its meaning."""
 
     def run(self) -> list[nodes.Node]:
-        """In the order of the dataclass."""
-        defaults = Settings()
-        rows = [
-            [field.name.replace("_", "-"), shown(getattr(defaults, field.name))]
-            for field in fields(Settings)
-            if field.name != "source"
-        ]
-        return [table(["key", "default"], rows, code=0)]
+        """One table for each group of options, in the order of `siprtmp serve --help`."""
+        out: list[nodes.Node] = []
+        for title, rows in settings():
+            out.append(nodes.rubric("", title))
+            out.append(table(["key", "default", "meaning"], rows, code=0))
+        return out
+
+
+def settings() -> Iterator[tuple[str, list[list[str]]]]:
+    """The title of each group, and key, default and meaning of its settings."""
+    defaults = Settings()
+    for group in build_parser()._action_groups:
+        rows = []
+        for action in group._group_actions:
+            key = action.option_strings[-1].removeprefix("--")
+            if hasattr(defaults, key.replace("-", "_")):
+                value = shown(getattr(defaults, key.replace("-", "_")))
+                rows.append([key, value, (action.help or "").replace("%%", "%")])
+        if rows:
+            yield group.title or "", rows
 
 
 def shown(value: object) -> str:
@@ -181,6 +210,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("module-map", ModuleMap)
     app.add_directive("program-help", ProgramHelp)
     app.add_directive("rooms", Rooms)
+    app.add_directive("api", Api)
     app.add_directive("settings", SettingsTable)
     app.add_directive("rtmp-conversation", RtmpConversation)
     app.connect("source-read", offer_outside_pages)

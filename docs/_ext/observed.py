@@ -91,14 +91,14 @@ class Conversation:
     def _carry(self) -> list[object]:
         seen: list[object] = []
         while True:
-            up = b"".join(self._client.take_output())
+            up = b"".join(self._client.transport.take_output())
             self._listen("client", up)
             if up:
-                self._server.receive(up, 0.0)
-            down = b"".join(self._server.take_output())
+                self._server.transport.receive(up, 0.0)
+            down = b"".join(self._server.transport.take_output())
             self._listen("server", down)
             if down:
-                self._client.receive(down, 0.0)
+                self._client.transport.receive(down, 0.0)
             seen += self._client.events()
             if not (up or down):
                 return seen

@@ -26,10 +26,10 @@ from rtmplite.rtmfp.crypto.keying import Component, SessionKeys
 from rtmplite.rtmfp.crypto.params import KEY_LENGTH
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire import chunks
 from rtmplite.rtmfp.wire.packet import Packet, unscramble
 from rtmplite.rtmp.client import Reply, Target
@@ -93,17 +93,17 @@ class Node(EndpointListener):
                 job.run()
                 self.endpoint.finish(job, now)
         for connection in self.connections:
-            connection.flush(now)
+            connection.transport.flush(now)
         return self.endpoint.take(now)
 
     def on_session(self, session, opening, now):
         connection = self.make(now)
-        connection.attach(session)
+        connection.transport.attach(session)
         self.connections.append(connection)
-        return connection
+        return connection.transport.incoming
 
     def on_introduction(self, session, asker, now):
-        [found] = [each for each in self.connections if each.session is session]
+        [found] = [each for each in self.connections if each.transport.session is session]
         return found.listed
 
 
@@ -191,12 +191,12 @@ class Conversation:
         self.published = len(world.link.sent)
         for i in range(6):
             world.losing = int(i == 2)
-            connection.send_live(MessageType.AUDIO, 20 * i, stream, SOUND)
+            connection.transport.send_live(MessageType.AUDIO, 20 * i, stream, SOUND)
             world.run(0.02)
         world.run(0.4)
         self.left = len(world.link.sent)
         ends = (world.link.nodes[address] for address in (CLIENT, SERVER))
-        self.sessions = [each.session for end in ends for each in end.connections]
+        self.sessions = [each.transport.session for end in ends for each in end.connections]
         connection.close(world.link.now)
         world.run(0.3)
         self.seen = world.read()

@@ -1,7 +1,7 @@
-"""SIP from the command line: register, call, listen for calls, ask what somebody can do.
+"""A SIP phone for the command line: register, call, listen for calls, ask what others can do.
 
-Own design: exit code 0 if it went well, 1 if the other side refused or was silent, 2 if it was
-asked for wrongly; the reason is one line on standard error.
+Own design: the exit code is 0 if the command did its work, 1 if the other side refused or was
+silent, 2 if the command was given wrongly; the reason is one line on standard error.
 """
 
 import argparse
@@ -19,17 +19,20 @@ from gevent.event import Event
 
 from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net import addresses
 from p2psip.net.clock import monotonic
-from p2psip.net.locator import Locations
+from p2psip.net.locator import Locations, server_uri
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 from p2psip.sip.address import Address
+from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
 PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable, which other users cannot read
+FOR_EXAMPLE: Final = "for example bob@example.com"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,55 +53,113 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line."""
+    """Reports a wrong command line in one line, without the page of usage before it."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{self.prog.removeprefix('python -m ')}: {message}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m p2psip", description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser = _Parser(
+        prog="python -m p2psip",
+        description="A SIP phone for the command line: it registers, calls, answers and asks.",
+        epilog="Each command explains its options: python -m p2psip call --help.  "
+        "The exit code is 0 if the command did its work, 1 if the other side refused or was "
+        "silent, and 2 if the command was given wrongly.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
-    register = commands.add_parser("register", help="be reachable until interrupted")
-    register.add_argument("aor", help="who to be: bob@example.com")
-    register.set_defaults(run=_register)
+    def command(name: str, run: Callable[..., int], summary: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=f"{summary}.")
+        added.set_defaults(run=run)
+        return added
 
-    call = commands.add_parser("call", help="call somebody, until either side hangs up")
-    call.add_argument("uri", help="whom to call: alice@example.com, sip:alice@127.0.0.1:5060")
-    call.set_defaults(run=_call)
+    register = command("register", _register, "Register an address until interrupted")
+    register.add_argument("aor", metavar="ADDRESS", help=f"The address to register, {FOR_EXAMPLE}.")
+    _add_identity(register)
+    _add_network(register).add_argument(
+        "--seconds", type=_seconds, metavar="S", help="End after S seconds."
+    )
 
-    listen = commands.add_parser("listen", help="answer calls, one after the other")
-    listen.add_argument("aor", nargs="?", help="register as bob@example.com first")
-    listen.add_argument("--calls", type=_count, metavar="N", help="end after so many calls")
-    listen.set_defaults(run=_listen)
+    call = command("call", _call, "Call a user and talk until either side hangs up")
+    call.add_argument("uri", metavar="CALLEE", help="The address to call, as user@host[:port].")
+    _add_from(_add_identity(call))
+    _add_sound(call)
+    _add_network(call)
 
-    options = commands.add_parser("options", help="print what somebody can do")
-    options.add_argument("uri", help="whom to ask: sip:example.com")
-    options.set_defaults(run=_options)
+    listen = command("listen", _listen, "Answer incoming calls, one at a time")
+    listen.add_argument(
+        "aor", metavar="ADDRESS", nargs="?", help=f"Register this address first, {FOR_EXAMPLE}."
+    )
+    _add_identity(listen)
+    _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
+    _add_network(listen)
 
-    register.add_argument("--seconds", type=_seconds, metavar="S", help="end after S seconds")
-    for command in (call, listen):
-        command.add_argument(
-            "--seconds", type=_seconds, metavar="S", help="hang up after S seconds"
-        )
-        command.add_argument("--play", type=Path, metavar="WAV", help="what to say (8000 Hz, mono)")
-        command.add_argument(
-            "--record", type=Path, metavar="WAV", help="where to keep what is heard"
-        )
-        command.add_argument(
-            "--codec", action="append", choices=sorted(LAWS), help="instead of both"
-        )
-    for command in (register, call, listen, options):
-        command.add_argument("--listen", metavar="HOST:PORT", help="where to be reached ourselves")
-        command.add_argument(
-            "--timeout", type=_seconds, default=30.0, metavar="S", help="for an answer"
-        )
-        command.add_argument("--password", help=f"better given in the variable {PASSWORD}")
-        command.add_argument("--display", default="", metavar="NAME", help="our name, for display")
-    for command in (call, options):
-        command.add_argument("--from", dest="aor", metavar="AOR", help="who to be: bob@example.com")
+    options = command("options", _options, "Print what a user or a server can do")
+    options.add_argument("uri", metavar="TARGET", help="The user or server to ask: sip:example.com")
+    _add_from(_add_identity(options))
+    _add_network(options)
     return parser
+
+
+def _add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    group = command.add_argument_group("identity")
+    group.add_argument(
+        "--registrar",
+        metavar="HOST[:PORT]",
+        help="Send registrations and calls to this server, instead of the server that the domain "
+        "of the own address leads to.",
+    )
+    group.add_argument(
+        "--password",
+        metavar="WORD",
+        help=f"The password of the own address.  The environment variable {PASSWORD} is the safer "
+        "place for it: other users of this machine can read command lines.",
+    )
+    group.add_argument("--display", default="", metavar="NAME", help="The name to show to others.")
+    return group
+
+
+def _add_from(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--from", dest="aor", metavar="ADDRESS", help=f"The own address, {FOR_EXAMPLE}."
+    )
+
+
+def _add_sound(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    group = command.add_argument_group("calls")
+    group.add_argument(
+        "--play", type=Path, metavar="WAV", help="Play this file (8000 Hz, mono), then hang up."
+    )
+    group.add_argument("--record", type=Path, metavar="WAV", help="Record the other side here.")
+    group.add_argument(
+        "--codec",
+        action="append",
+        type=str.upper,
+        choices=sorted(LAWS),
+        help="Offer this codec alone.  Given twice, the first is preferred.",
+    )
+    group.add_argument(
+        "--seconds", type=_seconds, metavar="S", help="Hang up after S seconds of talk."
+    )
+    return group
+
+
+def _add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    group = command.add_argument_group("network")
+    group.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Receive at this address of this machine; port 0 takes a free one.",
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=30.0,
+        metavar="S",
+        help="Wait S seconds for an answer (default: 30).",
+    )
+    return group
 
 
 def _register(options: argparse.Namespace, stop: Event) -> int:
@@ -136,7 +197,7 @@ def _call(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _listen(options: argparse.Namespace, stop: Event) -> int:
-    Talk(options, stop)  # to see at once whether its file can be read
+    Talk(options, stop)  # so that a file that cannot be read is reported at once
     taken, done = 0, 0
 
     def on_call(call: Call) -> None:
@@ -162,14 +223,14 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
             agent.register(options.timeout)
         _say(f"listening at {agent.contact}")
         stop.wait()
-        while taken > done:  # let them hang up, and keep what was recorded
+        while taken > done:  # each call hangs up and writes its recording
             gevent.sleep(0.01)
     return 0
 
 
 def _options(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.uri) as agent:
-        response = agent.options(options.uri, options.timeout)
+        response = agent.options(str(_uri(options.uri)), options.timeout)
         _say(f"{response.status} {response.reason}")
         for name, value in response.headers:
             _say(f"{name}: {value}")
@@ -177,7 +238,7 @@ def _options(options: argparse.Namespace, stop: Event) -> int:
 
 
 class Talk:
-    """What is said and heard in one call, as the options have it.  Raises LocalError."""
+    """The sound of one call: plays one file and records another.  Raises LocalError."""
 
     def __init__(self, options: argparse.Namespace, stop: Event) -> None:
         self._sound = read_wav(options.play) if options.play else None
@@ -189,12 +250,12 @@ class Talk:
         self._heard: list[tuple[bytes, int]] = []
 
     def hear(self, payload: bytes, timestamp: int) -> None:
-        """Keep what arrives, if it is to be recorded."""
+        """Keep a received payload, if the call is recorded."""
         if self._record is not None:
             self._heard.append((payload, timestamp))
 
     def run(self, call: Call) -> None:
-        """Talk until somebody hangs up, the sound is over, or time is up."""
+        """Talk until either side hangs up, the file is over, or time is up."""
         law = call.codec.name.upper() if call.codec else "PCMU"
         _say(f"talking to {call.remote.uri} in {law}")
         began = monotonic()
@@ -226,18 +287,18 @@ class Talk:
 def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     """The agent that the options describe, at an address that reaches `other`."""
     identity = _uri(options.aor) if options.aor else None
-    listen = options.listen or f"{_own_address(_uri(other)) if other else '127.0.0.1'}:0"
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
-        raise LocalError(f"{listen!r} is not HOST:PORT")
+    server = server_uri(options.registrar) if options.registrar else other and _uri(other)
+    listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
+    address = addresses.parse(listen)
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
-            (host.strip("[]"), int(port)),
+            address,
             (identity.user if identity else None) or "anonymous",
             domain,
             password=options.password or os.environ.get(PASSWORD),
             display=options.display,
+            registrar=options.registrar,
             codecs=getattr(options, "codec", None) or tuple(LAWS),
         )
     except OSError as error:
@@ -246,7 +307,8 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
 
 def _uri(text: str) -> Uri:
     try:
-        uri = Address.parse(text if ":" in text.partition("@")[0] else f"sip:{text}").uri
+        is_whole = "<" in text or text.lower().startswith(("sip:", "sips:", "tel:"))
+        uri = Address.parse(text if is_whole else f"sip:{text}").uri
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     if uri.scheme != "sip" or not uri.host:
@@ -255,15 +317,17 @@ def _uri(text: str) -> Uri:
 
 
 def _own_address(uri: Uri) -> str:
-    """The address of this machine from which packets for `uri` leave; nothing is sent."""
+    """The address of this machine from which packets for `uri` leave, as a URI has it.
+
+    Nothing is sent to find out.
+    """
     flows = Locations().flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.connect((host, port))
-        address: str = s.getsockname()[0]
-        return address
+        return bracketed(s.getsockname()[0])
 
 
 def _count(text: str) -> int:
@@ -283,7 +347,7 @@ def _seconds(text: str) -> float:
 
 
 def _check_place(path: Path) -> None:
-    """Raise LocalError if nothing can be written there; after the call it would be too late."""
+    """Raise LocalError if the file cannot be written; after the call it would be too late."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise LocalError(f"{path}: there is no folder {folder}")
@@ -298,12 +362,12 @@ def _in_words(error: Exception) -> str:
 
 
 def _advice(error: Exception, options: argparse.Namespace) -> str:
-    """What to do about it, where that is plain."""
+    """The remedy for a missing password, to follow the error; "" for any other error."""
     asked = isinstance(error, RemoteError) and error.status in (401, 407)
     if not asked or options.password or os.environ.get(PASSWORD):
         return ""
     if options.aor is None:
-        return f"; say who you are by --from, and the password in {PASSWORD}"
+        return f"; give the own address by --from, and its password in {PASSWORD}"
     return f"; the password is missing, say it in {PASSWORD}"
 
 

@@ -1,4 +1,4 @@
-"""A SIP phone for scripts: its calls wait, and let other greenlets run.
+"""A SIP phone for scripts: its methods wait, and other greenlets run meanwhile.
 
 Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration`
 and `AudioStream`.
@@ -10,31 +10,32 @@ and `AudioStream`.
         call.send_audio(bytes(160))
         call.hangup()
 
-What the network brings is handled in gevent's hub.  `Agent.on_call` has a greenlet of its own
-and may wait; `Call.on_audio` is called in the hub and must not.
+Messages and media are handled in gevent's hub.  `Agent.on_call` has a greenlet of its own and may
+wait; `Call.on_audio` is called in the hub and must not.
 """
 
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import Final, Self, TypeVar
+from signal import SIGINT, SIGTERM
+from typing import Final, Self
 
 import gevent
-from gevent.event import AsyncResult
+from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations
+from p2psip.net.locator import Locations, server_uri
 from p2psip.net.port_pool import NoPortsError, PortPool
+from p2psip.net.waiting import result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
-from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
@@ -48,9 +49,7 @@ from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
-T = TypeVar("T")
-
-PATIENCE: Final = 0.02  # s between looks at what has no event
+PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
 
@@ -60,11 +59,14 @@ class Agent:
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
     an address of this machine that others reach.  `domain`, "host" or "host:port", is where
     `user` is known and registers; without one the agent is reached at its own address only.
-    `password` is proven to that domain alone, or else to the `outbound_proxy`, never to callees.
-    `codecs` are names as `audio_codec` reads them.  A call rings for `answer_timeout` seconds.
+    `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
+    sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
+    server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
+    for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
-    unless it is set, calls are answered with 480.  Raises LocalError, and OSError as `bind` does.
+    unless it is set, calls are answered with 480.  `contact` reaches the agent at its `address`;
+    `aor` is its address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Agent:
         display: str = "",
         codecs: Sequence[str] = ("PCMU", "PCMA"),
         login: str | None = None,
-        outbound_proxy: str | None = None,
+        registrar: str | None = None,
         rtp_ports: tuple[int, int] = (0, 0),
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
@@ -86,9 +88,11 @@ class Agent:
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         self.on_call: Callable[[Call], object] = _unavailable
         self.calls: list[Call] = []
+        self._closing = Event()
         self._codecs = [audio_codec(name) for name in codecs]
         self._pool = PortPool(*rtp_ports)
-        home = None if domain is None else _uri(f"sip:{domain}")
+        home = None if domain is None else server_uri(domain)
+        self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = SipPorts(*listen)
         self.address: HostPort = ports.address
         self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
@@ -96,13 +100,13 @@ class Agent:
         self.contact = self._stack.contact(user)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
-        server = home if domain or not outbound_proxy else Uri.parse(outbound_proxy)
+        server = self._route[0] if self._route else home
         self._login = Login(login or user, password, server) if password else None
         self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
         self._registrations = Registrations()
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
-        self._driver = SipDriver(self._stack, ports, locate=Locations(outbound_proxy).flows)
+        self._driver = SipDriver(self._stack, ports, locate=Locations().flows)
         self._driver.machines += [self._agents, self._registrations]
 
     @property
@@ -114,14 +118,14 @@ class Agent:
 
     @property
     def registered(self) -> bool:
-        """Whether the registrar knows us now."""
+        """Whether the registration is in force."""
         return self._registration is not None and self._registration.state is State.REGISTERED
 
     def register(self, timeout: float = 10.0, expires: int = 3600) -> int:
-        """Be reachable at `domain` until `unregister` or `close`; the seconds granted: §10.2.
+        """Register until `unregister` or `close`; returns the seconds granted: §10.2.
 
-        It is refreshed by itself.  Raises RemoteError with the SIP status if that is refused,
-        TimeoutError if it is not answered.
+        The registration is refreshed automatically.  Raises RemoteError with the SIP status if it
+        is refused, TimeoutError if it is not answered.
         """
         self._forget_registration()
         granted = self._granted = AsyncResult()
@@ -134,19 +138,20 @@ class Agent:
             os.urandom,
             login=self._login,
             expires=expires,
+            route=self._route,
         )
         self._registration = registration
         self._registrations.add(registration)
         self._driver.run(registration.start, monotonic())
         try:
-            return _wait(granted, timeout, "the registrar does not answer")
+            return result_of(granted, timeout, "the registrar does not answer")
         except (RemoteError, TimeoutError):
             if self._registration is registration:
                 self._forget_registration()
             raise
 
     def unregister(self, timeout: float = 5.0) -> bool:
-        """Be reachable no longer: §10.2.2.  False if the registrar has not confirmed in time."""
+        """Remove the registration: §10.2.2.  False if the registrar has not confirmed in time."""
         registration = self._forget_registration()
         return registration is None or self._settles(lambda: not registration.pending, timeout)
 
@@ -182,7 +187,14 @@ class Agent:
 
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
             return self._agents.invite(
-                to, self.aor, self.contact, offer, owner, monotonic(), credentials=self._own_login
+                to,
+                self.aor,
+                self.contact,
+                offer,
+                owner,
+                monotonic(),
+                credentials=self._own_login,
+                route=self._route,
             )
 
         call.dial(invite)
@@ -194,13 +206,14 @@ class Agent:
         return call
 
     def options(self, uri: str, timeout: float = 10.0) -> Response:
-        """Ask what somebody can do, and give the answer: §11.1.
+        """Ask a user or server for its capabilities, and return the answer: §11.1.
 
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = self._destination(uri)
         headers = Headers(
             [
+                *(("Route", Address(uri)) for uri in self._route),
                 ("Max-Forwards", MAX_FORWARDS),
                 ("From", self.aor.with_tag(os.urandom(6).hex())),
                 ("To", to),
@@ -218,12 +231,22 @@ class Agent:
         )
         request = self._agents.signed(Request("OPTIONS", to.uri, headers))
         self._driver.run(exchange.send, request, monotonic())
-        return _wait(question.answer, timeout, f"{to.uri.host} does not answer")
+        return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
 
     # -- the end ------------------------------------------------------------------------
 
+    def serve_forever(self) -> None:
+        """Take calls until SIGINT or SIGTERM comes, or `close` is called.  Own design."""
+        watchers = [gevent.signal_handler(each, self._closing.set) for each in (SIGINT, SIGTERM)]
+        try:
+            self._closing.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+
     def close(self, timeout: float = 2.0) -> None:
-        """Hang up, unregister, and close; waits `timeout` seconds at most for the others."""
+        """Hang up, unregister, and close; waits at most `timeout` seconds for the answers."""
+        self._closing.set()
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()
@@ -242,7 +265,7 @@ class Agent:
     # -- inside -------------------------------------------------------------------------
 
     def _settles(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait for what tells nobody when it happens."""
+        """Wait for a condition that no event announces; False if time runs out first."""
         end = monotonic() + timeout
         while not condition():
             if monotonic() > end:
@@ -284,7 +307,8 @@ class Agent:
         try:
             call = self._new_call()
         except NoPortsError:
-            raise RemoteError("Service Unavailable", 503) from None
+            server.reply(503, now, "No Media Port")  # §21.5.4
+            return
 
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
@@ -305,7 +329,7 @@ class Agent:
 
 
 class _Core:
-    """What the stack of an agent passes up: §8.2."""
+    """Takes the requests that the stack of an agent passes up: §8.2."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -333,7 +357,7 @@ class _Core:
 
 
 class _Registered:
-    """Waits for the first word of a registrar: §10.2."""
+    """Waits for the registrar's first answer: §10.2."""
 
     def __init__(self, granted: "AsyncResult[int]") -> None:
         self._granted = granted
@@ -352,7 +376,7 @@ class _Registered:
 
 
 class _Question:
-    """Waits for the final answer to a request of its own: §8.1.3."""
+    """Waits for the final answer to one request: §8.1.3."""
 
     def __init__(self) -> None:
         self.answer: AsyncResult[Response] = AsyncResult()
@@ -364,24 +388,5 @@ class _Question:
             self.answer.set_exception(RemoteError(response.reason, response.status))
 
 
-def _wait(result: "AsyncResult[T]", timeout: float, failure: str) -> T:
-    try:
-        value = result.get(timeout=timeout)
-    except gevent.Timeout:
-        raise TimeoutError(f"{failure} within {timeout:g} s") from None
-    assert value is not None  # the stubs think of get(block=False)
-    return value
-
-
-def _uri(text: str) -> Uri:
-    try:
-        uri = Uri.parse(text)
-    except RemoteError as error:
-        raise LocalError(f"{text!r} is no SIP URI: {error.reason}") from None
-    if not uri.host or uri.user is not None:
-        raise LocalError(f"{text!r} names no domain")
-    return uri
-
-
 def _unavailable(call: Call) -> None:
-    call.reject(480, "Temporarily Unavailable")
+    call.reject(480, "Nobody Answers Here")

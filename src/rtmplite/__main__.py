@@ -1,4 +1,4 @@
-"""RTMP from the command line: a server, a publisher, a player, and a look at what passes."""
+"""`python -m rtmplite`: the command line."""
 
 import sys
 

@@ -1,17 +1,25 @@
 """What can go wrong in the RTMP family: our caller's bug, or the peer's fault.
 
-Own design: h11's split in two, so that `except RemoteError` is all an edge needs around a peer.
+Own design: h11's split in two, so that `except RemoteError` is all an edge needs around a peer,
+and `except RtmpError` all that a program needs around this package.
 """
 
 
-class LocalError(Exception):
+class RtmpError(Exception):
+    """The base of the errors that this package raises on purpose: local and remote ones.
+
+    Own design: `TimeoutError` and `OSError` keep their usual meaning and stand beside it.
+    """
+
+
+class LocalError(RtmpError):
     """Our caller broke a precondition; the peer did nothing wrong.
 
     Own design: a bug is never answered on the wire.
     """
 
 
-class RemoteError(Exception):
+class RemoteError(RtmpError):
     """The peer broke a rule; `code`, `level` and `description` are what an `_error` tells it.
 
     RTMP 1.0 §7.2.1.1 and §7.2.2 show the information object these three fill.

@@ -1,4 +1,4 @@
-"""`python -m siprtmp`: the command line.
+"""`siprtmp`, or `python -m siprtmp`: the command line.
 
 Own design: the first word chooses a command, and `serve` is meant when it is missing.  A
 mistake of the operator's is one line on standard error and exit code 2.
@@ -8,41 +8,52 @@ import getpass
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import gevent
-from gevent.event import Event
+from gevent.event import AsyncResult
 
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
 from rtmplite.net.redaction import public
 from rtmplite.net.sighup import on_hangup
 from siprtmp import __version__
 from siprtmp.edge import calls_command
-from siprtmp.edge.alarm import Alarm
 from siprtmp.edge.garbage_collection import Collector, settle
 from siprtmp.edge.gateway import Gateway
 from siprtmp.operation import config, logs
+from siprtmp.operation.arguments import ConfigError, did_you_mean, program
 from siprtmp.operation.numbers import format_host_port
 from siprtmp.operation.refusals import Refusals
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 
 USAGE: Final = """\
-python -m siprtmp [serve] [OPTIONS]      join RTMP streams and SIP calls; see --help
-python -m siprtmp demo [OPTIONS]         place a call through a gateway, with a verdict
-python -m siprtmp check-config FILE      say whether a configuration file is good
-python -m siprtmp calls --state DIR      list what goes on in a running gateway, or end it
-python -m siprtmp users USER REALM       ask for a password, print lines for the --users file
-python -m siprtmp --version
+usage: {program} [COMMAND] [OPTION...]
+
+A gateway between telephones (SIP) and streams (RTMP, RTMFP): a stream can call a
+phone, and what the phone says is a stream.
+
+commands:
+  serve [OPTION...]      Run the gateway; this is meant without a command.
+  demo [OPTION...]       Place a call through a gateway on loopback, and judge it.
+  calls --state DIR      List the calls of a running gateway, or end one.
+  check-config FILE      Say whether a configuration file is good.
+  users USER REALM       Ask for a password, and print lines for the --users file.
+
+{program} COMMAND --help lists the options of serve, demo and calls.
+{program} --version prints the version.
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run one command; returns the exit code.  Own design."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] in ("-h", "--help", "help"):
-        print(USAGE, end="")
+        print(USAGE.format(program=program()), end="")
         return 0
     if arguments and arguments[0] == "--version":
         print(f"siprtmp {__version__}")
@@ -52,27 +63,28 @@ def main(arguments: Sequence[str]) -> int:
         name = rest.pop(0)
     command = _COMMANDS.get(name)
     if command is None:
-        print(f"siprtmp: no such command: {name}; try --help", file=sys.stderr)
+        like = did_you_mean(name, _COMMANDS) or "; try --help"
+        print(f"siprtmp: no such command: {name}{like}", file=sys.stderr)
         return 2
     if name in ("check-config", "users") and set(rest) & {"-h", "--help"}:
-        print(USAGE, end="")
+        print(USAGE.format(program=program()), end="")
         return 0
     try:
         return command(rest)
-    except config.ConfigError as error:
+    except ConfigError as error:
         print(f"siprtmp: {public(str(error))}", file=sys.stderr)
         return 2
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """Run the gateway until SIGTERM or SIGINT, or until its terminal closes.  Own design."""
+    """Run the gateway until SIGTERM or SIGINT, or until its terminal closes."""
     settings = config.load(arguments)
     logs.configure(settings.log_level, settings.log_format, Refusals())
     gateway = Gateway(settings)
-    done = Event()
+    done: AsyncResult[str] = AsyncResult()
     for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, done.set)
-    on_hangup(done.set, gateway.reload)
+        gevent.signal_handler(number, done.set, number.name)
+    on_hangup(partial(done.set, signal.SIGHUP.name), gateway.reload)
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     settle()
@@ -81,29 +93,28 @@ def serve(arguments: Sequence[str]) -> int:
         f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
     )
     print(f"ready {listening}", flush=True)
-    done.wait()
-    gateway.stop_calls()
+    gateway.stop_calls(done.get())
     gevent.sleep(FAREWELL_SECONDS)
     gateway.stop()
     return 0
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Place a call through a gateway of its own, and judge it.  Own design."""
+    """Place a call through a gateway of its own, and judge it."""
     from siprtmp.demo import run
 
     return run(arguments)
 
 
 def calls(arguments: Sequence[str]) -> int:
-    """List what goes on in a running gateway, or end one of it.  Own design."""
+    """List what goes on in a running gateway, or end one of it."""
     return calls_command.run(arguments)
 
 
 def check_config(arguments: Sequence[str]) -> int:
-    """Read a configuration file as `serve` would.  Own design."""
+    """Read a configuration file as `serve` would."""
     if len(arguments) != 1:
-        raise config.ConfigError("check-config takes one FILE")
+        raise ConfigError("check-config takes one FILE")
     config.check(config.load_file(Path(arguments[0])))
     print(f"{arguments[0]}: good")
     return 0
@@ -115,14 +126,14 @@ def users(arguments: Sequence[str]) -> int:
     The password is asked for, or read from standard input when that is no terminal.
     """
     if len(arguments) != 2 or any(":" in argument for argument in arguments):
-        raise config.ConfigError("users takes USER and REALM, neither with a colon")
+        raise ConfigError("users takes USER and REALM, neither with a colon")
     user, realm = arguments
     if sys.stdin.isatty():
         password = getpass.getpass(f"Password of {user} in {realm}: ")
     else:
         password = sys.stdin.readline().rstrip("\n")
     if not password:
-        raise config.ConfigError("an empty password is no password")
+        raise ConfigError("an empty password is no password")
     for algorithm in ("SHA-256", "MD5"):
         print(f"{user}:{realm}:{ha1(user, realm, password, algorithm)}")
     return 0
@@ -138,4 +149,4 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -70,7 +70,7 @@ def vp8(path: str) -> None:
         kind = FrameType.KEY if packet.is_keyframe else FrameType.INTER
         at = packet.pts * 1000 // RATE
         tags.append(video_tag(at, kind, VideoPacketType.CODED_FRAMES, bytes(packet)))
-    Path(path).write_bytes(file.write(tags))
+    Path(path).write_bytes(file.write_flv(tags))
 
 
 def video_tag(at: int, kind: FrameType, packet: VideoPacketType, data: bytes) -> Tag:

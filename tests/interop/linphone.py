@@ -87,15 +87,7 @@ class Linphone(Process):
 
     def start(self, timeout: float = 10.0) -> Self:
         """Start it with an ear for commands, and without a sound card."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.argv,
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.launch(subprocess.PIPE)
         self.command("soundcard use files")
         self.command(f"play {self.folder / 'tone.wav'}")
         self.command(f"record {self.recording}")

@@ -59,7 +59,7 @@ class Server(Tool):
 
 def media(path: Path) -> Tags:
     """Type, time and body of the audio and video tags of a file, in order."""
-    tags = file.read(path.read_bytes())[1]
+    tags = file.read_flv(path.read_bytes())[1]
     return [(tag.tag_type, tag.timestamp, tag.data) for tag in tags if tag.tag_type != 18]
 
 

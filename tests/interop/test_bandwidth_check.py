@@ -21,9 +21,9 @@ class Told(ServerConnection):
     heard: ClassVar[list[str]] = []
     said: ClassVar[list[str]] = []
 
-    def _on_command(self, command, stream_id, now):
+    def on_command(self, command, stream_id, now):
         self.heard.append(command.name)
-        super()._on_command(command, stream_id, now)
+        super().on_command(command, stream_id, now)
 
     def send_command(self, command, stream_id=0):
         self.said.append(command.name)

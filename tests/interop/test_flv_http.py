@@ -147,7 +147,7 @@ def test_a_viewer_ends_with_the_stream(start, corpus, tmp_path):
     publisher = published(start, server, "demo", "-re", "-i", source, "-t", "3", "-c", "copy")
     player = start(Ffmpeg, "-i", server.watch("demo"), "-c", "copy", "whole.flv")
     assert publisher.finish() == 0 and player.finish(10) == 0
-    assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
+    assert len(file.read_flv((player.folder / "whole.flv").read_bytes())[1]) > 50
     nobody = start(Ffmpeg, "-i", server.watch("none"), "-c", "copy", "none.flv")
     assert nobody.finish(10) != 0 and "404" in nobody.output
 
@@ -165,7 +165,7 @@ def test_the_gateway_does_it_too(start, gateway, corpus, tmp_path):
     wait_until(lambda: server.status()["players"] == 1, what="a viewer")
     wait_until(lambda: server.status()["recordings"] == 1, what="the first message")
     assert publisher.finish() == 0 and player.finish(10) == 0
-    assert len(file.read((player.folder / "whole.flv").read_bytes())[1]) > 50
+    assert len(file.read_flv((player.folder / "whole.flv").read_bytes())[1]) > 50
     wait_until(lambda: server.status()["recordings"] == 0, what="the recording's end")
     with urlopen(f"{web}/status", timeout=5) as answer:
         assert json.load(answer)["players"] == 0

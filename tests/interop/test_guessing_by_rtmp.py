@@ -25,5 +25,5 @@ def test_a_client_that_guesses_makes_no_other_wait(gateway, tmp_path, monkeypatc
     for name in ("alice", "bob"):
         client = RichClient(server.rtmp, f"{name}@127.0.0.1", "", PASSWORD)
         client.call("invite", "sip:nobody@127.0.0.1")
-        assert client.expect("rejected") == ("480 Temporarily Unavailable",)
+        assert client.expect("rejected") == ("480 No Such User",)
         client.close()

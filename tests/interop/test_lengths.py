@@ -31,7 +31,7 @@ def films(start, corpus, tmp_path):
     tags = [tag for tag in file.tags(source.read_bytes()) if tag.tag_type != 18]
     folder = tmp_path / "films"
     folder.mkdir()
-    (folder / "film.flv").write_bytes(file.write(tags))
+    (folder / "film.flv").write_bytes(file.write_flv(tags))
     server = start(Server, "--vod", folder)
     return server.url("film").replace("/live/", "/vod/"), tags[-1].timestamp / 1000
 

@@ -122,6 +122,16 @@ def test_who_has_no_on_call_is_unavailable(alice, bob):
     assert refused.value.status == 480
 
 
+def test_without_a_media_port_the_caller_hears_503(alice, make):
+    """Covers RFC 3261 §21.5.4: and the phone goes on."""
+    with PlainSocket() as busy:
+        taken = busy.socket.getsockname()[1] // 2 * 2
+        full = make("carol", rtp_ports=(taken, taken + 1))
+        with pytest.raises(RemoteError, match="No Media Port") as refused:
+            alice.call(uri(full), timeout=5)
+    assert refused.value.status == 503 and full.calls == []
+
+
 def test_a_handler_that_fails_refuses_the_call(alice, bob):
     def on_call(call):
         raise ZeroDivisionError
@@ -288,3 +298,24 @@ def test_media_that_cannot_be_reached_is_refused_and_leaves_nothing(bob, place):
     answer = UdpClient(bob.address).ask(invite.encode())
     assert answer.startswith(b"SIP/2.0 488")
     assert not bob.calls and not bob._agents.calls and not bob._stack.transactions
+
+
+def test_each_side_hears_of_the_end_once(alice, bob):
+    taken, ended = answering(bob), []
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    call.on_ended = lambda reason: ended.append(("alice", reason))
+    taken[0].on_ended = lambda reason: ended.append(("bob", reason))
+    call.hangup()
+    call.hangup()
+    wait_for(lambda: len(ended) == 2)
+    assert ended == [("alice", "hung up"), ("bob", "BYE")]
+
+
+def test_an_agent_serves_until_it_is_closed(bob):
+    serving = gevent.spawn(bob.serve_forever)
+    gevent.sleep(0)
+    assert not serving.ready()
+    bob.close(timeout=0.5)
+    serving.join(5)
+    assert serving.successful()

@@ -65,8 +65,9 @@ def test_a_call_that_plays_and_records(listener, tmp_path):
 
 def test_options(listener):
     _, uri = listener()
-    code, out, _ = run("options", uri)
-    assert code == 0
+    for target in (uri, uri.partition("@")[2]):  # a user, and a server
+        code, out, _ = run("options", target)
+        assert code == 0
     assert out.startswith("200 OK\n") and "\nAllow: INVITE" in out
 
 
@@ -116,16 +117,50 @@ def test_who_is_asked_for_a_password_and_has_none_is_told_where_to_say_it(monkey
     assert err == "p2psip: 401 Unauthorized; the password is missing, say it in SIP_PASSWORD\n"
 
 
+def test_a_registrar_apart_from_the_address_is_asked_and_given_the_password(monkeypatch):
+    """Covers RFC 3261 §8.1.2: the domain of the address is never looked up."""
+    monkeypatch.setenv("SIP_PASSWORD", "zanzibar")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as registrar:
+        registrar.bind(("127.0.0.1", 0))
+        registrar.settimeout(10)
+        place = f"127.0.0.1:{registrar.getsockname()[1]}"
+        phone = start("listen", "bob@nowhere.example", "--registrar", place)
+        asked, source = registrar.recvfrom(4096)
+        registrar.sendto(challenge(asked), source)
+        again, _ = registrar.recvfrom(4096)
+        phone.kill()
+        phone.communicate()
+    assert again.startswith(b"REGISTER sip:nowhere.example SIP/2.0\r\n")
+    assert f"\r\nRoute: <sip:{place};lr>\r\n".encode() in again
+    assert b"\r\nTo: <sip:bob@nowhere.example>\r\n" in again
+    assert b'Authorization: Digest username="bob"' in again and b"zanzibar" not in again
+
+
+def test_calls_go_to_the_registrar_too(listener):
+    """Covers RFC 3261 §8.1.2."""
+    phone, uri = listener("--codec", "pcma", "--calls", 1)
+    place = uri.partition("@")[2]
+    code, out, err = run(
+        *("call", "anonymous@nowhere.example", "--from", "bob@home.example"),
+        *("--registrar", place, "--seconds", "0.1"),
+    )
+    assert (code, err) == (0, "") and "in PCMA" in out
+    assert "call from sip:bob@home.example" in phone.communicate(timeout=10)[0]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
+        ["call", "bob@home", "--registrar", "bob@127.0.0.1"],
+        ["listen", "bob@home", "--registrar", "127.0.0.1:x"],
         ["fly"],
         ["call"],
         ["call", "tel:+15551234"],
         ["call", "bob@127.0.0.1", "--play", "/absent.wav"],
         ["call", "bob@127.0.0.1", "--listen", "127.0.0.1"],
         ["listen", "--listen", "0.0.0.0:0"],
+        ["listen", "--listen", "::1:0"],
         ["listen", "--listen", "192.0.2.1:0"],
         ["listen", "--codec", "MP3"],
         ["listen", "--calls", "0"],
@@ -145,5 +180,10 @@ def test_what_is_asked_for_wrongly_is_exit_code_2(arguments):
 def test_help():
     code, out, _ = run("--help")
     assert code == 0
+    assert "it registers, calls, answers and asks" in out
     for command in ("register", "call", "listen", "options"):
-        assert command in out
+        [line] = [line for line in out.splitlines() if line.split()[:1] == [command]]
+        assert len(line.split()) > 3
+        code, about, _ = run(command, "--help")
+        assert code == 0 and about.count("\nidentity:\n") == about.count("\nnetwork:\n") == 1
+        assert about.count("  --timeout S") == about.count("  --registrar HOST[:PORT]") == 1

@@ -99,6 +99,31 @@ def test_help_and_version(capsys):
     assert end.value.code == 0 and "--external-ip" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [("/usr/bin/siprtmp", "siprtmp"), ("/lib/siprtmp/__main__.py", "python -m siprtmp")],
+)
+def test_help_names_the_program_as_it_was_started(capsys, monkeypatch, started_as, name):
+    monkeypatch.setattr(sys, "argv", [started_as, "--help"])
+    assert __main__.main() == 0
+    assert capsys.readouterr().out.startswith(f"usage: {name} [COMMAND]")
+    for command in ("serve", "demo", "calls"):
+        with pytest.raises(SystemExit):
+            __main__.main([command, "--help"])
+        assert capsys.readouterr().out.startswith(f"usage: {name} {command} ")
+
+
+def test_help_has_a_line_for_each_command(capsys):
+    assert __main__.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert re.findall(r"^  ([a-z-]+) .*\.$", shown, re.MULTILINE) == list(__main__._COMMANDS)
+
+
+def test_a_mistyped_command_gets_a_suggestion(capsys):
+    assert __main__.main(["serv"]) == 2
+    assert capsys.readouterr().err == "siprtmp: no such command: serv; did you mean serve?\n"
+
+
 def test_check_config(tmp_path, capsys):
     assert __main__.main(["check-config", EXAMPLE]) == 0
     assert capsys.readouterr().out == f"{EXAMPLE}: good\n"
@@ -125,7 +150,9 @@ def test_a_signal_ends_it_with_0(tmp_path, number):
         assert set(gateway.listeners) == {"rtmp", "sip", "http"}
         gateway.child.send_signal(number)
         assert gateway.child.wait(10) == 0
-    assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+\n", gateway.output)
+    ready, stopping = gateway.output.splitlines()
+    assert re.fullmatch(r"ready rtmp=\S+ sip=\S+ http=\S+", ready)
+    assert f" stopping signal={number.name} calls=0 streams=0 rtmp_connections=0" in stopping
 
 
 def _hears_sighup():

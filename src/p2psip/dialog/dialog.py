@@ -1,4 +1,4 @@
-"""A dialog: what two user agents remember of each other between requests.
+"""A dialog: the state that two user agents keep of each other between requests.
 
 Implements RFC 3261 §12.
 
@@ -40,7 +40,7 @@ class DialogId(NamedTuple):
 
     @classmethod
     def at_server(cls, request: Request, to_tag: str = "") -> "DialogId":
-        """The dialog that a received request belongs to (§12).
+        """Return the dialog that a received request belongs to (§12).
 
         `to_tag` is the tag we give to a To that has none.
         """
@@ -48,7 +48,7 @@ class DialogId(NamedTuple):
 
     @classmethod
     def at_client(cls, response: Response) -> "DialogId":
-        """The dialog that a received response belongs to (§12)."""
+        """Return the dialog that a received response belongs to (§12)."""
         return cls(response.call_id, response.from_.tag or "", response.to.tag or "")
 
 
@@ -77,7 +77,7 @@ class Dialog:
 
     @classmethod
     def of_server(cls, request: Request, to_tag: str) -> "Dialog":
-        """The dialog that our response to `request` establishes (§12.1.1).
+        """Make the dialog that our response to `request` establishes (§12.1.1).
 
         Raises RemoteError when it has no Contact.
         """
@@ -95,7 +95,7 @@ class Dialog:
 
     @classmethod
     def of_client(cls, request: Request, response: Response) -> "Dialog":
-        """The dialog that `response` to our `request` establishes (§12.1.2)."""
+        """Make the dialog that `response` to our `request` establishes (§12.1.2)."""
         dialog = cls(
             response.call_id,
             response.from_,
@@ -124,7 +124,7 @@ class Dialog:
             self.target = message.contacts[0].uri
 
     def check_order(self, request: Request) -> None:
-        """Let a request in only if it is newer than the last (§12.2.2).
+        """Accept a request only if it is newer than the last (§12.2.2).
 
         Raises RemoteError with 500 otherwise.
         """
@@ -139,14 +139,14 @@ class Dialog:
         return self.local_cseq
 
     def request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
-        """A request to the other side, without Via, Contact and credentials (§12.2.1.1).
+        """Make a request to the other side, without Via, Contact and credentials (§12.2.1.1).
 
-        A strict router at the head of the route set is the transport's business (§8.1.2).
+        A strict router at the head of the route set is left to the transport layer (§8.1.2).
         """
         return self._build(method, self.next_cseq(), body, content_type)
 
     def ack(self, cseq: int, body: bytes = b"", content_type: str = "") -> Request:
-        """The ACK of a 2xx to our INVITE of number `cseq` (§13.2.2.4)."""
+        """Make the ACK of a 2xx to our INVITE of number `cseq` (§13.2.2.4)."""
         return self._build("ACK", cseq, body, content_type)
 
     def _build(self, method: str, cseq: int, body: bytes, content_type: str) -> Request:

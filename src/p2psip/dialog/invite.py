@@ -1,4 +1,4 @@
-"""What an INVITE asks of the two user agents themselves, beyond its transaction.
+"""The 2xx of an INVITE and its ACK, and the wait after a 491: work of the user agents.
 
 Implements RFC 3261 §13.3.1.4 and §14.1, the former as corrected by RFC 6026 §8.1.
 
@@ -97,7 +97,7 @@ class Acceptance(Machine[State, Event, Do]):
 
 
 def glare_delay(random: Callable[[int], bytes], owner: bool) -> float:
-    """How long to wait before a re-INVITE that met a 491 is tried again, in seconds (§14.1).
+    """Draw how long to wait, in seconds, before a re-INVITE that met a 491 is sent again (§14.1).
 
     `owner` is true of the side that chose the Call-ID: it waits longer, so that one of the two
     comes first.

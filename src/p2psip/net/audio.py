@@ -1,7 +1,6 @@
-"""The sound of one call at a phone: its ports, its RTP, and what SDP has settled.
+"""The sound of one call at a phone: its ports, its RTP session, and the agreed codec.
 
-Implements RFC 3264 §5 to §8 by way of `offer_answer`, and RFC 3550 §6.4 by way of
-`RtpSession`.
+Implements RFC 3264 §5 to §8 by `offer_answer`, and RFC 3550 §6.4 by `RtpSession`.
 """
 
 import os
@@ -26,7 +25,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 
 AudioHandler = Callable[[bytes, int], object]
 
@@ -66,9 +65,9 @@ class AudioStream:
         self._on_audio, self._wake = on_audio, wake
         self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
         self._cname = f"{os.urandom(6).hex()}@{host}"  # says nothing of us: RFC 3550 §6.5.1
-        self._ours: Session | None = None
-        self._theirs: Session | None = None
-        self._offered: Session | None = None
+        self._ours: SessionDescription | None = None
+        self._theirs: SessionDescription | None = None
+        self._offered: SessionDescription | None = None
         self._media: AgreedMedia | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
@@ -77,11 +76,11 @@ class AudioStream:
         self._talking = self._closed = False
         self.direction = "sendrecv"
 
-    # -- what is settled ----------------------------------------------------------------
+    # -- agreement ----------------------------------------------------------------------
 
     @property
     def codec(self) -> Codec | None:
-        """What to send, None before an answer has settled it: RFC 3264 §6.1."""
+        """The codec to send, None before offer and answer have agreed: RFC 3264 §6.1."""
         return self._media.codecs[0] if self._media else None
 
     @property
@@ -91,7 +90,7 @@ class AudioStream:
 
     @property
     def statistics(self) -> Statistics | None:
-        """How it goes, or went; None before an answer: RFC 3550 §6.4.4."""
+        """The figures of the stream so far; None before an answer: RFC 3550 §6.4.4."""
         return self._session.statistics if self._session else None
 
     def offer(self) -> bytes:
@@ -103,7 +102,7 @@ class AudioStream:
 
     def answer(self, sdp: bytes) -> bytes:
         """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
-        theirs = Session.parse(sdp)
+        theirs = SessionDescription.parse(sdp)
         ours, agreed = make_answer(
             theirs, [self._line()], self._origin, self._host, previous=self._ours
         )
@@ -117,7 +116,7 @@ class AudioStream:
         """
         if self._offered is None:
             raise LocalError("there is no offer to conclude")
-        theirs = Session.parse(sdp)
+        theirs = SessionDescription.parse(sdp)
         self._settle(apply_answer(self._offered, theirs), self._offered, theirs)
 
     def close(self) -> None:
@@ -131,14 +130,14 @@ class AudioStream:
     def _line(self) -> LocalMedia:
         return LocalMedia("audio", self._port.rtp_port, self._codecs, self.direction)
 
-    def _settle(self, agreed: Agreed, ours: Session, theirs: Session) -> None:
+    def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
-            media = replace(media, remote_rtcp=None)  # a call is worth more than its reports
+            media = replace(media, remote_rtcp=None)  # the call goes on without reports
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(
@@ -160,8 +159,8 @@ class AudioStream:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
-        follows the one before; what is not G.711 then counts as 20 ms.  The marker opens a
-        talk spurt: RFC 3551 §4.1.
+        follows the one before; a payload of other codecs than G.711 counts as 20 ms.  The marker
+        opens a talk spurt: RFC 3551 §4.1.
         """
         media, session = self._media, self._session
         if media is None or session is None or self._closed:
@@ -197,7 +196,7 @@ class AudioStream:
             self._wake()
 
     def _hear(self, kind: int, timestamp: int, payload: bytes) -> None:
-        """Pass on what was agreed on; not events and comfort noise, which are no sound."""
+        """Pass on a payload of an agreed codec; events and comfort noise are dropped."""
         if self._media is not None and self._media.received_codec(kind) is not None:
             self._on_audio(payload, timestamp)
 
@@ -213,7 +212,7 @@ class AudioStream:
         return report if waiting is None else min(waiting, report)
 
     def tick(self, now: float) -> None:
-        """Send the report that is due, hear what has waited long enough: RFC 3550 §6.3.6."""
+        """Send the report that is due (RFC 3550 §6.3.6), pass on sound that has waited enough."""
         if self._closed or self._session is None:
             return
         for item in self._order.tick(now):

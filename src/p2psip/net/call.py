@@ -1,4 +1,4 @@
-"""A call as scripts see it: answer, talk, hang up, wait for the end.
+"""A call for scripts: answer, talk, hang up, wait for the end.
 
 Implements RFC 3261 §13 and §15 for one user, by a `UserAgentCall` for the signalling and an
 `AudioStream` for the sound.
@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.waiting import result_of
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
@@ -30,9 +30,10 @@ log: Final = logging.getLogger(__name__)
 class Call:
     """One call; `Agent.call` makes it, or `Agent.on_call` is given it.
 
-    `on_audio(payload, timestamp)` hears what arrives, in order, `timestamp` in RTP ticks; it is
-    called in the hub and must not wait.  `on_ringing(status, reason)` is told of 18x answers.
-    `remote` is the other side, `reason` why the call has ended ("" before).
+    `on_audio(payload, timestamp)` is called with each payload, in order, `timestamp` in RTP ticks.
+    `on_ringing(status, reason)` is told of 18x answers, and `on_ended(reason)` once of the end,
+    whichever side brought it about.  All are called in the hub and must not wait.
+    `remote` is the other side, `reason` tells why the call has ended ("" before).
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Call:
     ) -> None:
         self.on_audio: AudioHandler = lambda payload, timestamp: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
+        self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_over = driver, on_over
         self._answered: AsyncResult[None] = AsyncResult()
@@ -70,7 +72,7 @@ class Call:
 
     @property
     def state(self) -> str:
-        """The word of `CallState` for where the call stands."""
+        """The state of the call, one of `CallState`."""
         return self._signalling.state
 
     @property
@@ -85,20 +87,20 @@ class Call:
 
     @property
     def is_held(self) -> bool:
-        """Whether the other side wants to hear nothing for now: RFC 3264 §8.4."""
+        """Whether the other side has put us on hold: RFC 3264 §8.4."""
         return self._audio.held
 
     @property
     def codec(self) -> Codec | None:
-        """What to send; None before both sides have agreed."""
+        """The codec to send; None before both sides have agreed."""
         return self._audio.codec
 
     @property
     def statistics(self) -> Statistics | None:
-        """How the sound goes, or went: RFC 3550 §6.4.4.  None before both have agreed."""
+        """The figures of the sound so far: RFC 3550 §6.4.4.  None before both have agreed."""
         return self._audio.statistics
 
-    # -- what a script may do -----------------------------------------------------------
+    # -- for scripts --------------------------------------------------------------------
 
     def answer(self, timeout: float = ACK_SECONDS) -> None:
         """Pick up a call that rings here, and wait for the ACK (§13.3.1.4).
@@ -114,7 +116,7 @@ class Call:
         self.wait_answered(timeout)
 
     def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
-        """Refuse a call that rings here (§13.3.1.3); nothing happens if it rings no more."""
+        """Refuse a call that rings here (§13.3.1.3); does nothing if it rings no more."""
         sip = self._signalling
         if not isinstance(sip, IncomingCall):
             raise LocalError("only a call that comes in can be refused")
@@ -123,7 +125,7 @@ class Call:
             self._end(f"{status} {reason}", RemoteError(reason, status))
 
     def hangup(self, reason: str | None = None) -> None:
-        """End the call whatever its state: BYE, CANCEL or refusal (§15); a second time nothing.
+        """End the call in any state: by BYE, CANCEL or refusal (§15).  Idempotent.
 
         `reason` is a value for the Reason header (RFC 3326 §2).
         """
@@ -132,33 +134,30 @@ class Call:
             self._end(HUNG_UP, RemoteError("Request Terminated", 487))
 
     def hold(self, on: bool = True) -> None:
-        """Ask the other side to be silent, or to speak again: RFC 3264 §8.4.
+        """Put the other side on hold, or resume: RFC 3264 §8.4.
 
-        `is_held` of the other side tells when that has been understood.
+        `is_held` at the other side tells when the offer has been accepted.
         """
         if self.is_up:
             self._audio.direction = "sendonly" if on else "sendrecv"
             self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
 
     def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
-        """Send one payload now; whoever calls this keeps the pace (see `AudioStream.send`).
+        """Send one payload now; the caller keeps the pace (see `AudioStream.send`).
 
         False when nothing may be sent: before the answer, on hold, after the end.
         """
         return not self.is_over and self._audio.send(payload, timestamp)
 
     def wait_answered(self, timeout: float | None = None) -> None:
-        """Wait until it is up.  Raises RemoteError with the SIP status if it never will be.
+        """Wait until the call is up.  Raises RemoteError with the SIP status if it has failed.
 
-        TimeoutError after `timeout` seconds; the call is then as before.
+        Raises TimeoutError after `timeout` seconds; the call is then as before.
         """
-        try:
-            self._answered.get(timeout=timeout)
-        except gevent.Timeout:
-            raise TimeoutError(f"no answer within {timeout:g} s") from None
+        result_of(self._answered, timeout, "no answer")
 
     def wait_ended(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if it has not come within `timeout` seconds."""
+        """Wait for the end of the call; False if it has not ended within `timeout` seconds."""
         return self._ended.wait(timeout)
 
     # -- for the agent ------------------------------------------------------------------
@@ -193,7 +192,7 @@ class Call:
         return True
 
     def discard(self) -> None:
-        """Give the ports back of a call that never began.  Own design."""
+        """Give back the ports of a call that never began.  Own design."""
         self._end("never began", RemoteError("Request Terminated", 487))
 
     @property
@@ -225,10 +224,11 @@ class Call:
         if not self._answered.ready():
             self._answered.set_exception(error)
         self._on_over(self)
+        self.on_ended(reason)
 
 
 class _Owner(CallHandler):
-    """Tells a `Call` what its signalling hears: §13 to §15."""
+    """Passes the events of the signalling to a `Call`: §13 to §15."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -266,13 +266,13 @@ class _Owner(CallHandler):
             self._call._end(str(error), error)
 
     def on_confirmed(self, call: Signalling, now: float) -> None:
-        """The new session is in force already: §14.2."""
+        """Do nothing: the new session is in force already: §14.2."""
 
     def on_alive(self, call: Signalling, now: float) -> None:
-        """A script has its own patience."""
+        """Do nothing: a script has time limits of its own."""
 
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
-        """Everything is as it was: §14.1."""
+        """Do nothing: the session stays as it was: §14.1."""
 
     def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
-        """Nothing is done with it here."""
+        """Ignore the content."""

@@ -1,7 +1,7 @@
-"""Descriptors, of which the system gives each process a number: the last are not for strangers.
+"""File descriptors: the last ones of the process are kept from new connections and calls.
 
-Own design: a new descriptor has the lowest number that is free, so that the number itself tells how
-many are in use, by whatever.  What is kept is for media, files and whoever asks how things are.
+Own design: the system gives a new descriptor the lowest free number, so the number itself tells how
+many are in use.  Those kept are for media, files and the status page.
 """
 
 import errno
@@ -14,9 +14,9 @@ from p2psip.net.clock import monotonic
 
 log: Final = logging.getLogger(__name__)
 
-STRANGERS: Final = 4  # the part that is kept from clients that connect
-MEDIA: Final = 8  # and from calls
-AGAIN: Final = 60.0  # s from one line about it to the next
+STRANGERS: Final = 4  # one part in so many is kept from new connections
+MEDIA: Final = 8  # one part in so many is kept from new calls
+AGAIN: Final = 60.0  # s between two log lines
 
 _OUT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -36,25 +36,25 @@ def refuse_last(part: int) -> None:
 
 
 def within(most: int) -> int:
-    """So many connections, or half of all descriptors if that is less."""
+    """The lesser of `most` and half of all descriptors: a limit of connections."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return most if limit == resource.RLIM_INFINITY else min(most, limit // 2)
 
 
 def is_out(error: OSError) -> bool:
-    """Whether it says that there are no more, or no memory for one."""
+    """Whether an error means that descriptors, or the memory for one, have run out."""
     return error.errno in _OUT
 
 
 class Teller:
-    """Says why nobody is let in, but not to each."""
+    """Logs why connections are not accepted, once in `AGAIN` seconds."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._told: float | None = None
 
     def tell(self, reason: str) -> None:
-        """Write a line, if there was none a moment ago."""
+        """Log a reason, unless one was logged shortly before."""
         moment = monotonic()
         if self._told is None or moment >= self._told + AGAIN:
             self._told = moment

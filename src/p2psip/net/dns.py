@@ -1,12 +1,12 @@
-"""A small stub resolver: ask the configured name servers, remember what they said.
+"""A small stub resolver: it asks the configured name servers, and caches their answers.
 
 Own design, for RFC 3263 §4: `Resolver.locate` answers the questions of a
 `p2psip.stack.locate.Locator`.  It blocks the greenlet that asks, and no other.
 
-What is asked goes out on a socket of its own, connected, with a random port and a random id,
-so that a forged answer has to guess both.  Names of /etc/hosts, and localhost, are answered
-here.  There is no search list: a SIP domain is meant as it is written.  dnspython reads and
-writes the messages, and nothing else.
+Each question goes out on a socket of its own, connected, with a random port and a random id, so
+that a forged answer has to guess both.  Names of /etc/hosts, and localhost, are answered
+here.  There is no search list: a SIP domain is complete as written.  dnspython only reads and
+writes the messages.
 """
 
 import ipaddress
@@ -40,11 +40,11 @@ from p2psip.stack.locate import Answer, Hop, Locator, Naptr, Question, Record, S
 
 DNS_PORT: Final = 53
 CACHED: Final = 1024  # answers; the oldest goes first
-LONGEST_TTL: Final = 3600.0  # s, for what claims to be good for ever
-UNANSWERED_TTL: Final = 5.0  # s to leave servers alone that did not answer: a call asks 5 times
+LONGEST_TTL: Final = 3600.0  # s, for records with an absurd TTL
+UNANSWERED_TTL: Final = 5.0  # s without questions to silent servers: a call asks 5 times
 AT_ONCE: Final = 64  # questions under way; more wait, since each has a socket
 RECORDS: Final = 64  # kept of one answer
-FORGERIES: Final = 50  # datagrams that answer something else, before we give up on UDP
+FORGERIES: Final = 50  # datagrams that do not fit the question, until we give up on UDP
 DATAGRAM_OCTETS: Final = 4096
 
 log: Final = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ Server = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Whom to ask, as /etc/resolv.conf has it; `hosts` maps names to addresses."""
+    """The name servers, as /etc/resolv.conf has them; `hosts` maps names to addresses."""
 
     servers: tuple[Server, ...] = (("127.0.0.1", DNS_PORT),)
     timeout: float = 2.0  # s for one try
@@ -86,14 +86,14 @@ class Config:
 
 
 class NoAnswerError(Exception):
-    """No server gave an answer worth having."""
+    """No server gave a usable answer."""
 
 
 class Resolver:
     """Answers `Question`s from memory, from the hosts file, or from a name server.
 
-    One for the whole process: many greenlets may ask at once, and those that ask the same
-    share one answer.
+    One is enough for a process: many greenlets may ask at once, and equal questions share one
+    answer.
     """
 
     def __init__(
@@ -105,13 +105,8 @@ class Resolver:
         self._pending: dict[Question, gevent.Greenlet[[Question], Answer]] = {}
         self._room = BoundedSemaphore(AT_ONCE)
 
-    @property
-    def cached(self) -> int:
-        """Say how many answers are remembered."""
-        return len(self._cache)
-
     def locate(self, locator: Locator) -> tuple[Hop, ...]:
-        """Answer a search until it is over, and give its hops: RFC 3263 §4."""
+        """Answer the questions of a search until it ends; returns its hops: RFC 3263 §4."""
         while locator.questions:
             if len(locator.questions) == 1:
                 locator.answer([self.resolve(locator.questions[0])])
@@ -121,7 +116,7 @@ class Resolver:
         return locator.hops or ()
 
     def resolve(self, question: Question) -> Answer:
-        """Give the records for one question, or nothing; never raises."""
+        """The records for one question, maybe none; never raises."""
         question = Question(question.name.lower().rstrip("."), question.type)
         local = self._locally(question)
         if local is not None:
@@ -129,12 +124,12 @@ class Resolver:
         expires, answer = self._cache.get(question, (0.0, ()))
         if self._clock() < expires:
             return answer
-        if question not in self._pending:  # a greenlet of its own: whoever asks may be killed
+        if question not in self._pending:  # in another greenlet: the one that asks may be killed
             self._pending[question] = gevent.spawn(self._remember, question)
         return self._pending[question].get()
 
     def _locally(self, question: Question) -> Answer | None:
-        """Answer for names that need no server: whatever is asked, not only addresses.
+        """The answer for a name that needs no server, to any type of question.
 
         A machine of the hosts file has no SRV records, and nobody shall wait to be told so.
         """
@@ -155,7 +150,7 @@ class Resolver:
         return tuple(address for address in addresses if (":" in address) is colon)
 
     def _remember(self, question: Question) -> Answer:
-        """Ask, and keep the outcome for as long as it is good."""
+        """Ask, and cache the answer for its time to live."""
         try:
             with self._room:
                 answer, ttl = self._ask(question)
@@ -171,7 +166,7 @@ class Resolver:
         return answer
 
     def _ask(self, question: Question) -> tuple[Answer, float]:
-        """Ask every server in turn, as often as configured; give the records and their TTL."""
+        """Ask every server in turn, as often as configured; returns records and their TTL."""
         query, why = _query(question), "no server"
         for _ in range(self._config.attempts):
             for server in self._config.servers:
@@ -184,7 +179,7 @@ class Resolver:
         raise NoAnswerError(why)
 
     def _exchange(self, query: dns.message.Message, server: Server) -> Reply:
-        """Ask one server once, by UDP, and by TCP if the answer was too long for that."""
+        """Ask one server once, by UDP, and by TCP if the answer was too long for UDP."""
         query.id = int.from_bytes(os.urandom(2), "big")
         with gevent.Timeout(self._config.timeout, NoAnswerError(f"{server[0]}: timed out")):
             response = _by_udp(query, server)
@@ -224,7 +219,7 @@ def _query(question: Question) -> dns.message.Message:
 
 
 def _response(query: dns.message.Message, data: bytes) -> Reply | None:
-    """Read what claims to be the response, or None: then the true one may still come."""
+    """The response in a datagram; None if it is not ours, and the true one may still come."""
     try:
         response = dns.message.from_wire(data, ignore_trailing=True)
     except (dns.exception.DNSException, ValueError, struct.error):
@@ -235,7 +230,7 @@ def _response(query: dns.message.Message, data: bytes) -> Reply | None:
 
 
 def _records(response: Reply) -> tuple[Answer, float]:
-    """Take the records out of a response, through its aliases; and their time to live in s."""
+    """The records of a response, through its aliases, and their time to live in s."""
     if response.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise NoAnswerError(dns.rcode.to_text(response.rcode()))
     try:
@@ -247,7 +242,7 @@ def _records(response: Reply) -> tuple[Answer, float]:
 
 
 def _record(rdata: Rdata) -> Record | None:
-    """Turn one record into the locator's own form; None for a kind it has no use for."""
+    """A record in the locator's form; None for a type that the locator does not use."""
     match rdata:
         case A() | AAAA():
             return str(rdata.address)
@@ -263,7 +258,7 @@ def _record(rdata: Rdata) -> Record | None:
 
 
 def _text(name: Name) -> str:
-    """Write a name without its final dot, the root as nothing."""
+    """A name without its final dot; the root is ""."""
     return name.to_text(omit_final_dot=True).rstrip(".").lower()
 
 
@@ -278,7 +273,7 @@ def _read(stream: socket.socket, size: int) -> bytes:
 
 
 def _fields(path: str) -> Sequence[list[str]]:
-    """Split the lines of a configuration file, without comments."""
+    """The words of each line of a configuration file, without comments."""
     try:
         text = Path(path).read_text("utf-8", "replace")
     except OSError:

@@ -1,22 +1,21 @@
-"""What gives a SIP stack its sockets and its clock.
+"""The driver of a SIP stack: its sockets, its timer, and the order of its work.
 
 Implements RFC 3261 §18 at the edge: one UDP and one TCP socket on the same port.
 
-Own design: everything happens in the hub, by watchers; after each event the machines'
-orders are carried out and one timer is set to the earliest of their deadlines.  If the loop
-has been kept from its work, an answer and the deadline for it are found together: the
-sockets are read first, so that nothing is repeated whose answer is here.
+Own design: everything happens in the hub, by watchers; after each event the machines' orders are
+carried out and one alarm is set to the earliest of their deadlines.
 """
 
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import gevent
 from gevent import get_hub
 
 from p2psip.errors import RemoteError
+from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.udp import UdpListener, plain_socket
@@ -25,21 +24,9 @@ from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
 
 BIND_TRIES: Final = 32
-AFTER_INPUT: Final = -1  # a timer's priority: below that of the sockets' watchers, which is 0
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class TimedMachine(Protocol):
-    """Anything with a deadline.  Own design: the house's machines all are."""
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`, in `monotonic` seconds; None for never."""
-
-    def tick(self, now: float) -> None:
-        """Do what is due."""
 
 
 class SipPorts:
@@ -62,7 +49,7 @@ class SipPorts:
 class SipDriver:
     """Runs one stack on one pair of sockets.
 
-    `machines` are those besides the stack that have deadlines; add to it at will.
+    `machines` are the stack and others with deadlines; callers may add and remove machines.
     `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).
     """
 
@@ -85,26 +72,25 @@ class SipDriver:
             self._on_failure,
             max_connections=max_connections,
         )
-        self._timer: Any = get_hub().loop.timer(0.0)
-        self._armed: float | None = None
+        self._alarm = Alarm(self)
         self._busy = self._closed = False
         self._reported: set[str] = set()
         stack.on_error = self._report
         stack.notify(self._schedule)
 
     def keep(self, keeps: Callable[[Flow], bool]) -> None:
-        """Ask `keeps` which connections somebody needs, however silent: RFC 5626 §5.3 in spirit."""
+        """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it."""
         self._tcp.keeps = keeps
 
     @property
     def connections(self) -> int:
-        """How many TCP connections are open.  Own design: for the status page."""
+        """The number of open TCP connections, for the status page."""
         return len(self._tcp.connections)
 
     def run(self, act: Callable[..., T], *args: Any) -> T:
-        """Call a machine, then carry out what it ordered; returns what it returned.
+        """Call a machine, then carry out its orders; returns the result of the call.
 
-        Own design: the one way in for everything that is not a message or a timer.
+        All calls go this way but for messages and timers.
         """
         try:
             return act(*args)
@@ -112,9 +98,9 @@ class SipDriver:
             self.wake()
 
     def wake(self) -> None:
-        """Carry out orders and set the timer anew; needless calls cost little.  Own design."""
+        """Carry out orders and set the alarm; cheap if there is nothing to do."""
         if self._busy or self._closed:
-            return  # whoever is at it will see these orders too
+            return  # the call under way carries out these orders too
         self._busy = True
         try:
             while orders := self.stack.take_orders():
@@ -122,19 +108,35 @@ class SipDriver:
                     self._carry_out(order)
         finally:
             self._busy = False
-            self._set_timer()
+            self._alarm.set()
+
+    @property
+    def deadline(self) -> float | None:
+        """The earliest deadline of all machines."""
+        times = [at for machine in self.machines if (at := machine.deadline) is not None]
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Tick the machines that are due, and carry out their orders."""
+        for machine in list(self.machines):
+            deadline = machine.deadline
+            if deadline is not None and deadline <= now:
+                try:
+                    machine.tick(now)
+                except Exception as error:
+                    self._report(error)
+        self.wake()
 
     def close(self) -> None:
-        """Close the sockets.  Own design."""
+        """Close the sockets."""
         if not self._closed:
             self._closed = True
-            self._timer.stop()
-            self._timer.close()
+            self._alarm.cancel()
             self._udp.close()
             self._tcp.close()
 
     def _schedule(self) -> None:
-        """See to orders at the end of this turn of the loop, if nobody does before."""
+        """Have orders carried out at the end of this turn of the loop, or earlier."""
         if not self._busy:
             get_hub().loop.run_callback(self.wake)
 
@@ -171,14 +173,14 @@ class SipDriver:
         self._guarded(self.stack.flow_failed, flow)
 
     def _guarded(self, act: Callable[..., None], *args: Any) -> None:
-        """Let one event, if it should bring an error of ours to light, not end the others."""
+        """Handle one event; an error of ours is logged, and the other events go on."""
         try:
             self.run(act, *args, monotonic())
         except Exception as error:
             self._report(error)
 
     def _report(self, error: Exception) -> None:
-        """Log an error of ours: with its trace the first time, in one line when it comes again."""
+        """Log an error of ours: with its trace the first time, in one line later."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -187,30 +189,6 @@ class SipDriver:
         is_new = kind not in self._reported
         self._reported.add(kind)
         log.error("a fault of ours: %s", kind, exc_info=error if is_new else None)
-
-    def _set_timer(self) -> None:
-        """Wake up in time; a timer that is early enough already is left alone."""
-        times = [at for machine in self.machines if (at := machine.deadline) is not None]
-        due = min(times, default=None)
-        if due is None or self._closed or (self._armed is not None and self._armed <= due):
-            return
-        self._timer.stop()
-        self._timer.close()
-        self._armed = due
-        self._timer = get_hub().loop.timer(max(0.0, due - monotonic()), priority=AFTER_INPUT)
-        self._timer.start(self._tick)
-
-    def _tick(self) -> None:
-        self._armed = None
-        now = monotonic()
-        for machine in list(self.machines):
-            deadline = machine.deadline
-            if deadline is not None and deadline <= now:
-                try:
-                    machine.tick(now)
-                except Exception as error:
-                    self._report(error)
-        self.wake()
 
 
 def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:

@@ -1,11 +1,11 @@
-"""Which of the sources that send to a media port is the peer.
+"""Decides which of the sources that send to a media port is the peer.
 
 Implements RFC 7362 §4, latching, with the limits that its §5 asks for.
 
-Own design: the source that is heard is one tuple, so that the media path compares once and asks
-nobody.  What comes from elsewhere is asked about here: it may be the peer's own host by another
-port; with `nat` also a host that the signalling came from, once it has shown a stream.  Neither
-may take the place of a source that is still heard.
+Own design: the accepted source is one tuple, so that the media path compares once and calls
+nothing.  Datagrams of other sources are judged here.  A new source may be another port of the
+peer's host; with `nat` also a host that the signalling came from, once it has sent a stream.
+Neither replaces a source that still sends.
 """
 
 from typing import Any, Final
@@ -18,11 +18,11 @@ MAX_CANDIDATES: Final = 8  # sources that are counted at a time
 
 
 class Latch:
-    """The source that is heard at one port: RFC 7362 §4.
+    """The accepted source of one port: RFC 7362 §4.
 
-    `source` is the address to hear, as recvfrom gives it, and `moved` tells that it is not the
-    one that was signalled, so that what we send has to follow.  `hosts` are where the signalling
-    came from; only `nat` makes use of them.
+    `source` is its address, as recvfrom gives it, and `moved` tells that it is not the one that was
+    signalled, so that our packets have to follow.  `hosts` are the sources of the signalling; they
+    count with `nat` alone.
     """
 
     def __init__(self, *, nat: bool) -> None:
@@ -54,7 +54,7 @@ class Latch:
         return bool(host == self.signalled[0] or (self._nat and host in self.hosts))
 
     def takes(self, data: bytes, source: Any, received: int, now: float) -> bool:
-        """Whether a datagram that is not of `source` is the peer's all the same (§4)."""
+        """Whether a datagram of another source than `source` is the peer's (§4)."""
         header = rtp_header(data) if self.may_be(source[0]) else None
         if header is None:
             return False
@@ -70,7 +70,7 @@ class Latch:
         return True
 
     def _is_silent(self, received: int, now: float) -> bool:
-        """Whether the source has not been heard since it was signalled, or for `SILENCE`."""
+        """Whether the source has sent nothing for `SILENCE`, or since it was signalled."""
         if received != self._received:
             self._received, self._since = received, now
         return now - self._since >= SILENCE
@@ -86,5 +86,5 @@ class Latch:
 
 
 def rtp_header(data: bytes) -> fast.Header | None:
-    """The header of a datagram, None for RTCP and what else is not RTP: RFC 5761 §4."""
+    """The RTP header of a datagram, None if it is RTCP or no RTP at all: RFC 5761 §4."""
     return None if fast.looks_like_rtcp(data) else fast.unpack(data)

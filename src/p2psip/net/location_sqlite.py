@@ -1,13 +1,13 @@
-"""Bindings that outlive the process, in a file of SQLite.
+"""The bindings of a registrar in an SQLite file, which outlives the process.
 
-Own design: RFC 3261 §10.3 leaves to us where bindings are kept.  One row is one binding; its
-expiry is told by the wall clock, the only one that the next process shares.
+Own design: RFC 3261 §10.3 leaves the storage to the implementation.  One row is one binding; its
+expiry is in wall clock time, the only clock that the next process shares.
 
-What is committed has left the process, and survives its death by any signal.  No commit waits for
-the disk (`synchronous=OFF`, with a write-ahead log), since calls run in the same loop: a power cut
-may cost the latest bindings, or damage the file, which is then set aside; phones register again.
-When the file cannot be written, the registrar goes on from memory, and all that it holds is written
-again, some of it with each change, once that is possible.
+A committed change survives the death of the process by any signal.  No commit waits for the disk
+(`synchronous=OFF`, with a write-ahead log), since calls run in the same loop: a power cut may cost
+the latest bindings, or damage the file, which is then set aside; phones register again.  While the
+file cannot be written, the registrar continues from memory; once it can, all bindings are written
+again, some with each change.
 """
 
 import sqlite3
@@ -55,12 +55,12 @@ _Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None]
 
 
 class SqliteLocation:
-    """A `LocationStore` in the file `path`, for one process at a time.  Own design: see the module.
+    """A `LocationStore` in the file `path`, for one process at a time.
 
-    `tell(what, reason)` hears of "state-unwritable" when the file cannot be written any more, of
-    "state-written" when it can again, of "state-set-aside" when a damaged one was found and a new
-    one begun.  Raises LocalError, one line, for a file that another program or a later version has
-    made: nothing in it is touched.  `clock` gives Unix time.
+    `tell(what, reason)` reports "state-unwritable" when the file cannot be written any more,
+    "state-written" when it can again, "state-set-aside" when a damaged file was replaced by a new
+    one.  Raises LocalError for a file that another program or a later version has made, and leaves
+    it as it is.  `clock` gives Unix time.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SqliteLocation:
             self._fail(error, 0.0)
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
-        """All that was kept and has not expired, the oldest first.  Own design: see the module."""
+        """All stored bindings that have not expired, the oldest first."""
         try:
             return list(self._load(now - self._clock()))
         except sqlite3.Error as error:
@@ -96,10 +96,7 @@ class SqliteLocation:
             return []
 
     def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
-        """Commit what `known` says of `aor`; after a failure, by and by all that it says.
-
-        Own design: see the module.
-        """
+        """Commit the bindings of `aor`; after a failure also those of other users, step by step."""
         if self._retry_at is not None and now < self._retry_at:
             return
         try:
@@ -129,7 +126,7 @@ class SqliteLocation:
         db.execute(_PURGE, (now + ahead, PURGE))
 
     def close(self) -> None:
-        """Put the file in order, and let it go.  Own design: see the module."""
+        """Write the log into the file, and close it."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -168,10 +165,10 @@ class SqliteLocation:
             try:
                 yield _binding(row, behind)
             except (RemoteError, ValueError, TypeError, LookupError):
-                continue  # no one but us writes here; whatever it is, it is no place to call
+                continue  # a row that we cannot have written is ignored
 
     def _set_aside(self, reason: str) -> None:
-        """Begin anew; what is left of the old file stays beside it for the operator."""
+        """Rename the damaged file, which stays beside the new one for the operator."""
         self._path.replace(self._path.with_suffix(".damaged"))
         for rest in ("-wal", "-shm"):
             self._path.with_name(self._path.name + rest).unlink(missing_ok=True)
@@ -223,7 +220,7 @@ def _rows(aor: Aor, bindings: Sequence[Binding], ahead: float) -> Iterator[_Row]
 
 
 def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
-    """A row as a binding; raises what parsing raises if it is none."""
+    """The binding of a row; raises the parsers' exceptions if it is none."""
     user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row
     binding = Binding(
         Address.parse(contact),
@@ -238,7 +235,7 @@ def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
 
 
 def _words(flow: Flow) -> str:
-    """A flow as a person may read it: "UDP 192.0.2.7 5060 192.0.2.1 5060"."""
+    """A flow in readable form: "UDP 192.0.2.7 5060 192.0.2.1 5060"."""
     return " ".join(map(str, (flow.transport, *flow.remote, *(flow.local or ()))))
 
 

@@ -1,12 +1,13 @@
-"""Where to send a request for a URI, when DNS has to be asked.
+"""Finds the servers of a URI in the DNS.
 
-Implements RFC 3263 §4 at the edge: the resolver waits, the locator decides.
+Implements RFC 3263 §4 at the edge: the resolver waits for answers, the locator decides.
 """
 
 import os
 from collections.abc import Sequence
 from typing import Final
 
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.dns import Resolver
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import Locator
@@ -16,7 +17,7 @@ TRANSPORTS: Final = ("UDP", "TCP")
 
 
 class Locations:
-    """Finds the servers of a URI; with `outbound_proxy` (a SIP URI), asks there what DNS misses.
+    """Finds the servers of a URI; those of `outbound_proxy`, a SIP URI, if DNS has none.
 
     RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  Raises RemoteError for an
     `outbound_proxy` that is no SIP URI.
@@ -36,3 +37,17 @@ class Locations:
     def _ask(self, uri: Uri) -> list[Flow]:
         locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS)
         return [hop.flow for hop in self._resolver.locate(locator)]
+
+
+def server_uri(text: str) -> Uri:
+    """Read "host", "host:port" or a SIP URI without a user: RFC 3261 §19.1.1.
+
+    Raises LocalError for anything else.
+    """
+    try:
+        uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
+    if uri.scheme != "sip" or not uri.host or uri.user is not None:
+        raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
+    return uri

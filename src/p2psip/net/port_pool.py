@@ -1,9 +1,9 @@
-"""Which ports media gets: pairs at random places of a range.
+"""Pairs of media ports, drawn at random from a range.
 
 Implements RFC 3550 §11, an even port for RTP and the odd one above for RTCP.
 
-Own design: nobody should be able to tell from one call where the next one is, or packets sent
-to the first ports of a range on the off chance would reach every call.
+Own design: the ports of one call must not tell those of the next, or a stranger who sends to the
+first ports of a range would reach every call.
 """
 
 import errno
@@ -17,22 +17,21 @@ from gevent.monkey import get_original
 
 from p2psip.errors import LocalError
 
-ANYWHERE: Final = (32768, 65535)  # where ports are drawn from if no range is named
-TRIES: Final = 64  # draws in there until a pair must have been free
+ANYWHERE: Final = (32768, 65535)  # the range if none is given
+TRIES: Final = 64  # draws from that range before we give up
 
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
 
 
 class NoPortsError(LocalError):
-    """No pair of ports is free; the caller answers 503 (RFC 3261 §21.5.4).  Own design."""
+    """No pair of ports is free; the caller answers 503 (RFC 3261 §21.5.4)."""
 
 
 class PortPool:
     """Pairs of ports from `low` to `high`, or from `ANYWHERE` if both are 0.
 
-    Own design: a pair is drawn from those that have been free for longest, half of all, so that
-    packets still on their way to a call that has ended do not meet a new one.
-    `random(n)` gives n octets.
+    A pair is drawn from the half that has been free for longest, so that packets still on their way
+    to a call that has ended do not reach a new one.  `random(n)` gives n octets.
     """
 
     def __init__(
@@ -46,14 +45,14 @@ class PortPool:
 
     @property
     def free(self) -> int | None:
-        """How many pairs are left; None without a range.  Own design: for status pages."""
+        """The number of free pairs, for status pages; None without a range."""
         return None if self._anywhere else len(self._free)
 
     def bind(self, ip: str) -> tuple[socket.socket, socket.socket]:
         """Open and bind an RTP and an RTCP socket: RFC 3550 §11.
 
-        A pair that another process occupies is passed over.  Raises NoPortsError, or
-        OSError if `ip` is not an address of this machine.
+        A pair that another process uses is skipped.  Raises NoPortsError, or OSError if `ip` is not
+        an address of this machine.
         """
         taken: list[int] = []
         try:
@@ -69,7 +68,7 @@ class PortPool:
         raise NoPortsError("no free pair of RTP ports")
 
     def release(self, port: int) -> None:
-        """Take back the RTP port of a pair whose sockets are closed.  Own design."""
+        """Take back the RTP port of a pair whose sockets are closed."""
         if not self._anywhere:
             self._free.append(port)
 

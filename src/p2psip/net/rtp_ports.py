@@ -1,12 +1,11 @@
 """Two UDP sockets for a stream: RTP on an even port, RTCP on the odd one above.
 
-Implements RFC 3550 §11; what we send leaves from where we listen, as RFC 4961 §3 has it.
+Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one
-datagram and calls straight into the call's machine.  No greenlet, no queue, and hardly ever a
-second try: with packets spread evenly over many calls it finds nothing and costs a system
-call.  But now and then it is made, or what a busy loop once was late for would stay late, and
-after what others send.  Who the peer is among those who send here, `latch` tells.
+datagram and calls straight into the call's machine, without greenlet or queue.  A second read
+would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, to catch
+up after a busy loop, and after datagrams of strangers.  `latch` tells which source is the peer.
 """
 
 import logging
@@ -23,16 +22,16 @@ from p2psip.net.clock import monotonic
 from p2psip.net.latch import Latch, rtp_header
 from p2psip.net.port_pool import PortPool
 from p2psip.rtp import fast
+from p2psip.stack.routing import is_loopback
 
 Address = tuple[str, int]
 Receiver = Callable[[bytes, float], None]
 
-DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; what is longer is cut
+DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; a longer datagram is cut
 LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
 BURST: Final = 32  # datagrams that are then read at once
-WAITING: Final = 64  # datagrams kept until an answer, or a few more, tell whose they are
+WAITING: Final = 64  # datagrams kept until it is known whether they are the peer's
 PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
-LOOPBACK: Final = ("127.0.0.1", "::1")
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
@@ -42,11 +41,11 @@ log: Final = logging.getLogger(__name__)
 class MediaPort:
     """The sockets of one stream and their watchers, until `close`.
 
-    Own design: `on_rtp(data, now)` and `on_rtcp(data, now)` are called in the hub for each
-    datagram of the peer, and must not wait; what they raise is logged.  They are public because
-    whoever hears often needs the port first.
-    `received`, `strangers` (datagrams of other sources), `unsent` and `failures` (of
-    receiving, and of the callbacks) only count.  With `latch` the peer may be behind a NAT.
+    `on_rtp(data, now)` and `on_rtcp(data, now)` are called in the hub with each datagram of the
+    peer, and must not wait; their exceptions are logged.  They may be set later, since their owner
+    often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
+    `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
+    a NAT.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class MediaPort:
         self.on_rtp, self.on_rtcp = on_rtp, on_rtcp
         self._family = self._rtp.family
         self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
-        self._source: Any = None  # whom to hear: `remote`, or as `_latch` or `_is_alias` say
+        self._source: Any = None  # accepted: `remote`, or as `_latch` or `_is_alias` decide
         self._remote_rtcp: Any = None
         self._signalled_rtcp: Any = None
         self._searching_rtcp = latch
@@ -83,11 +82,11 @@ class MediaPort:
 
     @property
     def remote(self) -> Address | None:
-        """Where RTP goes, a numeric address.
+        """The numeric address that RTP is sent to.
 
-        Setting it tells what an offer or answer says: with another address than before the
-        search for the true source begins anew, `remote_rtcp` becomes the port above (RFC 3550
-        §11), and RTP that came from there within the last second is heard (RFC 3264 §5.1).
+        Set it to the address of an offer or answer.  If that has changed, the search for the true
+        source begins again, `remote_rtcp` becomes the port above (RFC 3550 §11), and RTP that came
+        from there within the last second is accepted (RFC 3264 §5.1).
         """
         return _two(self._remote)
 
@@ -106,7 +105,7 @@ class MediaPort:
 
     @property
     def remote_rtcp(self) -> Address | None:
-        """Where RTCP goes; RFC 3605 §2.1 lets the peer name any port."""
+        """The address that RTCP is sent to; RFC 3605 §2.1 lets the peer name any port."""
         return _two(self._remote_rtcp)
 
     @remote_rtcp.setter
@@ -118,7 +117,7 @@ class MediaPort:
 
     @property
     def hosts(self) -> Collection[str]:
-        """Where the signalling comes from: with `latch` RTP may come from there: RFC 7362 §5."""
+        """The hosts of the signalling; with `latch` RTP may come from them too: RFC 7362 §5."""
         return self._latch.hosts
 
     @hosts.setter
@@ -126,21 +125,21 @@ class MediaPort:
         self._latch.hosts = frozenset(hosts)
 
     def send_rtp(self, data: bytes) -> None:
-        """Send to `remote`, or count what cannot be sent.  Own design: media never waits."""
+        """Send to `remote`, or count a packet that cannot be sent: media never waits."""
         try:
             self._rtp.sendto(data, self._remote)
         except (OSError, TypeError):  # TypeError: no remote yet
             self.unsent += 1
 
     def send_rtcp(self, data: bytes) -> None:
-        """Send to `remote_rtcp`, or count what cannot be sent.  Own design: as `send_rtp`."""
+        """Send to `remote_rtcp`, or count a packet that cannot be sent."""
         try:
             self._rtcp.sendto(data, self._remote_rtcp)
         except (OSError, TypeError):
             self.unsent += 1
 
     def close(self) -> None:
-        """Stop, close and give the ports back; a second time does nothing.  Own design."""
+        """Stop, close the sockets and give the ports back.  Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -168,7 +167,7 @@ class MediaPort:
             self._failed(error)
 
     def _receive_more(self, now: float) -> None:
-        """Read what waits behind the first datagram, if a busy loop or strangers left some."""
+        """Read the datagrams behind the first one, which a busy loop or strangers left."""
         for _ in range(BURST):
             if self._closed:
                 return
@@ -194,7 +193,7 @@ class MediaPort:
             self._failed(error)
 
     def _is_heard(self, data: bytes, source: Any, now: float) -> bool:
-        """Decide about what comes from elsewhere than the packet before; keep it if in doubt."""
+        """Whether to accept a datagram of another source; one in doubt is kept for later."""
         latch = self._latch
         if self._is_alias(source, latch.signalled):
             self._source = source
@@ -212,7 +211,7 @@ class MediaPort:
         return False
 
     def _hear_earlier(self, source: Any, now: float) -> None:
-        """Take what a source sent until it was believed: RFC 7362 §4."""
+        """Accept the kept datagrams of a source that was accepted later: RFC 7362 §4."""
         waiting = list(self._waiting)
         self._waiting.clear()
         for data, sender, at in waiting:
@@ -227,7 +226,7 @@ class MediaPort:
             self._failed(error)
 
     def _is_heard_rtcp(self, data: bytes, source: Any) -> bool:
-        """RTCP comes from the host of RTP; behind a NAT ours follows it: RFC 4961 §3."""
+        """Whether RTCP comes from the host of RTP; behind a NAT ours follows it: RFC 4961 §3."""
         if self._is_alias(source, self._remote_rtcp):
             return True
         if self._remote is None or source[0] != self._remote[0] or not fast.looks_like_rtcp(data):
@@ -237,23 +236,23 @@ class MediaPort:
         return True
 
     def _is_alias(self, source: Any, remote: Any) -> bool:
-        """Tell whether `source` is loopback's name for a peer on this very machine.
+        """Whether `source` is the loopback address of a peer on this machine.
 
         baresip signals the address of an outer interface even in a call to 127.0.0.1, and the
         system then sends from 127.0.0.1, though from the port that was signalled.
         """
-        if remote is None or source[1] != remote[1] or source[0] not in LOOPBACK:
+        if remote is None or source[1] != remote[1] or not is_loopback(source[0]):
             return False
-        return remote[0] in LOOPBACK or is_own_address(remote[0])
+        return is_loopback(remote[0]) or is_own_address(remote[0])
 
     def _failed(self, error: Exception) -> None:
-        """Keep the watcher alive: an exception that left it would stop it for good."""
+        """Count and log an exception, which would stop the watcher if it left it."""
         self.failures += 1
         if self.failures & self.failures - 1 == 0:  # at 50 packets a second, not each of them
             log.error("media of port %d: %r", self.rtp_port, error, exc_info=error)
 
     def _normal(self, address: Address | None) -> Any:
-        """Write an address the way recvfrom does; LocalError unless it is numeric."""
+        """An address in the form of recvfrom; raises LocalError unless it is numeric."""
         if address is None:
             return None
         try:
@@ -265,7 +264,7 @@ class MediaPort:
 
 
 def is_own_address(ip: str) -> bool:
-    """Tell whether an interface of this machine has `ip`: only then it binds.  Own design."""
+    """Whether an interface of this machine has `ip`, so that a socket can be bound to it."""
     try:
         with _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((ip, 0))
@@ -275,5 +274,5 @@ def is_own_address(ip: str) -> bool:
 
 
 def _two(address: Any) -> Address | None:
-    """Leave out what only IPv6 has."""
+    """The host and port of an address, without the two further fields of IPv6."""
     return None if address is None else (address[0], address[1])

@@ -24,11 +24,11 @@ LAWS: Final[dict[str, Law]] = {
     "PCMA": (g711.encode_alaw, g711.decode_alaw),
 }
 ROUNDING: Final = 40  # samples: clocks in milliseconds and recut packets are not lost sound
-LONGEST_GAP: Final = 10 * g711.CLOCK_RATE  # samples; what is further off is another stream
+LONGEST_GAP: Final = 10 * g711.CLOCK_RATE  # samples; a larger gap means another stream
 
 
 class Recording:
-    """What was heard, silence where packets are missing: RFC 3550 §5.1.
+    """The received sound, with silence where packets are missing: RFC 3550 §5.1.
 
     `samples` is the sound so far, `missing` how many samples of it are filled in.
     """
@@ -40,9 +40,9 @@ class Recording:
         self.missing = 0
 
     def add(self, payload: bytes, timestamp: int) -> int:
-        """Decode a payload and put it where `timestamp` (ticks) says; the place, in samples.
+        """Decode a payload and place it by its `timestamp` (ticks); returns the place in samples.
 
-        What is too far off to belong to the same stream just follows what there is.
+        A payload that is too far off to belong to the same stream is appended.
         """
         gap = self._gap(timestamp)
         if ROUNDING < gap <= LONGEST_GAP:
@@ -79,7 +79,7 @@ def read_wav(path: Path) -> "array[int]":
 
 
 def write_wav(path: Path, samples: "array[int]") -> None:
-    """Write such a file; LocalError if it cannot be written."""
+    """Write a file as `read_wav` reads it; LocalError if it cannot be written."""
     little = array("h", samples)
     if sys.byteorder == "big":
         little.byteswap()

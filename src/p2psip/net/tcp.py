@@ -70,8 +70,8 @@ class TcpListener:
         self.address: HostPort = bound.getsockname()[:2]
         self.connections: dict[HostPort, TcpConnection] = {}
         self.of_host = Counter[str]()
-        self.silent: dict[TcpConnection, None] = {}  # that came and have sent no message, in order
-        self.silent_of_host = Counter[str]()
+        # That came and have sent no message: of each host, the oldest first.
+        self.silent: dict[str, dict[TcpConnection, None]] = {}
         self._shed_at, self._teller = 0.0, Teller("sip")
         self._ready: dict[TcpConnection, None] = {}  # to be read, in order
         bound.listen(256)
@@ -157,8 +157,9 @@ class TcpListener:
     def _has_place(self, address: str, fd: int = -1) -> bool:
         """Whether there is room for one more, in all and for this host, whoever opens it."""
         host = rate_limit_key(address)
-        if fd >= 0 and self.silent_of_host[host] >= self._max_silent:
-            next(each for each in self.silent if each.host == host).fail()
+        silent = self.silent.get(host, ())
+        if fd >= 0 and len(silent) >= self._max_silent:
+            next(iter(silent)).fail()
         if self.of_host[host] >= self._max_of_host:
             return False
         if is_scarce(fd, STRANGERS):
@@ -213,9 +214,9 @@ class TcpConnection:
         before = owner.connections.get(flow.remote)
         owner.connections[flow.remote] = self
         owner.of_host[self.host] += 1
+        self._is_in_use = False
         if flow.local is not None:
-            owner.silent[self] = None
-            owner.silent_of_host[self.host] += 1
+            owner.silent.setdefault(self.host, {})[self] = None
         loop = get_hub().loop
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
@@ -245,15 +246,20 @@ class TcpConnection:
         if len(self._queued) + len(data) > MAX_QUEUED:
             self.fail()
             return
+        self._is_in_use = True
         self._queued += data
         if self._connected:
             self._flush()
 
     def fail(self) -> None:
-        """The connection is lost: tell the stack, RFC 3261 §18.4."""
+        """The connection is lost: tell the stack, RFC 3261 §18.4.
+
+        Of a connection that has carried no message in either direction the stack knows nothing.
+        """
         if not self._closed:
             self.close()
-            self._owner.on_failure(self.flow)
+            if self._is_in_use:
+                self._owner.on_failure(self.flow)
 
     def close(self) -> None:
         """Forget the connection.  Own design."""
@@ -273,12 +279,11 @@ class TcpConnection:
             del owner.of_host[host]
 
     def _is_no_longer_silent(self) -> None:
-        owner = self._owner
-        if self in owner.silent:
-            del owner.silent[self]
-            owner.silent_of_host[self.host] -= 1
-            if not owner.silent_of_host[self.host]:
-                del owner.silent_of_host[self.host]
+        silent = self._owner.silent.get(self.host, {})
+        if self in silent:
+            del silent[self]
+            if not silent:
+                del self._owner.silent[self.host]
 
     def _flush(self) -> None:
         if not self._connected:
@@ -320,7 +325,7 @@ class TcpConnection:
                 self._owner.on_malformed(item.data, self.flow, item.error)
             else:
                 if not self._has_greeted:
-                    self._has_greeted = True
+                    self._has_greeted = self._is_in_use = True
                     self._is_no_longer_silent()
                 self._owner.on_message(bytes(item), self.flow)
             if self._has_greeted:

@@ -2,8 +2,8 @@
 
 Implements RFC 3261 §18.1.1 and §18.2.1 for UDP.
 
-Own design: one watcher, no greenlet; a burst is read until the socket is empty or the loop
-should see to others.
+Own design: one watcher, no greenlet; a burst is read until the socket is empty, or for `SLICE`
+seconds, so that others have their turn.
 """
 
 import socket
@@ -18,7 +18,7 @@ from p2psip.transaction.flow import Flow, HostPort
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
 BURST: Final = 32  # datagrams read per wake-up ...
-SLICE: Final = 0.005  # s ... unless they are laborious: sound waits meanwhile
+SLICE: Final = 0.005  # s ... unless their work takes longer: sound waits meanwhile
 MAX_DATAGRAM: Final = 65_535
 BUFFER: Final = 1 << 20  # octets the system may keep for us while the loop is busy
 
@@ -49,7 +49,7 @@ class UdpListener:
         return True
 
     def close(self) -> None:
-        """Stop listening.  Own design."""
+        """Stop listening."""
         self._watcher.stop()
         self._watcher.close()
         self._socket.close()
@@ -62,7 +62,7 @@ class UdpListener:
             except BlockingIOError:
                 return
             except OSError:
-                return  # whatever it is, what waits behind it is read at the next wake-up
+                return  # the datagrams behind it are read at the next wake-up
             self._on_message(data, Flow("UDP", source[:2], self.address))
             if monotonic() > end:
                 return

@@ -1,8 +1,8 @@
-"""The RTP header as numbers only: what the media path uses for every packet.
+"""The RTP header as plain numbers, as the media path reads every packet.
 
 Implements RFC 3550 §5.1, a second time and without an object: a frozen dataclass costs
 more than the rest of the work on a packet.  `packet.RtpPacket` is the readable form, and
-a property test proves that both accept the same datagrams and see the same fields.
+a property test checks that both accept the same datagrams and read the same fields.
 
     >>> header = pack_fixed(VERSION_2, 0x80 | 0, 7, 160, 0xCAFE)  # marker, payload type 0
     >>> unpack(header + b"sound")

@@ -1,4 +1,4 @@
-"""What a receiver of pictures asks for: a packet again, or a whole picture.
+"""Feedback of a video receiver: requests for a packet again, or for a whole picture.
 
 Implements RFC 4585 §6.1, with the Full Intra Request of RFC 5104 §4.3.1.
 
@@ -25,7 +25,7 @@ _FIR: Final = struct.Struct("!IB3x")
 
 @dataclass(frozen=True, slots=True)
 class Nack:
-    """Packets of `media_ssrc` that did not come: §6.2.1.
+    """A request for packets of `media_ssrc` that did not arrive: §6.2.1.
 
     `fci` is kept as it stands on the wire; `lost` reads it, `of` writes it.
     """
@@ -77,7 +77,7 @@ class Nack:
 
 @dataclass(frozen=True, slots=True)
 class Pli:
-    """Some of the picture is lost: send a whole one.  §6.3.1."""
+    """A request for a whole picture, since some of it is lost: §6.3.1."""
 
     sender_ssrc: int
     media_ssrc: int
@@ -133,7 +133,7 @@ class Fir:
 
 @dataclass(frozen=True, slots=True)
 class OtherFeedback:
-    """A feedback message this module knows no more of: §6.1.
+    """Any other feedback message: §6.1.
 
     `packet_type` is RTPFB or PSFB; `fci` is whole words.
     """
@@ -166,7 +166,7 @@ Feedback: TypeAlias = Nack | Pli | Fir | OtherFeedback
 
 
 def read(packet_type: int, message_type: int, body: bytes) -> Feedback:
-    """Make the most fitting object of a framed packet, or raise RemoteError: §6.1."""
+    """Read a framed packet as the type that fits it best, or raise RemoteError: §6.1."""
     match packet_type, message_type:
         case rtcp_frame.RTPFB, 1:
             return Nack._read(message_type, body)

@@ -1,4 +1,4 @@
-"""Putting packets back in order, and waiting for no other reason.
+"""A buffer that puts packets back in order, and delays them for no other reason.
 
 Implements RFC 3550 §5.1, where the sequence number is what restores order.
 
@@ -9,8 +9,8 @@ it come, or are given up: after `hold_seconds`, or when more than `depth_packets
     >>> [buffer.put(number, f"packet {number}", now=0.0) for number in (1, 3, 2)]
     [['packet 1'], [], ['packet 2', 'packet 3']]
 
-Own design: it smooths no jitter.  Whoever plays the sound has a buffer for that, and a
-second one in the gateway would only add delay.
+Own design: it smooths no jitter.  The player has a buffer for that, and a second one in the
+gateway would only add delay.
 """
 
 from typing import Final, Generic, TypeVar
@@ -20,7 +20,7 @@ from p2psip.rtp.sequence import MAX_DROPOUT
 Item = TypeVar("Item")
 
 DEPTH_PACKETS: Final = 10  # 0.2 s of sound in packets of 20 ms
-HOLD_SECONDS: Final = 0.06  # three such packets: more than networks reorder, less than ears mind
+HOLD_SECONDS: Final = 0.06  # three such packets: more than networks reorder, less than is heard
 
 
 class ReorderBuffer(Generic[Item]):
@@ -28,9 +28,9 @@ class ReorderBuffer(Generic[Item]):
 
     `depth_packets` and `hold_seconds` bound how many wait and for how long.
     `late` counts packets given up before they came, or that came twice; `skipped` the
-    numbers given up.  `next` is whose turn it is and `early` who waits, public for the sake of
-    a media path that would rather compare than call: an item in its turn, with nobody waiting,
-    may pass by if `next` is counted on.
+    numbers given up.  `next` is the number whose turn it is, and `early` holds the items that
+    wait.  Both are public for the media path, which saves a call per packet: while `early` is
+    empty, an item of number `next` may pass by if `next` is increased.
     """
 
     __slots__ = ("_depth", "_hold", "early", "late", "next", "skipped")
@@ -45,13 +45,13 @@ class ReorderBuffer(Generic[Item]):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, or None while nothing waits.  Own design: see `jitter`."""
+        """When to call `tick`, or None while nothing waits."""
         if not self.early:
             return None
         return next(iter(self.early.values()))[0] + self._hold  # the first that came
 
     def put(self, sequence: int, item: Item, now: float) -> list[Item]:
-        """Take an item; answer those whose turn it now is, in order.
+        """Take an item; return those whose turn it now is, in order.
 
         `sequence` is extended, as `Source.heard` answers it: RFC 3550 §A.1.
         """
@@ -69,7 +69,7 @@ class ReorderBuffer(Generic[Item]):
         return self.tick(now)
 
     def tick(self, now: float) -> list[Item]:
-        """Answer what has waited long enough, in order.  Own design: see `jitter`."""
+        """Return the items that have waited long enough, in order."""
         ready = self._in_turn()
         while (deadline := self.deadline) is not None and deadline <= now:
             self._skip()

@@ -1,4 +1,4 @@
-"""The RTP packet: twelve octets that say which sound comes when, and the sound.
+"""The RTP packet: a header of twelve octets or more, and a payload.
 
 Implements RFC 3550 §5.1, with the header extension of §5.3.1.
 

@@ -1,8 +1,8 @@
-"""The peer's side of a session: whom we listen to, and what we report about it.
+"""The receiving side of a session: the source that is heard, and the reports about it.
 
 Implements RFC 3550 §A.1 and §6.4.1, for one source at a time.
 
-The first source is believed at once, since signalling told of it.  Another one takes over
+The first source is accepted at once, since signalling told of it.  Another one takes over
 after `MIN_SEQUENTIAL` packets in sequence with none of the old between them, because
 phones change their SSRC on hold and transfer; or at once, after the old has said BYE.
 Own design: a stray stream that reaches the same port never gets two packets in a row in.
@@ -28,7 +28,7 @@ class Reception:
 
     `clock_rate` is in ticks a second; a new source may introduce itself only by one of
     `payload_types`, unless that is None.  RFC 3550 §A.1 demands that the type be known.
-    `candidate_ssrc` is who tries to, and is forgotten at the next packet of the old source.
+    `candidate_ssrc` is the source that tries to; the next packet of the old source ends the try.
     """
 
     def __init__(self, clock_rate: int, payload_types: Container[int] | None = None) -> None:
@@ -57,11 +57,11 @@ class Reception:
         return extended
 
     def forget(self) -> None:
-        """Believe the next source at once, for this one has left: §6.3.4."""
+        """Accept the next source at once, since this one has left: §6.3.4."""
         self.ssrc = self.candidate_ssrc = None
 
     def note(self, report: SenderReport, now: float) -> None:
-        """Keep what a sender report of this source says about time: §6.4.1.
+        """Keep the times of a sender report of this source: §6.4.1.
 
         `sender_clock` then ties its NTP time to its RTP timestamps.
         """

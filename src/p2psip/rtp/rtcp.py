@@ -1,4 +1,4 @@
-"""RTCP: how the other end hears us, what time it is there, and who it says it is.
+"""RTCP: reports on reception and on time, and the names of sources.
 
 Implements RFC 3550 §6.1.
 
@@ -54,7 +54,7 @@ def ntp_time(unix_seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReportBlock:
-    """How one source is heard: §6.4.1.
+    """A report on the reception of one source: §6.4.1.
 
     `fraction_lost` is in 1/256 since the last report, `lost` in packets since the start
     (24 bits signed, clamped when written), `jitter` in clock ticks.  `last_sr` is the
@@ -86,7 +86,7 @@ class ReportBlock:
 
 @dataclass(frozen=True, slots=True)
 class SenderReport:
-    """What a source has sent, and when that was on the wall clock: §6.4.1.
+    """The counts of a sender, and its time by the wall clock and by the media clock: §6.4.1.
 
     `ntp` and `timestamp` are the same instant, in NTP format (64 bits) and on the media
     clock.  `octets` counts payload alone.  `extension` is what a profile may append.
@@ -120,7 +120,7 @@ class SenderReport:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverReport:
-    """The report of one who has not sent lately: §6.4.2.  Fields as in `SenderReport`."""
+    """The report of a member that has not sent lately: §6.4.2.  Fields as in `SenderReport`."""
 
     ssrc: int
     reports: tuple[ReportBlock, ...] = ()
@@ -208,7 +208,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPacket:
-    """A packet of a type that is not ours to judge, kept whole: §6.1 tells to ignore it."""
+    """A packet of an unknown type, kept whole; §6.1 tells receivers to ignore it."""
 
     packet_type: int
     count: int
@@ -228,8 +228,8 @@ RtcpPacket: TypeAlias = (
 def parse_compound(data: bytes | memoryview, *, strict: bool = False) -> list[RtcpPacket]:
     """Read a datagram, or raise RemoteError: §6.1, with the checks of §A.2.
 
-    That a report must come first is held against the peer only if `strict`: senders of
-    the reduced-size kind leave it out, and the other checks are strong enough.
+    Only if `strict`, a report must come first: senders of reduced-size RTCP leave it out, and
+    the other checks are strong enough.
     """
     packets = [_read(*framed) for framed in rtcp_frame.read_all(data)]
     if strict and not isinstance(packets[0], SenderReport | ReceiverReport):

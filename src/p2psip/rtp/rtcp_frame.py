@@ -1,4 +1,4 @@
-"""What all RTCP packets share: a word of header, and living several to a datagram.
+"""The frame of all RTCP packets: one word of header, and several packets in a datagram.
 
 Implements RFC 3550 §6.1.
 """
@@ -26,7 +26,7 @@ def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
     """Walk a datagram; yield packet type, count and body, padding removed: §6.1.
 
     Raises RemoteError on the checks of §A.2: version, lengths that add up to the whole,
-    padding on the last packet only.  That the first be SR or RR is for the caller to say.
+    padding on the last packet only.  The caller checks that the first is an SR or RR.
     """
     at, end = 0, len(data)
     if end == 0:

@@ -1,10 +1,10 @@
-"""When to report: often enough to be of use, never more than a share of the bandwidth.
+"""The time of RTCP reports: as often as a share of the bandwidth allows.
 
 Implements RFC 3550 §6.3, as §A.7 writes it.
 
-The interval grows with the number of members and is drawn at random, lest all speak at
-once.  Before a report leaves, the interval is drawn again with what is known by then
-(§6.3.6, "timer reconsideration").
+The interval grows with the number of members and is drawn at random, so that
+members do not all report at once.  Before a report leaves, the interval is drawn again by the
+members known then (§6.3.6, "timer reconsideration").
 
     >>> timer = RtcpTimer(now=0.0, random=lambda n: bytes([128] * n))
     >>> round(timer.deadline, 2), round(interval(2, 1, timer.bandwidth, True, 100), 1)

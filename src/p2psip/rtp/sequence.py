@@ -1,4 +1,4 @@
-"""One source as it is heard: which packet comes next, what is lost, how unsteady it is.
+"""One source as it is received: the order of its packets, their loss and their jitter.
 
 Implements RFC 3550 §A.1, with the loss of §A.3 and the jitter of §A.8.
 
@@ -24,7 +24,7 @@ class Source:
     """The state kept for one SSRC, as the struct of §A.1.
 
     `clock_rate` is in ticks a second.  `probation` is how many packets in sequence to
-    demand before the first is answered: `MIN_SEQUENTIAL` for a source out of the blue, 0
+    demand before the first is answered: `MIN_SEQUENTIAL` for an unexpected source, 0
     for one that signalling has announced.  The extended numbers begin above `after`, so
     that of two sources in succession the later has the higher ones (Own design).
     """
@@ -59,8 +59,8 @@ class Source:
     def heard(self, sequence: int, timestamp: int, now: float) -> int | None:
         """Take a packet's header fields and its time of arrival; answer the extended sequence.
 
-        None while the source is on probation, and for a packet so far off that it is either
-        a stray or the first after a restart, which the next packet will tell: §A.1.
+        None while the source is on probation, and for a packet so far off that it is either a
+        stray or the first after a restart; the next packet decides which: §A.1.
         """
         highest = self._highest
         ahead = sequence - highest & 0xFFFF
@@ -91,7 +91,7 @@ class Source:
 
     @property
     def valid(self) -> bool:
-        """Has the source passed its probation: §A.1?"""
+        """Whether the source has passed its probation: §A.1."""
         return self._base is not None
 
     @property

@@ -1,4 +1,4 @@
-"""An RTP session of two: what we send, what we hear, and the reports about both.
+"""An RTP session of two participants: a stream each way, and the reports about both.
 
 Implements RFC 3550 §6.4, between one source of ours and one of the peer's.
 
@@ -53,7 +53,7 @@ Event: TypeAlias = Feedback | Bye
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How it goes, for logs and status pages: §6.4.1.
+    """Counts and times of a session, for logs and status pages: §6.4.1.
 
     `rtt` is in seconds, None until measured; the `remote_` numbers are the peer's, of us.
     `invalid` counts datagrams that were dropped.
@@ -76,9 +76,8 @@ class RtpSession:
     """One stream each way, with its RTCP: §6.4.
 
     `ssrc` is ours, or None to draw it; `clock_rate` in ticks a second, of both streams until
-    `send_at` gives ours another; `cname` as
-    §6.5.1 has it; `random(n)` gives n octets; `wallclock` is what to add to `now` for
-    Unix time (§4 allows any constant: differences are then still of use).
+    `send_at` gives ours another; `cname` as §6.5.1 has it; `random(n)` gives n octets;
+    `wallclock` plus `now` is Unix time (§4 allows any constant: differences are then still of use).
     `payload_types`, if not None, are those by which a new source may introduce itself.
     `bandwidth` is for RTCP, in octets a second.  With `echo` our own packets, sent back
     by a reflector such as SIPp's, are heard as the peer's.
@@ -116,7 +115,7 @@ class RtpSession:
         self._looping = self._reported = False
 
     def send_at(self, clock_rate: int) -> None:
-        """Count our timestamps by this clock from now on: a source has but one, §5.2."""
+        """Count our timestamps by this clock from now on; a source has one clock: §5.2."""
         if clock_rate != self._send_rate and self.packets_sent:
             self._take_ssrc()
             self.last_sent = None
@@ -139,8 +138,8 @@ class RtpSession:
     def received_rtp(self, data: bytes | memoryview, now: float) -> Header | None:
         """Take a datagram; answer `fast.Header` with the sequence number extended: §A.1.
 
-        None if it is not RTP, or not of the source we listen to.  A payload type that
-        nobody understands is the caller's to ignore, once its turn in the order has come.
+        None if it is not RTP, or not of the source we listen to.  The caller ignores an
+        unknown payload type, once its turn in the order has come.
         """
         if len(data) >= 12:
             # Nearly all packets: a plain header, of the source we know.
@@ -187,7 +186,7 @@ class RtpSession:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`: §6.3.6.  Long past if there is a BYE to send now."""
+        """When to call `tick`: §6.3.6.  In the past if there is a BYE to send now."""
         return float("-inf") if self._farewell else self._timer.deadline
 
     def tick(self, now: float) -> list[bytes]:
@@ -213,7 +212,7 @@ class RtpSession:
 
     @property
     def statistics(self) -> Statistics:
-        """How it goes: §6.4.4."""
+        """Counts and times so far: §6.4.4."""
         source, remote = self.reception.source, self._remote_block
         return Statistics(
             packets_sent=self.packets_sent,
@@ -253,7 +252,7 @@ class RtpSession:
         return []
 
     def _judge(self, block: ReportBlock, now: float) -> None:
-        """Learn from what the peer reports of us; measure the round trip: §6.4.1."""
+        """Read the peer's report on our stream; measure the round trip: §6.4.1."""
         if block.ssrc != self.ssrc:
             return
         self._remote_block = block
@@ -273,7 +272,7 @@ class RtpSession:
         return compound(report, SourceDescription.of_cname(self.ssrc, self.cname), *more)
 
     def _count_members(self, now: float) -> None:
-        """Tell the timer who is there and who sends: §6.3.5."""
+        """Tell the timer how many members and senders there are: §6.3.5."""
         timer, received = self._timer, self.last_received
         seen = max((at for at in (received, self.last_heard) if at is not None), default=None)
         left = self.reception.ssrc is None and received is not None
@@ -289,7 +288,7 @@ class RtpSession:
         return now - at < SENDER_INTERVALS * self._timer.calculated
 
     def _is_looped(self, now: float) -> bool:
-        """Meet our own SSRC in what we hear; answer whether to drop it: §8.2.
+        """Handle a packet with our own SSRC; return whether to drop it: §8.2.
 
         The first time we leave it to the other and take a new one.  If that one comes
         back too, it is our own packets that loop.

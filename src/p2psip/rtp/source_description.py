@@ -1,4 +1,4 @@
-"""SDES: the name that stays when an SSRC changes, and ties sound to picture.
+"""SDES: the names of sources.  A CNAME stays when an SSRC changes, and joins sound and picture.
 
 Implements RFC 3550 §6.5.
 
@@ -21,7 +21,7 @@ _SSRC: Final = struct.Struct("!I")
 
 @dataclass(frozen=True, slots=True)
 class SdesChunk:
-    """What one source says of itself: §6.5.
+    """The items by which one source describes itself: §6.5.
 
     `items` pairs a type (1 to 255) with up to 255 octets, mostly UTF-8 text.
     """
@@ -53,7 +53,7 @@ class SourceDescription:
 
     @classmethod
     def of_cname(cls, ssrc: int, cname: str) -> Self:
-        """Make the one that every compound must hold: §6.5.1."""
+        """Make the description that every compound must hold: §6.5.1."""
         return cls((SdesChunk(ssrc, ((CNAME, cname.encode()[:255]),)),))
 
     @classmethod

@@ -1,16 +1,16 @@
-"""What the attributes of a media line say: codecs, direction, packet time, addresses.
+"""The attributes of a media line: codecs, direction, packet time, addresses.
 
 Implements RFC 8866 §6, with the static payload types of RFC 3551 §6, the RTCP port of
 RFC 3605 §2.1 and the telephone events of RFC 4733 §2.4.1.
 
-    >>> from p2psip.sdp.session import Attribute, Media
-    >>> line = Media("audio", 8088, "RTP/AVP", ("97", "0"),
-    ...              attributes=(Attribute("rtpmap", "97 speex/16000"),))
+    >>> from p2psip.sdp.session import Attribute, MediaDescription
+    >>> speex = Attribute("rtpmap", "97 speex/16000")
+    >>> line = MediaDescription("audio", 8088, "RTP/AVP", ("97", "0"), attributes=(speex,))
     >>> [str(each) for each in rtpmaps(line)]
     ['97 speex/16000', '0 PCMU/8000']
 
 An attribute that makes no sense is ignored, as §5.13 has it, never an error: one bad line
-about a codec nobody wants must not cost the call.
+about a codec that is not used must not end the call.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from typing import Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.line import find_all, is_unspecified, number, words
-from p2psip.sdp.session import Connection, Media, Session
+from p2psip.sdp.session import Connection, MediaDescription, SessionDescription
 
 DTMF_EVENTS: Final = frozenset(range(16))  # 0-9 * # A-D. Source: RFC 4733 §3.2
-MAX_PARAMETERS: Final = 64  # Own design: of one format; the richest in the field has some ten
+MAX_PARAMETERS: Final = 64  # Own design: of one format; the longest seen in use has some ten
 MAX_EVENTS: Final = 256  # an event is an octet. Source: RFC 4733 §2.3.1
 DEFAULT_PTIME: Final = 20  # ms. Source: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, the longest packet a receiver must expect. Source: RFC 3551 §4.2
@@ -88,7 +88,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
         RtpMap(6, "DVI4", 16000),
         RtpMap(7, "LPC", 8000),
         RtpMap(8, "PCMA", 8000),
-        RtpMap(9, "G722", 8000),  # really 16 kHz, and will say 8000 for ever: RFC 3551 §4.5.2
+        RtpMap(9, "G722", 8000),  # sampled at 16 kHz all the same: RFC 3551 §4.5.2
         RtpMap(10, "L16", 44100, 2),
         RtpMap(11, "L16", 44100),
         RtpMap(12, "QCELP", 8000),
@@ -109,7 +109,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
 }
 
 
-def rtpmaps(media: Media) -> tuple[RtpMap, ...]:
+def rtpmaps(media: MediaDescription) -> tuple[RtpMap, ...]:
     """Give the encodings of a line in its order of preference: §5.14, §6.6.
 
     A number with neither an `a=rtpmap` nor a static meaning is left out, as is a repeated one.
@@ -125,14 +125,14 @@ def rtpmaps(media: Media) -> tuple[RtpMap, ...]:
     return tuple(mapped[each] for each in numbers if each in mapped)
 
 
-def payload_types(media: Media) -> tuple[int, ...]:
+def payload_types(media: MediaDescription) -> tuple[int, ...]:
     """Give the formats of a line that are RTP payload type numbers: §5.14."""
     return tuple(
         int(text) for text in media.formats if text.isascii() and text.isdigit() and len(text) <= 3
     )
 
 
-def fmtps(media: Media) -> dict[int, str]:
+def fmtps(media: MediaDescription) -> dict[int, str]:
     """Give the format parameters of a line by payload type: §6.15.  The first one counts."""
     found: dict[int, str] = {}
     for value in find_all(media.attributes, "fmtp"):
@@ -176,7 +176,7 @@ def events(fmtp: str) -> frozenset[int]:
 DIRECTIONS: Final = ("sendrecv", "sendonly", "recvonly", "inactive")
 
 
-def direction(media: Media, session: Session) -> str:
+def direction(media: MediaDescription, session: SessionDescription) -> str:
     """Give the direction as its author sees it: the line's, else the session's: §6.7."""
     for attributes in (media.attributes, session.attributes):
         for attribute in attributes:
@@ -185,22 +185,22 @@ def direction(media: Media, session: Session) -> str:
     return "sendrecv"
 
 
-def ptime(media: Media) -> int | None:
+def ptime(media: MediaDescription) -> int | None:
     """Give the packet time the author wants to receive, in whole ms: §6.4."""
     return _milliseconds(media.attribute("ptime"))
 
 
-def maxptime(media: Media) -> int | None:
+def maxptime(media: MediaDescription) -> int | None:
     """Give the longest packet the author can take, in whole ms: §6.5."""
     return _milliseconds(media.attribute("maxptime"))
 
 
-def connection(media: Media, session: Session) -> Connection | None:
+def connection(media: MediaDescription, session: SessionDescription) -> Connection | None:
     """Give the `c=` line that holds for a line: its own, else the session's: §5.7."""
     return media.connection or session.connection
 
 
-def media_address(media: Media, session: Session) -> tuple[str, int] | None:
+def media_address(media: MediaDescription, session: SessionDescription) -> tuple[str, int] | None:
     """Give the host and port to send RTP to, or None if there is nowhere to send.
 
     That is a port of 0 (RFC 3264 §5.1), an address of 0.0.0.0 (RFC 3264 §8.4), no
@@ -209,7 +209,7 @@ def media_address(media: Media, session: Session) -> tuple[str, int] | None:
     return _address(connection(media, session), media.port)
 
 
-def rtcp_address(media: Media, session: Session) -> tuple[str, int] | None:
+def rtcp_address(media: MediaDescription, session: SessionDescription) -> tuple[str, int] | None:
     """Give the host and port to send RTCP to: RFC 3605 §2.1, else the next higher port (§5.14)."""
     where = connection(media, session)
     if media.port == 0 or _address(where, media.port) is None:

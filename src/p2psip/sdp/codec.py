@@ -1,4 +1,4 @@
-"""A codec as two ends agree on it: what it is called, how it is numbered, what it needs.
+"""A codec as two ends agree on it: its name, its payload type number, its parameters.
 
 Implements RFC 3264 §6.1 and §8.3.2 where they speak of formats and payload types.
 
@@ -14,7 +14,7 @@ from typing import Final
 from p2psip.errors import LocalError
 from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, parameters, payload_types, rtpmaps
 from p2psip.sdp.line import Attribute
-from p2psip.sdp.session import Media
+from p2psip.sdp.session import MediaDescription
 
 UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
@@ -37,13 +37,13 @@ class Codec:
     def same(self, other: "Codec") -> bool:
         """Say whether both mean one encoding, whatever their numbers: RFC 8866 §5.14.
 
-        Names match in any case.  The packetization mode of H.264 is part of its name, as it
-        were: RFC 6184 §8.2.2.
+        Names match in any case.  The packetization mode of H.264 counts as part of its name:
+        RFC 6184 §8.2.2.
         """
         return self.identity() == other.identity()
 
     def identity(self) -> tuple[str, int, int, str]:
-        """What tells encodings apart, as `same` says: RFC 8866 §5.14."""
+        """The fields that tell encodings apart, as `same` says: RFC 8866 §5.14."""
         name, mode = self.name.lower(), ""
         if name == "h264":
             mode = "0"
@@ -64,10 +64,10 @@ class Codec:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
 
 
-def codecs_of(media: Media, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
+def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
     """Read the codecs of a line in its order of preference: RFC 8866 §5.14.
 
-    `default` helps out with numbers the line leaves unexplained: phones are seen to answer
+    `default` gives the meaning of numbers that the line leaves unexplained: some phones answer
     without the `a=rtpmap` that §6.1 demands, meaning the offer's number.
     """
     fmtp = fmtps(media)

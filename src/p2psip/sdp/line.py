@@ -209,7 +209,7 @@ def words(value: str) -> list[str]:
 
 
 def reaches(host: str, remote: str) -> bool:
-    """Whether media can go from one to the other: of one family, and no name to look up.
+    """Tell whether media can go from `host` to `remote`: addresses of one family, and no name.
 
     Not done: RFC 8866 §5.7: a name in "c=", which would have a stranger make us ask the DNS.
     """

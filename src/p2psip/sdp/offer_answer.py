@@ -1,10 +1,10 @@
-"""One end proposes, the other disposes, and both then know what to send where.
+"""Offer and answer: one end proposes media, the other accepts or refuses each line.
 
 Implements RFC 3264, with the advice of RFC 6337 §5.
 
 An offer names every stream its author wants; the answer has the same lines in the same order,
-each accepted or refused (port 0).  Three functions are enough: `make_offer`, `make_answer`,
-and for the offerer, when the answer is in, `apply_answer`.
+each accepted or refused (port 0).  There are three functions: `make_offer`, `make_answer`,
+and `apply_answer` for the offerer who has got the answer.
 
     >>> alice = LocalMedia("audio", 5004, (Codec("speex", 16000), Codec("PCMU", 8000)))
     >>> bob = LocalMedia("audio", 7078, (Codec("PCMU", 8000), Codec("PCMA", 8000)))
@@ -42,7 +42,7 @@ from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
 from p2psip.sdp.codec import codecs_of, find, numbered
 from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
-from p2psip.sdp.session import Media, Session
+from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
 # RTCP does not do: RFC 4585 §4.2.
@@ -61,9 +61,9 @@ _WORDS: Final = {flows: word for word, flows in _FLOWS.items()}
 
 @dataclass(frozen=True, slots=True)
 class LocalMedia:
-    """One stream we can have: §5.1.
+    """One stream that our end can have: §5.1.
 
-    Codecs come in order of preference.  `direction` is what we wish for.  `host` and
+    Codecs come in order of preference.  `direction` is the one we ask for.  `host` and
     `rtcp_port` are only for a stream that does not follow the session's address or the
     next-higher-port rule.  `ptime` and `maxptime` (ms) are what we want to receive.
     """
@@ -81,7 +81,7 @@ class LocalMedia:
 
 @dataclass(frozen=True, slots=True)
 class AgreedMedia:
-    """What both ends said about one line, as our end needs it: §6.1, §7.
+    """The outcome of one line for our end: §6.1, §7.
 
     `codecs` are those in common, the one to send first in front, without telephone-event;
     their numbers and `fmtp` are the peer's, that is what to send (`send_payload_types`).
@@ -132,22 +132,22 @@ def make_offer(
     origin: Origin,
     host: str,
     *,
-    previous: Session | None = None,
-    remote: Session | None = None,
-) -> Session:
+    previous: SessionDescription | None = None,
+    remote: SessionDescription | None = None,
+) -> SessionDescription:
     """Write an offer, first (§5) or new (§8), for media at our address `host`.
 
     For a new one `previous` is the last description we sent, which gives the `o=` line
     (`origin` is then not used), and `remote` the last one we received: no payload type of
-    either changes its meaning (§8.3.2).  None, or a line of `previous` that `media` is too
-    short for, is a stream that is off (§8.2).
+    either changes its meaning (§8.3.2).  None in `media`, or a line of `previous` beyond the end
+    of `media`, is a stream that is off (§8.2).
     """
     before = previous.media if previous else ()
     beyond = remote.media if remote else ()
-    lines: list[Media] = []
+    lines: list[MediaDescription] = []
     for index, (ours, old) in enumerate(zip_longest(media, before)):
         if ours is None:
-            lines.append(refusal(old) if old else Media("audio", 0, "RTP/AVP", ("0",)))
+            lines.append(refusal(old) if old else MediaDescription("audio", 0, "RTP/AVP", ("0",)))
             continue
         used = codecs_of(old) if old and old.kind == ours.kind else ()
         if index < len(beyond) and beyond[index].kind == ours.kind:
@@ -157,14 +157,14 @@ def make_offer(
 
 
 def make_answer(
-    offer: Session,
+    offer: SessionDescription,
     media: Iterable[LocalMedia],
     origin: Origin,
     host: str,
     *,
     prefer: Literal["local", "remote"] = "remote",
-    previous: Session | None = None,
-) -> tuple[Session, Agreed]:
+    previous: SessionDescription | None = None,
+) -> tuple[SessionDescription, Agreed]:
     """Answer an offer with the media we can have at our address `host`: §6.
 
     Each of `media` serves one line at most, the first that it fits; a line that none fits is
@@ -175,7 +175,7 @@ def make_answer(
     If nothing was accepted, the caller decides: 488 refuses the whole (RFC 6337 §5.2.3).
     """
     spare = list(media)
-    lines: list[Media] = []
+    lines: list[MediaDescription] = []
     agreed: list[AgreedMedia] = []
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)
@@ -193,7 +193,7 @@ def make_answer(
     return _versioned(session, previous), tuple(agreed)
 
 
-def apply_answer(offer: Session, answer: Session) -> Agreed:
+def apply_answer(offer: SessionDescription, answer: SessionDescription) -> Agreed:
     """Learn what became of our offer: §7.  One entry for each line of it.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
@@ -214,9 +214,9 @@ def accepted(agreed: Agreed, kind: str) -> AgreedMedia | None:
     return next((media for media in agreed if media.accepted and media.kind == kind), None)
 
 
-def refusal(media: Media) -> Media:
+def refusal(media: MediaDescription) -> MediaDescription:
     """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
-    return Media(media.kind, 0, media.protocol, media.formats[:1])
+    return MediaDescription(media.kind, 0, media.protocol, media.formats[:1])
 
 
 def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) -> int:
@@ -235,8 +235,11 @@ def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) ->
 
 
 def _accept(
-    offer: Session, theirs: Media, ours: LocalMedia, pairs: Sequence[tuple[Codec, Codec]]
-) -> tuple[Media, AgreedMedia]:
+    offer: SessionDescription,
+    theirs: MediaDescription,
+    ours: LocalMedia,
+    pairs: Sequence[tuple[Codec, Codec]],
+) -> tuple[MediaDescription, AgreedMedia]:
     """Write the line that accepts an offered one, and what that agrees on: §6.1."""
     sends, receives = _FLOWS[direction(theirs, offer)]
     we_send, we_receive = _FLOWS[ours.direction]
@@ -247,7 +250,12 @@ def _accept(
     return line, _agreed(ours.port, offer, theirs, both, word)
 
 
-def _outcome(offer: Session, ours: Media, answer: Session, theirs: Media | None) -> AgreedMedia:
+def _outcome(
+    offer: SessionDescription,
+    ours: MediaDescription,
+    answer: SessionDescription,
+    theirs: MediaDescription | None,
+) -> AgreedMedia:
     """Match one answered line with the offered one: §7."""
     if theirs is None or ours.port == 0 or not _is_usable(theirs, answer):
         return AgreedMedia(ours.kind)
@@ -264,8 +272,8 @@ def _outcome(offer: Session, ours: Media, answer: Session, theirs: Media | None)
 
 def _agreed(
     port: int,
-    session: Session,
-    theirs: Media,
+    session: SessionDescription,
+    theirs: MediaDescription,
     both: Sequence[tuple[Codec, int]],
     word: str,
 ) -> AgreedMedia:
@@ -306,7 +314,7 @@ def _telephone_event(
     return found[0] if found else (None, None)
 
 
-def _is_usable(media: Media, session: Session) -> bool:
+def _is_usable(media: MediaDescription, session: SessionDescription) -> bool:
     """Say whether we could have this stream at all, whatever its codecs: §6."""
     where = connection(media, session)
     return (
@@ -342,7 +350,7 @@ def _is_enough(pairs: Sequence[tuple[Codec, Codec]], ours: Sequence[Codec]) -> b
     return speech or (bool(pairs) and all(codec.is_telephone_event for codec in ours))
 
 
-def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -> Media:
+def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -> MediaDescription:
     attributes = [attribute for codec in codecs for attribute in codec.attributes()]
     if ours.ptime:
         attributes.append(Attribute("ptime", str(ours.ptime)))
@@ -352,7 +360,7 @@ def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -
         attributes.append(Attribute("rtcp", str(ours.rtcp_port)))
     if word != "sendrecv":  # the default, left unsaid: §5.1
         attributes.append(Attribute(word))
-    return Media(
+    return MediaDescription(
         kind=ours.kind,
         port=ours.port,
         protocol=protocol,
@@ -362,11 +370,13 @@ def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -
     )
 
 
-def _session(origin: Origin, host: str, lines: Iterable[Media]) -> Session:
-    return Session(origin, connection=Connection.to(host), media=tuple(lines))
+def _session(origin: Origin, host: str, lines: Iterable[MediaDescription]) -> SessionDescription:
+    return SessionDescription(origin, connection=Connection.to(host), media=tuple(lines))
 
 
-def _versioned(session: Session, previous: Session | None) -> Session:
+def _versioned(
+    session: SessionDescription, previous: SessionDescription | None
+) -> SessionDescription:
     """Keep the `o=` line of the session, one version up if anything else changed: §8."""
     if previous is None:
         return session

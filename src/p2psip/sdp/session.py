@@ -2,14 +2,16 @@
 
 Implements RFC 8866 §5, with the grammar of §9.
 
-    >>> session = Session.parse(b"v=0\\no=- 1 1 IN IP4 192.0.2.1\\ns=-\\nc=IN IP4 192.0.2.1\\n"
-    ...                         b"t=0 0\\nm=audio 49170 RTP/AVP 0 8\\na=sendonly\\n")
+    >>> session = SessionDescription.parse(
+    ...     b"v=0\\no=- 1 1 IN IP4 192.0.2.1\\ns=-\\nc=IN IP4 192.0.2.1\\n"
+    ...     b"t=0 0\\nm=audio 49170 RTP/AVP 0 8\\na=sendonly\\n"
+    ... )
     >>> session.connection.address, session.media[0].port, session.media[0].formats
     ('192.0.2.1', 49170, ('0', '8'))
     >>> session.media[0].attribute("sendonly")
     ''
 
-Reading forgives what the field really sends (single newlines, lines out of order, blank
+Reading accepts what real peers send (single newlines, lines out of order, blank
 lines, no `s=`, no `t=`); writing is exact.  Text is octets in an unknown character set: it is
 held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
 """
@@ -40,7 +42,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class MediaDescription:
     """One media stream: §5.14 (an `m=` line and what follows it).
 
     `formats` are the words as written: payload type numbers for RTP, anything for others.
@@ -75,7 +77,7 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionDescription:
     """A whole description: §5.  Two are equal if they say the same in the same order."""
 
     origin: Origin
@@ -88,15 +90,16 @@ class Session:
     bandwidths: tuple[Bandwidth, ...] = ()
     times: tuple[Timing, ...] = (Timing(),)
     attributes: Attributes = ()
-    media: tuple[Media, ...] = ()
+    media: tuple[MediaDescription, ...] = ()
     version: int = 0
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read a description, or raise RemoteError, also for more lines than anybody needs.
+        """Read a description, or raise RemoteError, also for more than `MAX_LINES` lines.
 
         An absent or empty name becomes "-" (§5.3), an absent time "0 0".  Keys (`k=`) are
-        dropped, as §5.12 demands.  An unknown type letter condemns the whole, as §5 allows.
+        dropped, as §5.12 demands.  With an unknown type letter the
+        whole is refused, as §5 allows.
         """
         top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
         media = tuple(map(_media, rest))
@@ -147,7 +150,7 @@ class Session:
             raise LocalError("a value that spans lines cannot be written as SDP")
         return "\r\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
 
-    def replace_media(self, media: Iterable[Media]) -> Self:
+    def replace_media(self, media: Iterable[MediaDescription]) -> Self:
         """Give the same description with other media sections: §5.14."""
         return replace(self, media=tuple(media))
 
@@ -207,7 +210,7 @@ def _timings(lines: Iterable[str]) -> Iterator[Timing]:
         yield Timing(timing.start, timing.stop, tuple(repeats), zone)
 
 
-def _media(section: _Section) -> Media:
+def _media(section: _Section) -> MediaDescription:
     line = section["m"][0]
     if line.count(" ") > MAX_FORMATS:
         raise RemoteError("Too many formats in SDP")
@@ -217,7 +220,7 @@ def _media(section: _Section) -> Media:
         case _:
             raise RemoteError("Bad m= line")
     connections = tuple(map(Connection.parse, section.get("c", ())))
-    return Media(
+    return MediaDescription(
         kind=kind,
         port=number(port),
         protocol=protocol,

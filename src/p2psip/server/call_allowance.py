@@ -1,8 +1,8 @@
-"""What each user may do with the telephone: calls at a time, calls an hour, and whom beyond us.
+"""Limits of each user's calls: how many at a time, how many an hour, and to which targets.
 
-Own design: toll fraud begins with one stolen password and ends with a bill; what is dear is many
-calls, and far ones.  No text has limits of this kind.  A refusal is 403, which is not to be tried
-again (RFC 3261 §21.4.4): a 503 would have the phone leave us alone altogether, for all its calls
+Own design: no specification has such limits.  They bound what one stolen password can cost, since
+many calls and calls to far targets make the bill.  A refusal is 403, which tells the phone not to
+try again (RFC 3261 §21.4.4); after a 503 it would avoid this server altogether, for all its calls
 and its registration (RFC 3261 §21.5.4).
 
     >>> allowance = Allowance(at_once=1, an_hour=2, targets=["+49*@trunk.example"])
@@ -24,13 +24,13 @@ from p2psip.errors import RemoteError
 
 HOUR: Final = 3600.0  # s
 SLICES: Final = 12  # of an hour, each counted as a whole
-LONGEST: Final = 4 * HOUR  # s after which a call that nobody ended is counted no longer
+LONGEST: Final = 4 * HOUR  # s after which a call whose end was missed is counted no longer
 MAX_USERS: Final = 10_000
-LOOKS: Final = 100  # for a user who can be forgotten, before a new one is refused
+LOOKS: Final = 100  # users to examine for one to forget, before a new one is refused
 
 
 class Ticket:
-    """One call that is counted, until `Allowance.end`.  Own design."""
+    """One counted call, until `Allowance.end`."""
 
     __slots__ = ("at", "user")
 
@@ -39,10 +39,10 @@ class Ticket:
 
 
 class Window:
-    """How many there were in the last hour, in a few numbers however many there were.
+    """Counts the calls of the last hour in constant memory.
 
-    Own design: an hour is `SLICES` slices, and the oldest counts until it is wholly past, so that
-    no hour has more than is allowed.
+    An hour is `SLICES` slices, and the oldest slice counts until all of it is past, so that no hour
+    has more calls than allowed.
     """
 
     __slots__ = ("_counts", "_newest")
@@ -52,7 +52,7 @@ class Window:
         self._newest = 0
 
     def count(self, now: float) -> int:
-        """The sum.  Own design."""
+        """The number of calls in the last hour."""
         slice_ = int(now // (HOUR / SLICES))
         for passed in range(max(self._newest + 1, slice_ - SLICES), slice_ + 1):
             self._counts[passed % len(self._counts)] = 0
@@ -60,12 +60,12 @@ class Window:
         return sum(self._counts)
 
     def add(self, now: float) -> None:
-        """One more.  Own design: after `count` at the same time."""
+        """Count one more call; `count` must have been called with the same time."""
         self._counts[int(now // (HOUR / SLICES)) % len(self._counts)] += 1
 
 
 class _Use:
-    """What one user has of both."""
+    """The open calls and the last hour of one user."""
 
     __slots__ = ("tickets", "window")
 
@@ -74,17 +74,17 @@ class _Use:
         self.window = Window()
 
     def open_calls(self, now: float) -> int:
-        """How many calls there are, but for those that must be over."""
+        """The number of open calls; those that are older than `LONGEST` are dropped."""
         while (first := next(iter(self.tickets), None)) and first.at + LONGEST <= now:
             del self.tickets[first]
         return len(self.tickets)
 
 
 class Allowance:
-    """Counts the calls of all users, and knows whom they may call elsewhere.
+    """Counts the calls of all users, and tells which targets they may call elsewhere.
 
-    Own design: `at_once` and `an_hour` are for each user, 0 for no limit; `targets` are patterns
-    of user@host, as in file names, None if there is no limit.  Users are words of the caller's.
+    `at_once` and `an_hour` are for each user, 0 for no limit; `targets` are patterns of user@host,
+    as in file names, None if there is no limit.  A user is any string that the caller chooses.
     """
 
     def __init__(
@@ -95,16 +95,16 @@ class Allowance:
         self._uses: OrderedDict[str, _Use] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many users are known.  Own design: to see that they are forgotten."""
+        """The number of users in memory."""
         return len(self._uses)
 
     @property
     def counts(self) -> bool:
-        """Whether there is a limit of calls.  Own design."""
+        """Whether the number of calls is limited."""
         return bool(self._at_once or self._an_hour)
 
     def begin(self, user: str, now: float) -> Ticket:
-        """Count a call that begins.  Own design: failed ones were calls, refused ones were not.
+        """Count a call that begins; a call that fails later counts, a refused one does not.
 
         Raises RemoteError, 403.
         """
@@ -122,12 +122,12 @@ class Allowance:
         return ticket
 
     def end(self, ticket: Ticket | None) -> None:
-        """Take that a call is over.  Own design: idempotent."""
+        """Take that a call is over.  Idempotent."""
         if ticket is not None and ticket.user in self._uses:
             self._uses[ticket.user].tickets.pop(ticket, None)
 
     def may_reach(self, user: str, hosts: Iterable[str]) -> bool:
-        """Whether a pattern allows `user` at every one of the `hosts` on the way.  Own design."""
+        """Whether a pattern allows `user` at every one of the `hosts` on the way."""
         if self._targets is None:
             return True
         return all(self._is_allowed(f"{user}@{host}".lower()) for host in hosts)
@@ -145,7 +145,7 @@ class Allowance:
         return use
 
     def _forget_one(self, now: float) -> None:
-        """Make room: whoever has called longest ago, and is in no call, may begin anew."""
+        """Make room: forget the user who called longest ago and is in no call."""
         for _ in range(LOOKS):
             user, use = next(iter(self._uses.items()))
             if not use.open_calls(now):

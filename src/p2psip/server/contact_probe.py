@@ -1,11 +1,11 @@
-"""Contacts that nobody has heard of: each is asked once before anything else is sent there.
+"""Asks a contact at a foreign host with one OPTIONS, before anything else is sent there.
 
 Implements RFC 3261 §11.1 for the question: an OPTIONS.
 
-Own design: a REGISTER may name any place on earth, and whoever is named need not want our calls.
-So a contact that is foreign to where its REGISTER came from gets one datagram, and no repetition;
-the answer must fit its branch, which only the contact was told (RFC 3261 §8.1.1.7).  Questions are
-few for all, for each user and for each host that is asked, and no REGISTER causes two.
+Own design: a REGISTER may name any host as its Contact, also one that does not want our calls.
+So a contact at another host than the source of its REGISTER gets one datagram, without repetition;
+its answer must have the branch, which only the contact was told (RFC 3261 §8.1.1.7).  The number of
+open questions is limited in all, for each user and for each host asked; a REGISTER causes one.
 """
 
 from collections import Counter
@@ -30,13 +30,13 @@ VOUCHED_OF_USER, VOUCHED_OF_HOST = 10, 250  # a whole office may have lost its c
 
 
 class ProbationOwner(Protocol):
-    """Hears what came of a question.  Own design: the registrar."""
+    """Receives the result of a question: the registrar."""
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """The contact of `aor` has answered what was sent to `flow`."""
+        """The contact of `aor` has answered the OPTIONS that was sent to `flow`."""
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """It has not, within 64*T1, or it cannot be reached at all."""
+        """The contact has not answered within 64*T1, or cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Question:
 
 
 class Probation:
-    """The questions under way: see the module.  `random(n)` gives n octets."""
+    """All questions under way, see the module.  `random(n)` gives n octets."""
 
     def __init__(self, stack: Stack, random: Callable[[int], bytes], owner: ProbationOwner) -> None:
         self._stack, self._random, self._owner = stack, random, owner
@@ -56,18 +56,18 @@ class Probation:
         self._of_user, self._of_host = Counter[Aor](), Counter[str]()
 
     def __len__(self) -> int:
-        """How many questions wait for their answers."""
+        """The number of questions without an answer yet."""
         return len(self._asked)
 
     def is_asked(self, aor: Aor, contact: Uri) -> bool:
-        """Whether the contact's answer is waited for."""
+        """Whether the contact has been asked and has not answered yet."""
         return (aor, contact) in self._contacts
 
     def ask(self, aor: Aor, contact: Uri, now: float, *, vouched: bool = False) -> bool:
-        """Ask a contact; False if there is no way, or no room for one more question.
+        """Ask a contact; False if there is no way to it, or too many questions are open.
 
-        `vouched`: its host has connected to us before, and nobody can have forged that.  Any other
-        host is asked by UDP alone: a connection would be tried more than once by the system.
+        `vouched` tells that its host has connected to us before, which cannot be forged.  Any other
+        host is asked by UDP alone: the system would try a connection more than once.
         """
         host = host_of_contact(contact)
         if not self._has_room(aor, host, vouched=vouched) or self.is_asked(aor, contact):
@@ -97,9 +97,9 @@ class Probation:
     # ClientUser
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Take any final answer for a yes: RFC 3261 §11.2; a refusal is a voice as well.
+        """Take any final answer for a yes: RFC 3261 §11.2; a refusal shows a listener as well.
 
-        Unless it is our own, by a name that turned out to be ours.
+        An answer of our own does not count: the contact's name has then led back to this process.
         """
         if response.status < 200:
             return
@@ -110,7 +110,7 @@ class Probation:
             self._owner.on_answered(asked.aor, asked.contact, flow, now)
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Take silence: RFC 3261 §8.1.3.1."""
+        """Take that no answer came: RFC 3261 §8.1.3.1."""
         asked = self._forget(handle)
         self._owner.on_silent(asked.aor, asked.contact, now)
 

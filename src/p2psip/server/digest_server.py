@@ -1,10 +1,10 @@
-"""The server's side of Digest: challenge, and judge the answer.
+"""The server's side of Digest: it challenges a request, and verifies the answer.
 
 Implements RFC 3261 §22.2 and §22.3 with RFC 7616 §3.3 and RFC 8760 §2.3.
 
 No state is kept for a challenge: the nonce carries its time and a proof that it is ours.
-What is kept, for a bounded number of nonces, is the highest count seen, so that a request
-overheard on the way can't be sent again: RFC 7616 §5.4.  Guesses have to wait: see `guesses`.
+For a bounded number of nonces the highest count is kept, so that a request overheard on the way
+cannot be sent again: RFC 7616 §5.4.  Guesses have to wait: see `guess_limit`.
 """
 
 import hashlib
@@ -61,12 +61,11 @@ class DigestServer:
         proxy: bool,
         source: Flow,
     ) -> Challenges:
-        """What to answer a request that speaks for `aor` with; empty once that is proven.
+        """The challenges to a request in the name of `aor`; empty once the password is proven.
 
-        `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  Never
-        says whether it was the name or the password that was wrong.  Raises RemoteError: 403
-        for a user who proves to be another one, 503 with Retry-After to a `source` that guesses too
-        fast.
+        `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  They never
+        tell whether the name or the password was wrong.  Raises RemoteError: 403 for the proof of
+        another user, 503 with Retry-After to a `source` that guesses too fast.
         """
         realm = self.users.realm_for(aor[1])
         host = self._host(request, source)
@@ -97,7 +96,7 @@ class DigestServer:
         ]
 
     def _host(self, request: Request, source: Flow) -> str:
-        """Who has to wait for a wrong password: no other client of this process."""
+        """The host that waits after a wrong password: for a client of this process, its own."""
         place = origin(request, source)
         known = self.whence(request) if place == LOCAL else None
         return place if known is None else rate_limit_key(known)
@@ -109,13 +108,13 @@ class DigestServer:
         return proof and secret is not None
 
     def _is_fresh(self, credentials: Credentials, host: str, now: float) -> bool:
-        """RFC 7616 §3.4: ours, not too old, and counted upwards.
+        """Whether the nonce is ours, not too old, and its count went up: RFC 7616 §3.4.
 
         A client that counts nothing, as of RFC 2069, may use a nonce once.
 
-        Own design: a nonce is good for the host that was challenged, so that nobody registers from
-        an address that is forged.  RFC 7616 §3.3 warns that proxies on the way may change: a client
-        that comes by another is asked again, as stale, and needs no new password.
+        Own design: a nonce is good for the host that was challenged, so that a forged source
+        address cannot register.  RFC 7616 §3.3 warns that proxies on the way may change: a client
+        that comes by another proxy is challenged again, as stale, and needs no new password.
         """
         nonce = credentials.nonce
         at, _, rest = nonce.partition(".")
@@ -142,11 +141,11 @@ class DigestServer:
 
 
 def without_credentials(request: Request, *realms: str) -> Request:
-    """The request without what was meant for us, the keeper of `realms`: RFC 3261 §22.3.
+    """The request without its credentials for `realms`, which are ours: RFC 3261 §22.3.
 
     Credentials of other realms travel on to the proxies that asked for them.  Own design: an
-    Authorization of ours (§22.2) goes no further either, or a callee could ask for one in our name
-    and try passwords on it.
+    Authorization for our realms (§22.2) is removed as well, or a callee could ask for one in our
+    name and try passwords on it.
     """
     headers = request.headers
     for name in ("Proxy-Authorization", "Authorization"):
@@ -176,10 +175,10 @@ def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentia
 
 
 def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool:
-    """Whether the URI that was signed may stand for the one asked for: RFC 8760 §2.6.
+    """Whether the signed URI may differ from the Request-URI as it does: RFC 8760 §2.6.
 
-    Within our domains a proxy on the way may have changed it, and phones write it in more than
-    one way; beyond them it has to be the same user at the same host.
+    Within our domains a proxy on the way may have changed it, and phones write it in more than one
+    way; elsewhere both must have the same user and host.
     """
     try:
         signed = Uri.parse(credentials.uri)
@@ -192,7 +191,7 @@ def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool
 
 
 def _chokes_on_choice(request: Request) -> bool:
-    """Whether the phone gives up when any challenge is not MD5, whatever stands beside it.
+    """Whether the phone gives up when it is offered any algorithm besides MD5.
 
     Field §"Digest choice in libre": baresip 0 and 1 do.
     """

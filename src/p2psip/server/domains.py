@@ -1,10 +1,10 @@
-"""Which addresses-of-record are ours: the domains this element answers for.
+"""The domains that this element answers for, and the addresses-of-record in them.
 
 Implements RFC 3261 §16.5: a proxy or registrar is responsible for some domains.
 
-Own design: without a configured name, every name of this machine is one domain, so that
-bob@localhost and bob@127.0.0.1 are one user.  A port in a URI that is not ours makes it
-somebody else's: another server on the same host.
+Own design: without a configured name, all names of this machine are one domain, so that
+bob@localhost and bob@127.0.0.1 are one user.  A URI with a port that is not one of our listeners'
+belongs to another server on the same host.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ Aor = tuple[str, str]
 
 
 class Domains:
-    """The names served.  Own design: see the module.
+    """The domains served.
 
-    `distinct` tells that each name is a domain of its own; `is_own_address(host, port)`
-    knows the listeners, which belong to the first domain.
+    `distinct` tells that each name is a domain of its own; `is_own_address(host, port)` tells
+    whether a listener has that address.  The listeners belong to the first domain.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Domains:
         self._is_own_address, self._distinct = is_own_address, distinct
 
     def of(self, uri: Uri) -> str | None:
-        """The domain a URI belongs to, in its canonical form; None if none of ours.
+        """The domain of ours that a URI belongs to, in its canonical form, or None.
 
         RFC 3261 §16.5.
         """

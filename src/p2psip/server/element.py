@@ -1,15 +1,14 @@
 """The core of an element that is user agent, registrar and proxy in one.
 
-Implements RFC 3261 §16.3 to §16.5 as far as deciding goes: for each new request, which of
-the three it is for.
+Implements RFC 3261 §16.3 to §16.5, the decision: which of the three each new request is for.
 
-Own design: no open relay.  What goes to our own domains is let through; what goes elsewhere
-needs a user of ours, who proves it by Digest; and who claims to be of ours must prove it.
-What belongs to a dialog that was set up through us goes to the dialog's other side alone, and is
-taken from the dialog's peer alone: from where the peer is (`request_origin`), or with its password.
+Own design: no open relay.  A request to our own domains is let through; a request to any other
+domain needs a user of ours, proved by Digest; a From in our domains must be proved as well.
+A request within a dialog that was set up through us goes to the dialog's other side alone.  It is
+accepted from the dialog's peer alone: from the peer's place (`request_origin`), or with its
+password.
 """
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -19,10 +18,12 @@ from p2psip.server.domains import Aor, Domains
 from p2psip.server.proxied_dialogs import Passage, Side, ends
 from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Binding, Registrar
+from p2psip.sip.build import REASONS
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_REGISTERED
 from p2psip.stack.request_origin import Peer, is_way_back, origin
-from p2psip.stack.routing import needs_tls
+from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
@@ -33,9 +34,9 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class DialogUser(Protocol):
-    """The user agents behind this element: what they need to be asked.  Own design.
+    """The user agents of this element, as the element needs them.
 
-    `bound(user, target, now)` tells them by which connections a user has registered `target`.
+    `bound(user, target, now)` gives them the connections by which a user has registered `target`.
     """
 
     bound: Callable[[Uri, Uri, float], Sequence[Flow]]
@@ -44,7 +45,7 @@ class DialogUser(Protocol):
         """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
 
     def peer_of(self, request: Request) -> Peer | None:
-        """Whoever may send a request within one of their dialogs; None if it is in none.
+        """The peer that may send this request within one of their dialogs, None if it is in none.
 
         RFC 3261 §12.2.2.
         """
@@ -57,19 +58,19 @@ class DialogUser(Protocol):
 
 
 class Judge(Protocol):
-    """Says what users may do, once they have proved who they are.  Own design."""
+    """Decides what a user may do, after the user's password is proved."""
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Judge what begins something; raises RemoteError to refuse it: RFC 3261 §16.3."""
+        """Judge a request outside of dialogs; raises RemoteError to refuse it: RFC 3261 §16.3."""
 
     def choose(
         self, server: ServerHandle, bindings: Sequence[Binding], now: float
     ) -> list[Binding]:
-        """Those that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
+        """The bindings that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
 
 
 class Lenient:
-    """A judge who allows everything.  Own design: the default."""
+    """A judge who allows everything: the default."""
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Let it pass: RFC 3261 §16.3."""
@@ -82,12 +83,12 @@ class Lenient:
 
 
 class SipElement:
-    """Decides who gets a request: RFC 3261 §16.3.
+    """Decides where a request goes: RFC 3261 §16.3.
 
-    `route(request)` may take a request for a user of ours by returning who accepts it.
-    Without a `verifier` there are no users to check: then only this machine may send
-    to other domains.  `vouches(uri)` tells whether this process may call as that user without a
-    password.  `nat` sends to where a phone registered from.  `judge` has the last word.
+    `route(request)` may take a request for a user of ours by returning a callable that accepts it.
+    Without a `verifier` there are no passwords to check: then only this machine may send to other
+    domains.  `vouches(uri)` tells whether this process may call as that user without a password.
+    With `nat` a phone is reached at the address it registered from.  `judge` has the last word.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class SipElement:
         try:
             self._sort(server, request, now)
         except RefusalError as refusal:
+            server.cause = refusal.cause
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
         except RemoteError as error:
             server.reply(error.status, now, error.reason)
@@ -125,8 +127,8 @@ class SipElement:
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
 
-        It cannot be challenged (§22.1), and so one from elsewhere counts for nothing; but it may
-        confirm a call here if it brings no answer to an offer.
+        An ACK cannot be challenged (§22.1), so one from a foreign place is dropped, unless it has
+        no body: then it may confirm a call of this process.
         """
         bare, place = self.proxy.take_route(request), origin(request, flow)
         passage = self.proxy.dialogs.find(bare, place)
@@ -156,9 +158,9 @@ class SipElement:
             self.proxy.forward_within(server, passage, by, now)
 
     def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
-        """Whoever is at the other end of a call that was made here.
+        """The peer of a call of our user agents.
 
-        If the call went through our own proxy, it is the phone that the proxy knows.
+        If the call went through our own proxy, it is the peer that the proxy knows.
         """
         is_ours = passage is not None and passage.dialog.holder == LOCAL
         if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
@@ -166,16 +168,16 @@ class SipElement:
         return self._agents.peer_of(request)
 
     def _note(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
-        """Follow what the proxy does not see, since it ends here: RFC 3261 §12.2.2."""
+        """Tell the proxy's dialog of a request that ends at our user agents: RFC 3261 §12.2.2."""
         self.proxy.dialogs.heard(passage, request, flow, now)
         self.proxy.dialogs.refresh(passage, request, None)
         if ends(request, passage.dialog.method):
             self.proxy.dialogs.fade(passage.dialog, now)
 
     def _is_at_its_place(self, request: Request, place: str, peer: Peer | None) -> bool:
-        """Whether it comes from where its peer is, under the peer's own name.
+        """Whether a request comes from its peer's place, under the peer's own name.
 
-        What is in no dialog has no peer, and may come from anywhere.
+        A request in no dialog has no peer, and may come from anywhere.
         """
         if peer is None:
             return True
@@ -186,11 +188,11 @@ class SipElement:
     def _is_from_peer(
         self, server: ServerHandle, request: Request, peer: Peer | None, now: float, *, proxy: bool
     ) -> bool:
-        """Whether a request within a dialog may be obeyed; challenges it if that helps.
+        """Whether a request within a dialog may be obeyed; challenges a user of ours.
 
-        Own design: RFC 3261 §26.1.4 warns of a BYE with overheard tags.  From elsewhere a user of
-        ours, whose phone has moved, proves itself by the password; anybody else is refused with
-        403, which leaves the dialog as it was.
+        RFC 3261 §26.1.4 warns of a BYE with overheard tags.  From a foreign place a user of ours,
+        whose phone may have moved, has to prove its password; any other sender is refused with 403,
+        which leaves the dialog as it was.
         """
         if self._is_at_its_place(request, origin(request, server.flow), peer):
             return True
@@ -212,7 +214,7 @@ class SipElement:
             raise RemoteError("SIPS Contact Without TLS", 400)
 
     def _expects(self, request: Request, flow: Flow, now: float) -> bool:
-        """Whether it is within a dialog that is up, or a phone of ours renews its place.
+        """Whether a request is within a dialog that is up, or a phone renews its registration.
 
         A phone is known by the host that it registered from.
         """
@@ -240,10 +242,10 @@ class SipElement:
             self._deliver(server, server.request, now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
-        """To a user of ours: the hook first, then the bindings.  RFC 3261 §16.5.
+        """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        What is no call is for the phones of a user, if there are any, and else ours to answer.
-        Never a 404: who cannot be called now may come with any connection.
+        RFC 3261 §16.5.  A request other than INVITE goes to the user's phones, and is answered here
+        if there are none.  No user is answered with 404, since any new connection may bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
@@ -259,7 +261,7 @@ class SipElement:
         if targets:
             self._forward(server, targets, now)
         elif acceptor is None:
-            raise RemoteError("Temporarily Unavailable", 480)
+            raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
             refuse_extensions(request)
             server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
@@ -268,15 +270,33 @@ class SipElement:
         else:
             raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
 
+    def _unavailable(self, request: Request, now: float) -> RefusalError:
+        """Refuse with 480 and its cause: RFC 3261 §21.4.18.
+
+        Where users have passwords, only users are told the cause, and the log always is: strangers
+        could otherwise find out the names of users.
+        """
+        aor = self._domains.address_of_record(request.uri)
+        if self._verifier is not None and aor is not None and not self._verifier.knows(aor):
+            cause = NO_SUCH_USER
+        elif self.registrar.bindings(request.uri, now):
+            cause = CONTACT_GONE
+        else:
+            is_bound = bool(self.registrar.registered(request.uri, now))
+            cause = NOT_CONFIRMED if is_bound else NOT_REGISTERED
+        caller = self._domains.address_of_record(request.from_.uri)
+        is_told = self._verifier is None or (caller is not None and self._verifier.knows(caller))
+        return RefusalError(480, cause if is_told else REASONS[480], cause=cause)
+
     def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
-        """To somebody who is not ours, for users of ours alone: RFC 3261 §16.5."""
+        """Send a request to another domain, for users of ours alone: RFC 3261 §16.5."""
         if request.uri.scheme == "tel":
-            raise RemoteError("Unsupported URI Scheme", 416)  # nobody here knows the way
+            raise RemoteError("Unsupported URI Scheme", 416)  # no way to telephones here
         is_refused = request.method == "REGISTER" or (
             not _is_born_here(server)
             and (
                 self._domains.of(request.from_.uri) is None
-                or (self._verifier is None and not _is_loopback(server.flow))
+                or (self._verifier is None and not _is_of_this_machine(server.flow))
             )
         )
         if is_refused:
@@ -292,24 +312,25 @@ class SipElement:
         self.proxy.forward(server, targets, now, user=user)
 
     def _target(self, binding: Binding) -> Target:
-        """A phone: by its own connection, or else as its Contact says."""
+        """A phone as a target: by its own connection, or else as its Contact says."""
         uri = binding.contact.uri
         return Target(uri, binding.way(nat=self._nat) or self._stack.flows_to(uri))
 
     def _ways(self, side: Side, now: float) -> Sequence[Flow]:
-        """What leads to one side of a dialog alone: RFC 5626 §5.3 in spirit.
+        """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.
 
-        Where a user of ours has registered that very Contact since, and the way it was heard.
+        They are the flows by which a user of ours has registered that very Contact since, and the
+        flow by which the side was last heard.
         """
         bound = self.bound(side.uri, side.target, now)
         is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
         return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
-        """The ways by which a user of ours has registered a Contact that is `target`.
+        """The flows by which a user of ours has registered the Contact `target`.
 
-        Own design: a phone that has connected again registers again, but has no need to speak in
-        its dialogs.  A binding of somebody else's counts for nothing.
+        A phone that has connected again registers again, but may send nothing in its dialogs.  The
+        bindings of other users do not count.
         """
         place = target.user, target.host, target.port
         return [
@@ -320,16 +341,16 @@ class SipElement:
         ]
 
     def _without_secrets(self, request: Request) -> Request:
-        """The request without any proof that was meant for us: RFC 3261 §22.3."""
+        """The request without the credentials for our realms: RFC 3261 §22.3."""
         if self._verifier is None:
             return request
         return without_credentials(request, *self._verifier.users.realms)
 
     def _is_admitted(self, server: ServerHandle, request: Request, now: float) -> bool:
-        """Whether the sender may speak as who it says; challenges it if not: RFC 3261 §22.3.
+        """Whether the sender may use its From; challenges it if not: RFC 3261 §22.3.
 
-        Own design: a caller in this process that is none of the users needs no password, it
-        is a stock tool's stream; nor does the user whom the operator lets such streams call as.
+        A caller in this process needs no password if its name is not that of a user: it is the
+        stream of a stock tool.  Nor does it under the name that the operator lets such streams use.
         """
         aor = self._domains.address_of_record(request.from_.uri)
         if self._verifier is None or aor is None:
@@ -343,7 +364,7 @@ class SipElement:
     def _is_proven(
         self, server: ServerHandle, request: Request, aor: Aor, now: float, *, proxy: bool
     ) -> bool:
-        """Whether the password of `aor` is behind it; asks for it if not.
+        """Whether the request proves the password of `aor`; challenges it if not.
 
         RFC 3261 §22.2, or §22.3 for `proxy`.
         """
@@ -357,9 +378,10 @@ class SipElement:
 
 
 def _is_born_here(server: ServerHandle) -> bool:
-    """Whether a user of this very process made the request: none but its own Via is on it."""
+    """Whether this process made the request: it has no Via but that of this process."""
     return server.flow.transport == LOCAL and len(server.request.vias) == 1
 
 
-def _is_loopback(flow: Flow) -> bool:
-    return flow.transport != LOCAL and ipaddress.ip_address(flow.remote[0]).is_loopback
+def _is_of_this_machine(flow: Flow) -> bool:
+    """Whether another process of this machine made the request."""
+    return flow.transport != LOCAL and is_loopback(flow.remote[0])

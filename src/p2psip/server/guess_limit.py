@@ -1,16 +1,16 @@
 """How fast passwords may be guessed, by one host and for one account.
 
-Own design: a wrong password costs whoever sent it a wait, not whoever it was meant for.  A host
-has some guesses at once and then one in a while; so has an account, for all hosts together that
-have not proved to be its owner's lately.  A host that has is judged by its own wrong passwords for
-that account alone, so that nobody locks an owner out of where he is.
+Own design: a wrong password makes its sender wait, not the owner of the account.  A host may guess
+`BURST` times at once, then once in `EVERY` seconds; so may, for one account, all hosts together
+that have not lately proved its password.  A host that has proved it is judged by its own wrong
+passwords for that account alone, so that strangers cannot lock the owner out.
 
     >>> guesses = Guesses()
     >>> for _ in range(BURST): guesses.failed("192.0.2.7", "bob", now=0.0)
     >>> guesses.wait("192.0.2.7", "ann", now=0.0), guesses.wait("192.0.2.8", "bob", now=0.0)
     (10.0, 0.0)
 
-Meanwhile no proof is looked at, right or wrong: what is not judged tells nothing.
+During the wait no proof is examined, right or wrong, so that the answers tell nothing of it.
 """
 
 from collections import OrderedDict
@@ -25,7 +25,7 @@ MAX_KEYS: Final = 20_000  # hosts, and accounts, to remember
 
 
 class Guesses:
-    """The wrong passwords of late (own design).  `host` is as `host_of` names it."""
+    """Counts recent wrong passwords.  `host` is as `rate_limit_key` gives it."""
 
     def __init__(self) -> None:
         self._hosts = _Debts(BURST, EVERY)
@@ -33,13 +33,13 @@ class Guesses:
         self._owners: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def wait(self, host: str, account: str, now: float) -> float:
-        """How many seconds the next guess has to wait; 0 if it may be judged (own design)."""
+        """How many seconds the next guess has to wait; 0 if it may be judged now."""
         if self._is_owner(host, account, now):
             return self._hosts.wait((host, account), now)
         return max(self._hosts.wait((host,), now), self._accounts.wait((account,), now))
 
     def failed(self, host: str, account: str, now: float) -> None:
-        """Take a wrong password (own design)."""
+        """Count a wrong password."""
         if self._is_owner(host, account, now):
             self._hosts.add((host, account), now)
         else:
@@ -47,7 +47,7 @@ class Guesses:
             self._accounts.add((account,), now)
 
     def succeeded(self, host: str, account: str, now: float) -> None:
-        """Take a right one: there its owner lives (own design)."""
+        """Take that the right password came from this host: it is the owner's from now on."""
         self._owners[host, account] = now
         self._owners.move_to_end((host, account))
         if len(self._owners) > MAX_KEYS:
@@ -59,7 +59,7 @@ class Guesses:
 
 
 class _Debts:
-    """For each key, until when its guesses are paid for."""
+    """For each key, the time at which its guesses so far are paid off."""
 
     def __init__(self, burst: int, every: float) -> None:
         self._grace, self._every = (burst - 1) * every, every

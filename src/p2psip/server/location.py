@@ -1,4 +1,4 @@
-"""Where a user can be reached: a binding, and the store that lets bindings outlive the process.
+"""A binding, which is where a user can be reached, and the store that outlives the process.
 
 Implements RFC 3261 §10.3, with instances and flows as RFC 5626 §4.1 and §7 have them.
 """
@@ -17,11 +17,11 @@ from p2psip.transaction.key import default_port
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One place a user can be reached: §10.3.  `expires_at` is in seconds, as `now` is.
+    """One place where a user can be reached: §10.3.  `expires_at` is in seconds, as `now` is.
 
-    `flow` is where the REGISTER came from; a connection is the way back as well.  While
-    `is_proven` is False nothing but one OPTIONS is sent to the contact; `proven` is the flow that
-    its answer came by.
+    `flow` is where the REGISTER came from; if that is a connection, it is the way back as well.
+    While `is_proven` is False nothing but one OPTIONS is sent to the contact; `proven` is the flow
+    that the answer to it came by.
     """
 
     contact: Address
@@ -42,11 +42,11 @@ class Binding:
         return q if 0.0 <= q <= 1.0 else 1.0
 
     def way(self, *, nat: bool) -> list[Flow]:
-        """The flow to reach it by instead of following its Contact, if there is one.
+        """The flow to use instead of the Contact, empty if the Contact is to be followed.
 
-        RFC 5626 §5.3: a connection the phone opened is the only sure way to it.  With `nat` that
-        holds for UDP too.  What has answered is reached where it answered, whatever its name may
-        be made to mean later.
+        RFC 5626 §5.3: a connection that the phone opened is the only sure way to it.  With `nat`
+        that holds for UDP too.  A contact that had to answer is reached where it answered, whatever
+        address its name has later.
         """
         if self.proven is not None:
             return [self.proven]
@@ -54,10 +54,10 @@ class Binding:
         return [self.flow] if is_way else []
 
     def without_flow(self) -> "Binding | None":
-        """What is left once the connection of its REGISTER is lost: RFC 5626 §7.
+        """The binding after the loss of its REGISTER's connection, None if none is left.
 
-        Nothing, unless the phone named another port of the host it had connected from: it may
-        listen there, and has to say so before it is called.
+        RFC 5626 §7.  One is left if the phone named another port of the host it had connected from:
+        it may listen there, and must answer there before it is called.
         """
         if self.proven is not None:
             return self
@@ -69,9 +69,9 @@ class Binding:
 
 
 def instance_of(contact: Address) -> str | None:
-    """The device behind a contact, if it says which: RFC 5626 §4.1.
+    """The device that a contact names, None if it names none: RFC 5626 §4.1.
 
-    Taken out of its brackets; in small letters, for a UUID is the same in capitals.
+    Without the brackets, and in lower case, since a UUID means the same in capitals.
     """
     return (contact.param("+sip.instance") or "").strip("<> ").lower() or None
 
@@ -79,7 +79,7 @@ def instance_of(contact: Address) -> str | None:
 def is_at_host(uri: Uri, flow: Flow) -> bool:
     """Whether a request for `uri` goes to the host at the far end of `flow`: RFC 3263 §4.2.
 
-    A name is never taken for it: whoever serves that name may change where it leads.
+    False for a name: its owner may let it lead elsewhere at any time.
     """
     try:
         named, source = (
@@ -94,31 +94,31 @@ def is_at_host(uri: Uri, flow: Flow) -> bool:
 
 
 class LocationStore(Protocol):
-    """Keeps the bindings of all users where they outlive the process.
+    """Keeps the bindings of all users beyond the end of the process.
 
-    Own design: RFC 3261 §10.3 leaves it to us.  Neither method ever raises: a store that fails says
-    so itself, once, and the registrar goes on with what it holds in memory.
+    Own design: RFC 3261 §10.3 leaves storage to the implementation.  Neither method ever raises: a
+    store that fails reports it once, and the registrar continues from memory.
     """
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
-        """All that was kept, the oldest first, with `expires_at` told in the time of `now`."""
+        """All stored bindings, the oldest first, with `expires_at` on the clock of `now`."""
 
     def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
-        """Keep what `known` now says of `aor`, which may be nothing, before this returns."""
+        """Store the bindings that `known` has for `aor`, maybe none, before returning."""
 
 
 class MemoryLocation:
-    """A `LocationStore` that outlives a registrar, and no process.  Own design: the default."""
+    """A `LocationStore` in memory.  Own design: the default, for a registrar without a file."""
 
     def __init__(self) -> None:
         self._kept: dict[Aor, Sequence[Binding]] = {}
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
-        """All that was kept.  Own design."""
+        """All stored bindings."""
         return [(aor, binding) for aor, kept in self._kept.items() for binding in kept]
 
     def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
-        """Keep what is known of one user.  Own design."""
+        """Store the bindings of one user."""
         if aor in known:
             self._kept[aor] = known[aor]
         else:

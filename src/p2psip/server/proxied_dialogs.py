@@ -2,15 +2,15 @@
 
 Implements RFC 3261 §12.2 as a proxy sees it, with the target refresh of RFC 3311 §5.
 
-A call-stateful proxy (§6): a request within a dialog goes on only if the dialog was set up
-through here, and then to the other side's own target by the route of that side, whatever the
-request itself says.  Whoever has read our Record-Route has gained nothing.
+A call-stateful proxy (§6): a request within a dialog is forwarded only if the dialog was set up
+through this proxy, and then to the other side's own target by the route of that side, whatever the
+request itself says.  A stranger who has read our Record-Route gains nothing by it.
 
-Own design: the table is kept in memory and lost with the process; what comes for a dialog that
-nobody knows any more is answered with 481 (§12.2.2), and its user agents end it.  One request
-that is under way has one place in its caller's share, so has each dialog that comes of it.  All
-strangers together have no more of one callee, who may be in league with them, and not the whole:
-a part is left for users who have proved who they are.
+Own design: the table is in memory and lost with the process; a request for an unknown dialog is
+answered with 481 (§12.2.2), and its user agents end the dialog.  Each request under way takes one
+place in its caller's share, and so does each dialog that it makes.  All strangers together have
+one share for one callee, who may be in league with them, and never the whole table: a part is left
+for users who have proved their password.
 """
 
 from collections import Counter
@@ -30,12 +30,12 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.request_validation import RefusalError
 
 MAX_DIALOGS: Final = 10_000
-MAX_OF_ONE: Final = 1_000  # of a host or user who calls, maybe a whole house, or is called
-MAX_STATE: Final = 8192  # octets of the headers that a dialog is made of
+MAX_OF_ONE: Final = 1_000  # of one calling host (maybe a whole office) or user, or of one callee
+MAX_STATE: Final = 8192  # octets of the headers that a dialog keeps
 MAX_FORKS: Final = 16  # of one request: phones that have answered it, or ring
 MAX_NAMESAKES: Final = 4  # dialogs of one name: a call may come by here twice on its way
 SILENCE: Final = 86_400.0  # s without a request after which a dialog is taken for dead
-RETRY_AFTER: Final = 30  # s, told to whoever finds no room
+RETRY_AFTER: Final = 30  # s, told with a 503
 
 BEGINNING: Final = frozenset({"INVITE", "SUBSCRIBE", "REFER"})  # §12.1, RFC 6665 §4.4
 REFRESHING: Final = BEGINNING | {"UPDATE", "NOTIFY"}  # §12.2, RFC 3311 §5.1, RFC 6665 §4.4.1
@@ -46,10 +46,10 @@ _Name = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False)
 class Side:
-    """One of the two: its address, where it wants requests, and by which way.
+    """One side of a dialog: its address, and where it wants requests (§12.1).
 
-    `routes` are the proxies between here and there, the nearest first; `flow` is what it was
-    last heard or called by (§12.1).
+    `routes` are the proxies between this proxy and that side, the nearest first; `flow` is the one
+    that it was last heard or called by; `seen_at` is the place of that.
     """
 
     uri: Uri
@@ -66,7 +66,7 @@ class Side:
         return Peer(self.uri, place_named(nearest) | {self.seen_at})
 
     def nearness(self, place: str) -> int:
-        """How likely a request from there is this side's.  Own design: seen counts before named."""
+        """How likely a request from `place` is of this side: a place seen beats one named."""
         return 2 * (place == self.seen_at) + (place in self.peer.places)
 
 
@@ -85,7 +85,7 @@ class PassingDialog:
 
 
 class Passage(NamedTuple):
-    """A request within a dialog: who sends it, and who is to get it (§12.2)."""
+    """A request's way through a dialog: its sender and its receiver (§12.2)."""
 
     dialog: PassingDialog
     sender: Side
@@ -93,7 +93,7 @@ class Passage(NamedTuple):
 
 
 class PassingDialogs:
-    """All of them, in bounds (§6); `t1` is in seconds."""
+    """All dialogs of the proxy, within limits (§6); `t1` is in seconds."""
 
     def __init__(self, t1: float) -> None:
         self._known: dict[_Name, list[PassingDialog]] = {}
@@ -104,35 +104,35 @@ class PassingDialogs:
         self._linger = 64 * t1
 
     def __len__(self) -> int:
-        """How many there are, and requests that may become some.  Own design: for `/status`."""
+        """The number of dialogs, and of requests that may begin one: a figure for `/status`."""
         return self._count
 
     def begin(self, server: ServerHandle, user: str | None) -> "Beginning":
-        """Watch a request that may begin dialogs (§12.1), of a `user` who has proved to be it.
+        """Watch a request that may begin dialogs (§12.1); `user` has proved its password.
 
-        Raises RefusalError, 503, when there is no room for one more (§21.5.4), and 513 for one that
-        would have us remember too much.
+        Raises RefusalError: 503 when there is no room for one more (§21.5.4), 513 when a dialog of
+        it would keep too much.
         """
         request, holder = server.request, origin(server.request, server.flow)
         if _state(request) > MAX_STATE:
             raise RemoteError("Message Too Large", 513)
-        shares: tuple[str, ...] = ()  # what was born here has no share but the whole
+        shares: tuple[str, ...] = ()  # requests of this process share the whole table
         if user is not None:
             shares = (f"of {user}",)
         elif holder != LOCAL:
             shares = (f"of {holder}", f"to {request.uri.user or request.uri.host}")
         if not self.has_room(shares):
-            raise RefusalError(503, "Service Unavailable", [("Retry-After", RETRY_AFTER)])
+            raise RefusalError(503, "Too Many Calls", [("Retry-After", RETRY_AFTER)])
         return Beginning(self, server, holder, shares)
 
     def keeps(self, flow: Flow) -> bool:
-        """Whether a side of some dialog is reached by this connection: RFC 5626 §5.3 in spirit."""
+        """Whether a side of any dialog is reached by this connection: as in RFC 5626 §5.3."""
         return flow in self._flows
 
     def find(self, request: Request, place: str) -> Passage | None:
         """The dialog that a request from `place` belongs to (§12.2.2).
 
-        Of several that have one name it is the one whose side is there.
+        Of several dialogs of one name it is the one whose side is at that place.
         """
         call_id, from_, to = request.call_id, request.from_.tag or "", request.to.tag
         if to is None:
@@ -173,23 +173,23 @@ class PassingDialogs:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: one agenda for all."""
+        """When to call `tick`."""
         return self._agenda.deadline
 
     def tick(self, now: float) -> None:
-        """Forget what is over, or has been silent for too long.  Own design: see the module."""
+        """Forget dialogs that are over, or have been silent for too long."""
         for dialog in self._agenda.due(now):
             self._forget(dialog)
 
-    # For what is under way
+    # For requests under way
 
     def has_room(self, shares: Collection[str]) -> bool:
-        """Whether there may be one more; two shares are a stranger's.  Own design."""
+        """Whether there is room for one more; a stranger's request has two shares."""
         limit = MAX_DIALOGS - MAX_DIALOGS // RESERVE * (len(shares) > 1)
         return self._count < limit and all(self._held[each] < MAX_OF_ONE for each in shares)
 
     def hold(self, shares: Collection[str], more: int) -> None:
-        """Count what a caller has, and a callee of strangers.  Own design: their shares."""
+        """Add to the shares of a caller and, if it is a stranger, of its callee."""
         self._count += more
         for share in shares:
             self._held[share] += more
@@ -208,13 +208,13 @@ class PassingDialogs:
         return True
 
     def confirm(self, dialog: PassingDialog, now: float) -> None:
-        """Take that a 2xx has come (§12.1): from here on it ends by itself only."""
+        """Take that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
         dialog.confirmed = True
         if not dialog.over:
             self._agenda.set(dialog, now + SILENCE)
 
     def drop_early(self, dialogs: Collection[PassingDialog]) -> None:
-        """Forget those that have not become more than early (§12.3)."""
+        """Forget those of the dialogs that are still early (§12.3)."""
         for dialog in dialogs:
             if not dialog.confirmed:
                 self._agenda.set(dialog, None)
@@ -263,7 +263,7 @@ class Beginning:
         if not 100 < response.status < 300 or not tag or flow is None:
             return
         if _state(response) > MAX_STATE:
-            return  # whoever sent it is not found again
+            return  # too large to keep: no later request reaches its sender
         dialog = self._mine.get(tag) or self._new(tag, asked, flow)
         if dialog is None:
             return
@@ -279,10 +279,10 @@ class Beginning:
         self._dialogs.hold(self._shares[:1], -1)
 
     def _new(self, tag: str, asked: Request, flow: Flow) -> PassingDialog | None:
-        """The dialog of a phone that was not heard before; an early one may have to give way."""
+        """The dialog of a phone that answers first now; at the limit an early one is dropped."""
         request, server = self._server.request, self._server
         if self._mine and not self._dialogs.has_room(self._shares):
-            return None  # the first has the place of its request
+            return None  # the first dialog takes the place of its request
         if len(self._mine) >= MAX_FORKS:
             early = [tag for tag, dialog in self._mine.items() if not dialog.confirmed]
             if not early:
@@ -317,7 +317,7 @@ class Within:
             self._dialogs.fade(self._passage.dialog, now)  # or else it comes again: §22.2
 
     def end(self) -> None:
-        """Own design: the dialog is kept without the request."""
+        """Do nothing: the dialog lasts beyond the request."""
 
 
 def ends(request: Request, method: str) -> bool:
@@ -334,7 +334,7 @@ def _retarget(side: Side, message: Request | Response) -> None:
 
 
 def _state(message: Request | Response) -> int:
-    """How much a dialog would keep of a message: §12.1."""
+    """How many octets a dialog would keep of a message: §12.1."""
     kept = ("From", "To", "Call-ID", "Contact", "Record-Route")
     target = len(str(message.uri)) if isinstance(message, Request) else 0
     return target + sum(len(text) for name in kept for text in message.headers.values(name))

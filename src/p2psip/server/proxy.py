@@ -4,10 +4,10 @@ Implements RFC 3261 §16, with the fork limit of RFC 5393 §5.
 
 `forward` makes a response context (§16.2, `response_context`) out of a server
 transaction and one client transaction for each target.  Loops are found as RFC 5393 §4.2.2
-wants it, but by remembering instead of hashing into the branch: a request that came through
-here before, and is the same as one that is still being forwarded, has looped.
+wants it, but by a table instead of a hash in the branch: a request that has our Via, and equals
+one that is still being forwarded, has looped.
 
-What is within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
+A request within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
 
 Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
 first; a redirection (3xx) is not followed, it is passed back to the caller.
@@ -40,7 +40,7 @@ _Sameness = tuple[str, int, str, str, str, tuple[str, ...]]
 class Proxy:
     """The forwarding half of an element: §16.2.
 
-    `dialogs` are those that it stays on the way of.
+    `dialogs` are those whose requests pass this proxy.
     """
 
     def __init__(self, stack: Stack) -> None:
@@ -51,7 +51,7 @@ class Proxy:
         self._under_way = Counter[_Sameness]()
 
     def __len__(self) -> int:
-        """How many requests are on their way."""
+        """The number of requests that are being forwarded."""
         return self._contexts
 
     def forward(
@@ -62,9 +62,9 @@ class Proxy:
         *,
         user: str | None = None,
     ) -> None:
-        """Send a request on to its targets: §16.3 to §16.6; `user` is whose it has proved to be.
+        """Forward a request to its targets: §16.3 to §16.6; `user` has proved its password.
 
-        The dialogs that come of it are kept, and so is the way of all that belongs to them.
+        The dialogs that it begins are kept, so that later requests in them find their way.
         Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
         """
         breadth = self._check(server.request)
@@ -75,10 +75,11 @@ class Proxy:
     def forward_within(
         self, server: ServerHandle, passage: Passage, by: Sequence[Flow], now: float
     ) -> None:
-        """Send a request of a dialog on to its other side, and nowhere else: §16.4, §12.2.
+        """Forward a request of a dialog to its other side, and nowhere else: §16.4, §12.2.
 
-        `by` are the connections which that side has opened.  Raises RemoteError as `forward` does,
-        405 for what belongs in no dialog, and 481 when the other side was here and has gone.
+        `by` are the connections that the other side has opened.  Raises RemoteError as `forward`
+        does, 405 for a method that no dialog has, and 481 when the other side was a user of this
+        process and has gone.
         """
         request = server.request
         if request.method not in WITHIN:
@@ -96,17 +97,17 @@ class Proxy:
     def forward_ack(
         self, request: Request, passage: Passage, by: Sequence[Flow], now: float
     ) -> None:
-        """Send the ACK of a 2xx on to the dialog's other side, without state: §16.11."""
+        """Forward the ACK of a 2xx to the dialog's other side, without state: §16.11."""
         request = self._directed(request, passage)
         if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
             ack = _one_hop_less(request, _breadth(request))
             self._stack.send_ack(ack, now, self._stack.ways(ack, by))
 
     def take_route(self, request: Request) -> Request:
-        """Take our own Routes off the top: §16.4."""
+        """The request without the Routes at the top that are ours: §16.4."""
         routes = list(request.routes)
         if routes and self._is_mark(request.uri):
-            # the hop before routes strictly, and has put the target last
+            # the previous hop is a strict router, which has put the target last
             request = request.replace(uri=routes.pop().uri)
         while routes and self._stack.is_ours(routes[0].uri):
             routes.pop(0)
@@ -125,7 +126,10 @@ class Proxy:
         self.dialogs.tick(now)
 
     def _check(self, request: Request) -> int:
-        """Whether it may go on at all; its breadth: §16.3, RFC 5393 §5.3.3."""
+        """The breadth of a request; raises RemoteError if it may not be forwarded: §16.3.
+
+        RFC 5393 §5.3.3.
+        """
         if request.max_forwards == 0:
             raise RemoteError("Too Many Hops", 483)
         if self._has_looped(request):
@@ -161,7 +165,7 @@ class Proxy:
 
     @staticmethod
     def _directed(request: Request, passage: Passage) -> Request:
-        """The request on the other side's own way, whatever way it asks for: §12.2.1.1."""
+        """The request with the receiver's own target and route, whatever it had: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
         return request.replace(uri=receiver.target, headers=headers)
@@ -173,14 +177,14 @@ class Proxy:
             del self._under_way[same]
 
     def _has_looped(self, request: Request) -> bool:
-        """Whether it passed here already, and nothing has changed since: RFC 5393 §4.2.2."""
+        """Whether the request passed here before, and is still the same: RFC 5393 §4.2.2."""
         return _sameness(request) in self._under_way and any(
             self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
         )
 
-    def _mark(self, transport: str | None) -> Address:
-        """Our Record-Route value: §16.6 step 4."""
-        return Address(self._stack.contact(transport=transport).with_params(lr=None))
+    def _mark(self, transport: str | None, peer: str) -> Address:
+        """Our Record-Route value for the side at the host `peer`: §16.6 step 4."""
+        return Address(self._stack.contact(transport=transport, peer=peer).with_params(lr=None))
 
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""
@@ -188,7 +192,7 @@ class Proxy:
 
 
 def _sameness(request: Request) -> _Sameness:
-    """What makes two requests the same one on its way round: RFC 5393 §4.2.1."""
+    """The parts that are equal in two copies of a request that loops: RFC 5393 §4.2.1."""
     tag, routes = request.from_.tag or "", request.headers.all("Route")
     call_id, cseq = request.call_id, request.cseq
     return call_id, cseq.number, request.method, tag, str(request.uri), routes
@@ -201,7 +205,7 @@ def _breadth(request: Request) -> int:
 
 
 def _one_hop_less(request: Request, breadth: int) -> Request:
-    """The copy to send on: §16.6 step 3, and RFC 5393 §5.3.3 where no Max-Breadth came."""
+    """The copy to forward: §16.6 step 3, and RFC 5393 §5.3.3 where no Max-Breadth came."""
     hops = request.max_forwards
     left = MAX_FORWARDS if hops is None else hops - 1
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)

@@ -2,13 +2,13 @@
 
 Implements RFC 3261 §10.3.
 
-Bindings die by themselves; nothing has to tick.  What a store keeps of them outlives the process:
-`p2psip.server.location`.  A contact at another place than its REGISTER came from is asked first:
-`p2psip.server.contact_probe`.
+Bindings expire without a timer: each access drops those whose time is over.  A store
+(`p2psip.server.location`) keeps them beyond the end of the process.  A contact at another host
+than its REGISTER came from must answer one OPTIONS first (`p2psip.server.contact_probe`).
 
-A device is bound once.  RFC 5626 §6 tells bindings apart by instance and flow where a phone asks
-for outbound; we do not offer that, so a `reg-id` means nothing here, and the last contact of an
-instance replaces the one before, as a phone wants it that lost its connection or its address.
+A device has one binding.  RFC 5626 §6 tells bindings apart by instance and flow where a phone asks
+for outbound; we do not offer that, so `reg-id` is ignored, and the last contact of an instance
+replaces the one before.  That suits a phone that has lost its connection or its address.
 
 Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
 """
@@ -35,7 +35,7 @@ from p2psip.ua.request_validation import RefusalError, refuse_extensions
 DEFAULT_EXPIRES: Final = 3600  # s: §10.3 step 7 leaves it to us, §10.2 names an hour
 MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423
 MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
-UNPROVEN_EXPIRES: Final = 60  # s for a contact that has to answer first: the question may be lost
+UNPROVEN_EXPIRES: Final = 60  # s for a contact that must answer first: the OPTIONS may be lost
 MAX_BINDINGS: Final = 10  # of one address-of-record
 MAX_USERS: Final = 10_000
 MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
@@ -47,10 +47,10 @@ __all__ = ["Binding", "Registrar"]
 class Registrar:
     """Registrations of one element's domains.
 
-    §10.3.  Without a `verifier` everybody may register as anybody.  `nat` is what
-    `Binding.way` will be asked with.  `tell(what, aor, contact)` hears of contacts that are given
-    up though nobody asked for that: "contact-lost" with its connection, "contact-silent" when it
-    was asked.
+    §10.3.  Without a `verifier` any client may register any user.  `nat` is passed on to
+    `Binding.way`.  `tell(what, aor, contact)` reports contacts that the registrar drops by itself:
+    "contact-lost" when the connection of the contact was lost, "contact-silent" when the contact
+    did not answer its OPTIONS.
     """
 
     def __init__(
@@ -75,9 +75,10 @@ class Registrar:
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
-        """Take back what the store has kept, once, before anything arrives.
+        """Load the bindings of the store, once, before any message arrives.
 
-        Own design: connections have died with the process, and users may have gone meanwhile.
+        Own design: bindings by a connection of the old process, and of users that the users file
+        no longer has, are left out.
         """
         for aor, binding in list(self._location.load(now)):
             kept = self._bindings.get(aor, [])
@@ -110,30 +111,33 @@ class Registrar:
         self._ask_next(aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
-        """The bindings of `uri` to call now, the preferred first: §16.5.  Empty for strangers."""
+        """The bindings of `uri` to call now, the preferred first: §16.5.
+
+        Empty for a URI of another domain.
+        """
         alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
         return sorted(alive, key=lambda binding: -binding.q)
 
     def registered(self, uri: Uri, now: float) -> list[Binding]:
-        """All that is bound to `uri`, also what has to answer before it is called: §10.3 step 8."""
+        """All bindings of `uri`, also those that must answer before a call: §10.3 step 8."""
         aor = self._domains.address_of_record(uri)
         return list(self._alive(aor, now)) if aor else []
 
     def everything(self, now: float) -> list[tuple[Aor, Binding]]:
         """All bindings that are alive, with their address-of-record.
 
-        Own design: for the operator.
+        Own design: for the operator's list of phones.
         """
         self._sweep(now)
         return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
 
     def remove(self, aor: Aor, binding: Binding, now: float) -> None:
-        """Forget a binding.  Own design: the operator's wish, as if it had expired."""
+        """Drop a binding as if it had expired.  Own design: for the operator."""
         kept = [each for each in self._alive(aor, now) if each is not binding]
         self._store(aor, kept, now)
 
     def keeps(self, flow: Flow, now: float) -> bool:
-        """Whether a phone is reached by this connection: RFC 5626 §5.3 in spirit."""
+        """Whether a phone is reached by this connection: as RFC 5626 §5.3 has it of flows."""
         users = tuple(self._of_flow.get(flow, ()))
         return any(each.flow == flow for aor in users for each in self._alive(aor, now))
 
@@ -143,7 +147,7 @@ class Registrar:
         return sum(map(len, self._bindings.values()))
 
     def on_flow_lost(self, flow: Flow, now: float) -> None:
-        """Forget what could be reached by a connection alone that is lost: RFC 5626 §7."""
+        """Drop the bindings that only the lost connection could reach: RFC 5626 §7."""
         for aor in self._of_flow.get(flow, set()).copy():
             kept = []
             for binding in self._alive(aor, now):
@@ -158,7 +162,7 @@ class Registrar:
     # ProbationOwner
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Call it from now on, where it answered; and ask the next.
+        """Take that a contact has answered: call it from now on, and ask the user's next contact.
 
         Own design: see `p2psip.server.contact_probe`.
         """
@@ -175,9 +179,9 @@ class Registrar:
         self._ask_next(aor, now)
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Forget it.
+        """Take that a contact has not answered: drop its binding.
 
-        Own design: it may register again, and is asked again then.
+        Own design: the phone may register again, and its contact is then asked again.
         """
         kept = []
         for binding in self._alive(aor, now):
@@ -188,14 +192,14 @@ class Registrar:
         self._store(aor, kept, now)
 
     def _ask_next(self, aor: Aor, now: float) -> None:
-        """Ask one contact that has to answer before it is called; never two at once."""
+        """Ask one contact that must answer before it is called; a user has one asked at a time."""
         for binding in self._bindings.get(aor, ()):
             if not binding.is_proven and not self._probation.is_asked(aor, binding.contact.uri):
                 self._probation.ask(aor, binding.contact.uri, now)
                 return
 
     def _ask_again(self, aor: Aor, now: float) -> None:
-        """Ask phones whose connection is gone whether they listen at their Contact."""
+        """Ask the phones of a lost connection whether they listen at their Contact."""
         for binding in list(self._bindings.get(aor, ())):
             uri = binding.contact.uri
             if not binding.is_proven and binding.flow.reliable:
@@ -204,7 +208,7 @@ class Registrar:
                     self.on_silent(aor, uri, now)
 
     def _again(self, binding: Binding, now: float) -> Binding | None:
-        """What is left of a binding after a restart."""
+        """A stored binding as it is after a restart; None if the phone cannot be reached by it."""
         binding = replace(binding, expires_at=min(binding.expires_at, now + MAX_EXPIRES))
         is_local = binding.flow.transport == LOCAL
         if binding.expires_at <= now or not binding.is_proven or is_local:
@@ -215,7 +219,10 @@ class Registrar:
         return binding if is_reached else None
 
     def _update(self, aor: Aor, request: Request, server: ServerHandle, now: float) -> None:
-        """All changes or none: §10.3 steps 6 and 7.  At the limit the oldest gives way."""
+        """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7.
+
+        At the limit of bindings the oldest is dropped.
+        """
         old = self._alive(aor, now)
         if _is_clear_all(request):
             for binding in old:
@@ -239,13 +246,14 @@ class Registrar:
         if aor not in self._bindings and fresh and len(self._bindings) >= self._max_users:
             self._sweep(now)
             if len(self._bindings) >= self._max_users:
-                raise RemoteError("Service Unavailable", 503)
+                raise RemoteError("Too Many Users", 503)
         self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
 
     def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
-        """Nobody is bound to our own listeners or domains but who lives here: §10.3 step 4.
+        """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.
 
-        A contact of another user is no such claim: it is only ever tried for the user who bound it.
+        A contact that names another user's phone is harmless: only calls to the user who bound it
+        go there.
         """
         is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
         if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):
@@ -260,7 +268,7 @@ class Registrar:
         replaced: Sequence[Binding],
         now: float,
     ) -> Binding:
-        """A new binding; one that has to answer first is asked again soon."""
+        """A new binding; it expires soon if its contact must answer first."""
         binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
@@ -271,7 +279,7 @@ class Registrar:
         return replace(binding, is_proven=False, expires_at=until)
 
     def _confirm(self, server: ServerHandle, aor: Aor, now: float) -> None:
-        """Tell all bindings there are, the latest first: §10.3 step 8.
+        """Answer 200 with all bindings of the user, the latest first: §10.3 step 8.
 
         Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
         make it more than `MAX_FACTOR` times as long as the question, whose source may be forged.
@@ -292,11 +300,11 @@ class Registrar:
         known = self._bindings.get(aor, [])
         alive = [binding for binding in known if binding.expires_at > now]
         if len(alive) != len(known):
-            self._put(aor, alive)  # the store knows when they expire
+            self._put(aor, alive)  # no need to write: the store has their expiry
         return alive
 
     def _store(self, aor: Aor, bindings: list[Binding], now: float) -> None:
-        """Change what is known of a user, here and in the store."""
+        """Replace the bindings of a user, in memory and in the store."""
         if bindings != self._bindings.get(aor, []):
             self._put(aor, bindings)
             self._location.keep(aor, self._bindings, now)
@@ -354,7 +362,7 @@ def _is_replaced(binding: Binding, contact: Address, expires: int) -> bool:
 
 
 def _check_order(binding: Binding, request: Request) -> None:
-    """A REGISTER that was overtaken changes nothing: §10.3 step 7."""
+    """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
         raise RemoteError("CSeq Out Of Order")
 

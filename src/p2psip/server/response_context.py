@@ -1,6 +1,6 @@
 """One request that a proxy forwards: its branches, and the response that goes back.
 
-Implements RFC 3261 §16.6 to §16.10 for what happens after the decision where to forward.
+Implements RFC 3261 §16.6 to §16.10, from the choice of targets to the final response.
 
     begin -> a branch per target -> 1xx: passed back      -> 2xx: passed back, others cancelled
                                                           -> 6xx: others cancelled
@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import response_to
+from p2psip.sip.build import REASONS, response_to
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
@@ -26,17 +26,19 @@ TIMER_C: Final = 185.0  # s: §16.6 step 11 wants more than three minutes betwee
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to forward to: the new Request-URI, and the flows if they are known already.
-
-    §16.5.
-    """
+    """A target (§16.5): the new Request-URI, and the flows if they are known already."""
 
     uri: Uri
     flows: Sequence[Flow] | None = None
 
     @property
+    def host(self) -> str:
+        """The host it is reached at, or its name where that is to be looked up: §16.5."""
+        return self.flows[0].remote[0] if self.flows else self.uri.host
+
+    @property
     def transport(self) -> str | None:
-        """The transport it is reached by, None when that is left to us: RFC 3263 §4.1."""
+        """The transport of the target, None where we choose one: RFC 3263 §4.1."""
         if self.flows:
             return self.flows[0].transport
         named = self.uri.param("transport")
@@ -49,13 +51,13 @@ class _Branch:
 
     handle: ClientHandle
     mark: str  # our Record-Route value in it
-    silent_until: float | None  # when timer C fires; None for what has shorter timers
+    silent_until: float | None  # when timer C fires; None for requests with shorter timers
     was_heard: bool = False  # a provisional response came
     is_done: bool = False
 
 
 class Watcher(Protocol):
-    """Whoever keeps the dialogs that a request makes or changes: RFC 3261 §6, call-stateful."""
+    """Keeps the dialogs that a request makes or changes: RFC 3261 §6, call-stateful."""
 
     def on_response(
         self, asked: Request, flow: Flow | None, response: Response, now: float
@@ -69,9 +71,9 @@ class Watcher(Protocol):
 class ResponseContext:
     """One forwarded request and its branches: §16.2, §16.7.
 
-    No more than `breadth` of them at once: RFC 5393 §5.3.3.  `mark(transport)` makes our
+    No more than `breadth` branches at once: RFC 5393 §5.3.3.  `mark(transport, peer)` makes our
     Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
-    to call `tick`; `on_end` when nobody waits for a response any more.
+    to call `tick`; `on_end` is called once no response can be passed back any more.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class ResponseContext:
         server: ServerHandle,
         breadth: int,
         *,
-        mark: Callable[[str | None], Address],
+        mark: Callable[[str | None, str], Address],
         watcher: Watcher | None,
         schedule: Callable[["ResponseContext", float | None], None],
         on_end: Callable[[], None],
@@ -104,7 +106,7 @@ class ResponseContext:
     # ClientUser
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Choose what to pass back: §16.7."""
+        """Choose the response to pass back: §16.7."""
         branch = self._branch(handle)
         self._watch(handle, response, now)
         ours = self._on_our_behalf(branch, response)
@@ -123,10 +125,13 @@ class ResponseContext:
         self._reschedule()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Silence is a 408, no route a 503: §16.8, §16.9."""
+        """Take the failure of a branch as a response: 408 for silence, 503 for no way.
+
+        §16.8, §16.9.
+        """
         branch = self._branch(handle)
         if not branch.is_done:
-            response = self._own_response(status)
+            response = self._own_response(status, handle.cause)
             self._watch(handle, response, now)
             self._fail(branch, response, now)
         self._reschedule()
@@ -138,7 +143,7 @@ class ResponseContext:
         self._give_up(now)
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
-        """Give up: nobody is left to pass a response to.  §16.7 step 10."""
+        """Give up all branches, since no response can be passed back: §16.7 step 10."""
         self._give_up(now)
         self._is_answered = True
         self._schedule(self, None)
@@ -148,13 +153,13 @@ class ResponseContext:
         handle.user = None  # or both would wait for the garbage collector
 
     def tick(self, now: float) -> None:
-        """Timer C: §16.8."""
+        """Cancel branches whose timer C has fired: §16.8."""
         for branch in list(self._branches):
             if branch.silent_until is not None and branch.silent_until <= now:
                 branch.silent_until = None
                 branch.handle.cancel(now)
                 if not branch.was_heard and not branch.is_done:
-                    self._fail(branch, self._own_response(408), now)
+                    self._fail(branch, self._own_response(408, None), now)
         self._reschedule()
 
     # inside
@@ -164,7 +169,7 @@ class ResponseContext:
         return [branch for branch in self._branches if not branch.is_done]
 
     def _start_waiting(self, now: float) -> None:
-        """Fill the breadth that is free: RFC 5393 §5.5."""
+        """Start branches until the breadth is used up: RFC 5393 §5.5."""
         width = min(self._breadth, len(self._waiting) + len(self._branches))
         share, rest = divmod(self._breadth, max(width, 1))
         while self._waiting and len(self._pending) < width:
@@ -174,14 +179,14 @@ class ResponseContext:
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
                 headers=self._request.headers.with_("Max-Breadth", breadth),
             )
-            mark = str(self._mark(target.transport))
+            mark = str(self._mark(target.transport, target.host))
             request = request.replace(headers=request.headers.prepend("Record-Route", mark))
             handle = self._stack.request(request, self, now, flows=target.flows)
             self._branches.append(_Branch(handle, mark, self._timer_c(now)))
         self._reschedule()
 
     def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Let a response that nobody can read make no dialog."""
+        """Show a response to the watcher; one that cannot be parsed makes no dialog."""
         if self._watcher is not None:
             with suppress(RemoteError):
                 self._watcher.on_response(handle.request, handle.flow, response, now)
@@ -193,13 +198,14 @@ class ResponseContext:
         """
         vias = self._server.request.headers.values("Via")
         headers = without_identity(response.headers).with_("Via", *vias)
-        mark = self._mark(self._server.flow.transport)
+        flow = self._server.flow
+        mark = self._mark(flow.transport, flow.remote[0])
         routes = response.headers.all("Record-Route")
         routes = tuple(str(mark) if value == branch.mark else value for value in routes)
         return response.replace(headers=headers.with_("Record-Route", *routes))
 
-    def _own_response(self, status: int) -> Response:
-        return response_to(self._server.request, status, to_tag=self._server.to_tag)
+    def _own_response(self, status: int, cause: str | None) -> Response:
+        return response_to(self._server.request, status, cause, to_tag=self._server.to_tag)
 
     def _branch(self, handle: ClientHandle) -> _Branch:
         return next(branch for branch in self._branches if branch.handle is handle)
@@ -235,10 +241,11 @@ class ResponseContext:
 
 
 def best_response(finals: Sequence[Response]) -> Response:
-    """The final failure a caller can do most with: §16.7 steps 6 and 7.
+    """The final failure that is of most use to a caller: §16.7 steps 6 and 7.
 
-    Any 6xx; else of the lowest class, one that asks for credentials first, with the
-    challenges of all.  A 503 speaks only of our own next hop, and becomes a 500.
+    Any 6xx; else one of the lowest class, a challenge first, with the challenges of all.  A 503
+    speaks only of our own next hop, and becomes a 500, which keeps a reason phrase that tells a
+    cause.
     """
     lowest = min(_class(final) for final in finals)
     best = min(
@@ -248,7 +255,8 @@ def best_response(finals: Sequence[Response]) -> Response:
     if best.status in (401, 407):
         return _with_challenges(best, finals)
     if best.status == 503:
-        return best.replace(status=500, reason="Server Internal Error")
+        reason = REASONS[500] if best.reason == REASONS[503] else best.reason
+        return best.replace(status=500, reason=reason)
     return best
 
 
@@ -262,7 +270,7 @@ def _class(response: Response) -> int:
 
 
 def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
-    """A challenge that holds all others too: RFC 8760 §2.5."""
+    """The challenge with the challenges of all other branches: RFC 8760 §2.5."""
     headers = best.headers
     for final in finals:
         if final is not best and final.status in (401, 407):

@@ -1,9 +1,9 @@
-"""Who may log in: a file of hashes, so that no password is kept.
+"""The users who may log in: a file of hashes, without their passwords.
 
-Implements RFC 7616 §3.4.2 for what is stored: A1, hashed, is all that verifying needs.
+Implements RFC 7616 §3.4.2 for the stored value: the hash of A1, which suffices to verify a proof.
 
 One `user:realm:HA1` a line, as htdigest writes them; the length of the hash tells MD5 from
-SHA-256.  Empty lines and those that begin with # are passed over.  A realm may hold colons,
+SHA-256.  Empty lines and lines that begin with # are ignored.  A realm may hold colons,
 a user's name may not: RFC 7616 §3.4.
 """
 
@@ -18,7 +18,7 @@ PREFERENCE: Final = ("SHA-256", "MD5")  # RFC 8760 §2.3: the better one first
 
 
 class UserStore:
-    """Users by name, realm and algorithm: RFC 7616 §3.4.2.  Immutable once read."""
+    """Users by name, realm and algorithm: RFC 7616 §3.4.2.  Never changes once read."""
 
     def __init__(self, hashes: Iterable[tuple[str, str, str]] = ()) -> None:
         self._hashes: dict[tuple[str, str, str], str] = {}
@@ -61,9 +61,10 @@ class UserStore:
         return bool(self._known(user, realm))
 
     def algorithms(self, user: str, realm: str) -> tuple[str, ...]:
-        """What to challenge this user with, the better one first: RFC 8760 §2.3.
+        """The algorithms to challenge this user with, the better one first: RFC 8760 §2.3.
 
-        A user nobody knows is challenged as most are, so that asking tells little.
+        An unknown user is challenged as most users are, so that a challenge does not tell whether
+        the user exists.
         """
         return self._known(user, realm) or self._usual
 

@@ -1,4 +1,4 @@
-"""The people of a message: From, To, Contact, Route, Record-Route and their like.
+"""Addresses in headers: From, To, Contact, Route, Record-Route and the like.
 
 Implements RFC 3261 §20.10, §20.20, §20.30, §20.34 and §20.39, with `name-addr` of §25.1.
 
@@ -73,23 +73,23 @@ class Address:
 
     @property
     def tag(self) -> str | None:
-        """The dialog's name for this side, None before it has one (§19.3)."""
+        """The tag, which names this side in a dialog; None before there is one (§19.3)."""
         return find(self.params, "tag")
 
     def with_tag(self, tag: str) -> Self:
-        """A copy with this tag (§19.3)."""
+        """Return a copy with this tag (§19.3)."""
         return self.with_param("tag", tag)
 
     def param(self, name: str) -> str | None:
-        """A header parameter, unquoted: "" when it has no value, None when absent (§7.3.1)."""
+        """Return a header parameter, unquoted; "" if it has no value, None if absent (§7.3.1)."""
         return find(self.params, name)
 
     def with_param(self, name: str, value: str | None) -> Self:
-        """A copy with a header parameter set (§7.3.1)."""
+        """Return a copy with a header parameter set (§7.3.1)."""
         return self.replace(params=put(self.params, name, value))
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        """Return a copy with other fields, by `dataclasses.replace` (§25.1)."""
         return dataclasses.replace(self, **fields)
 
 

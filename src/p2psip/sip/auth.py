@@ -9,8 +9,8 @@ Implements RFC 7616 §3, with SIP's rules of RFC 3261 §22 and RFC 8760 §2.
     >>> verify(told, "REGISTER", ha1("bob", "example.com", "zanzibar", "SHA-256"))
     True
 
-Whether a nonce is fresh, a count not replayed and a URI ours to serve is for the core
-to decide; nothing here keeps state.  Basic is never spoken: RFC 8760 §2.6.
+The caller decides whether a nonce is fresh, a count is not replayed and a URI is its own;
+nothing here keeps state.  Basic is never spoken: RFC 8760 §2.6.
 """
 
 import hashlib
@@ -74,12 +74,12 @@ class _AuthHeader:
 
     @property
     def nonce(self) -> str:
-        """The server's challenge text (RFC 7616 §3.3)."""
+        """The text that the server made for this challenge (RFC 7616 §3.3)."""
         return self.param("nonce") or ""
 
     @property
     def opaque(self) -> str | None:
-        """What the server wants back unchanged (RFC 7616 §3.3)."""
+        """The text that the server wants back unchanged (RFC 7616 §3.3)."""
         return self.param("opaque")
 
     @property
@@ -147,7 +147,7 @@ class Credentials(_AuthHeader):
 
     @property
     def username(self) -> str:
-        """Who claims to ask (RFC 7616 §3.4)."""
+        """The user that the sender claims to be (RFC 7616 §3.4)."""
         return self.param("username") or ""
 
     @property
@@ -173,7 +173,7 @@ class Credentials(_AuthHeader):
 
     @property
     def nc(self) -> int | None:
-        """How often the client has used this nonce, None when not said (RFC 7616 §3.4)."""
+        """How often the client has used this nonce, None when absent (RFC 7616 §3.4)."""
         try:
             return int(self.param("nc") or "", 16)
         except ValueError:
@@ -185,7 +185,7 @@ class Credentials(_AuthHeader):
 
 
 def ha1(user: str, realm: str, password: str, algorithm: str = "MD5") -> str:
-    """The hash that stands for a password in one realm, in hexadecimal (RFC 7616 §3.4.2).
+    """Hash a user, realm and password to what servers keep, in hexadecimal (RFC 7616 §3.4.2).
 
     A "-sess" algorithm has the same one.  Raises LocalError for an unknown algorithm.
     """
@@ -204,7 +204,7 @@ def digest_response(
     cnonce: str = "",
     body: bytes = b"",
 ) -> str:
-    """The `response` of RFC 7616 §3.4.1 for the secret that `ha1` makes.
+    """Compute the `response` of RFC 7616 §3.4.1 from the secret that `ha1` makes.
 
     `nc` is its eight hexadecimal digits.  Without `qop` it is the older form that RFC
     2069 peers speak (RFC 3261 §22.4).  Raises LocalError for an unknown algorithm.
@@ -231,7 +231,7 @@ def answer(
     body: bytes = b"",
     hashed: bool = False,
 ) -> Credentials:
-    """Credentials for a request whose Request-URI is `uri` (RFC 7616 §3.4).
+    """Make the credentials of a request whose Request-URI is `uri` (RFC 7616 §3.4).
 
     `password` is what `ha1` gave if `hashed`; `cnonce` must be unpredictable; `nc` counts
     the uses of this nonce from 1.  "auth" is preferred where it is offered.  Raises
@@ -266,7 +266,7 @@ def answer(
 
 
 def verify(credentials: Credentials, method: str, secret: str, body: bytes = b"") -> bool:
-    """Whether these credentials prove knowledge of the secret that `ha1` makes (RFC 7616 §3.4.6).
+    """Tell whether these credentials prove knowledge of the secret of `ha1` (RFC 7616 §3.4.6).
 
     `secret` must be of the credentials' algorithm.  Takes the same time wherever they
     differ; false, not an error, for what is not supported.
@@ -289,7 +289,7 @@ def verify(credentials: Credentials, method: str, secret: str, body: bytes = b""
 
 
 def challenges(headers: Headers, name: str) -> tuple[Challenge, ...]:
-    """The challenges of the lines called `name` that can be answered (RFC 8760 §2.4)."""
+    """Return those challenges of the header `name` that can be answered (RFC 8760 §2.4)."""
     found = []
     for value in headers.values(name):
         try:
@@ -302,10 +302,10 @@ def challenges(headers: Headers, name: str) -> tuple[Challenge, ...]:
 
 
 def strongest(found: Iterable[Challenge]) -> tuple[Challenge, ...]:
-    """One challenge to answer for each realm, in order of first appearance (RFC 8760 §2.4).
+    """Choose one challenge to answer for each realm, in order of first appearance (RFC 8760 §2.4).
 
     Own design: the local policy that section allows is to take the strongest hash, not
-    the topmost, so that whoever reorders a response cannot bring the weakest about.
+    the topmost, so that an attacker who reorders them cannot choose the weakest.
     """
     best: dict[str, Challenge] = {}
     for challenge in found:

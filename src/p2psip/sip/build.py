@@ -1,4 +1,4 @@
-"""Messages made from messages: responses, the ACK of a failure, CANCEL.
+"""Build messages from messages: responses, the ACK of a failure, CANCEL.
 
 Implements RFC 3261 §8.2.6, §9.1, §17.1.1.3 and §21.
 """
@@ -101,7 +101,7 @@ def response_to(
     body: bytes = b"",
     content_type: str | None = None,
 ) -> Response:
-    """The response to a request, with what §8.2.6.2 copies into it.
+    """Make the response to a request, with what §8.2.6.2 copies into it.
 
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
@@ -118,7 +118,7 @@ def response_to(
 
 
 def ack_for(invite: Request, response: Response) -> Request:
-    """The ACK by which the transaction answers a final response other than 2xx (§17.1.1.3).
+    """Make the ACK that the transaction sends for a final response other than 2xx (§17.1.1.3).
 
     Raises LocalError for any other response: the ACK of a 2xx is the dialog's (§13.2.2.4).
     """
@@ -129,7 +129,7 @@ def ack_for(invite: Request, response: Response) -> Request:
 
 
 def cancel_for(invite: Request) -> Request:
-    """The CANCEL of a request that is still pending (§9.1)."""
+    """Make the CANCEL of a request that is still pending (§9.1)."""
     return _same_hop(invite, "CANCEL")
 
 

@@ -21,8 +21,8 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 from p2psip.sip.message_limits import MAX_HEAD, check_head
 
-LIMIT: Final = 65536  # octets of head and body; what a datagram can hold, and as much as we want
-SHORTEST: Final = 64  # octets; what is malformed and shorter is not even trying to be SIP
+LIMIT: Final = 65536  # octets of head and body; as much as a datagram can hold
+SHORTEST: Final = 64  # octets; what is malformed and shorter is no SIP at all
 
 
 class KeepAlive(StrEnum):
@@ -38,7 +38,7 @@ class KeepAlive(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """What was not a message, why, and whether the stream is lost with it (RFC 3261 §18.3).
+    """Octets that are no message, the error, and whether it is fatal (RFC 3261 §18.3).
 
     `salvage(data)` may give what is needed to answer with `error.status`; after a `fatal`
     one the connection is to be closed.

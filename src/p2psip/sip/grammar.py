@@ -21,7 +21,7 @@ LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that
 
 _WHITE: Final = re.compile(r"[ \t]++")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
-_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in the field
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in practice
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _PAIR: Final = re.compile(r"\\(.)", re.DOTALL)
 # What a separator may hide in, or the separator itself; an open quote or bracket runs to the end.
@@ -35,15 +35,12 @@ _SKIP: Final = {
 
 
 def text_of(data: bytes | memoryview | str) -> str:
-    """Octets as text, losslessly: RFC 3261 §7.3.1 makes opaque values UTF-8."""
+    """Decode octets as UTF-8, without loss: RFC 3261 §7.3.1 makes opaque values UTF-8."""
     return data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogateescape")
 
 
 def bytes_of(text: str) -> bytes:
-    """The inverse of `text_of`; raises UnicodeEncodeError for text that it cannot have made.
-
-    Own design: the other half of the pair.
-    """
+    """Encode what `text_of` decoded (RFC 3261 §7.3.1); UnicodeEncodeError for other surrogates."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -58,7 +55,7 @@ def is_quoted(text: str) -> bool:
 
 
 def quote(text: str) -> str:
-    """`text` as a `quoted-string` (§25.1).
+    """Write `text` as a `quoted-string` (§25.1).
 
     >>> print(quote('Bob "the builder"'))
     "Bob \\"the builder\\""
@@ -67,7 +64,7 @@ def quote(text: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """What a `quoted-string` says (§25.1); any other text is returned as it is."""
+    """Read a `quoted-string` (§25.1); any other text is returned as it is."""
     if not is_quoted(text):
         return text
     return _PAIR.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]
@@ -98,7 +95,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def split_list(text: str) -> list[str]:
-    """The values of a comma-separated header (§7.3.1).
+    """Split a comma-separated header into its values (§7.3.1).
 
     Raises RemoteError where `split` does, and for an empty value: RFC 4475 §3.1.2.1.
     """
@@ -109,13 +106,13 @@ def split_list(text: str) -> list[str]:
 
 
 def first_word(text: str) -> tuple[str, str]:
-    """The text up to its first white space, and the rest behind that (§25.1 `LWS`)."""
+    """Split at the first white space: the word before it, and the rest (§25.1 `LWS`)."""
     word, *rest = _WHITE.split(text.strip(LWS), maxsplit=1)
     return word, rest[0] if rest else ""
 
 
 def number(text: str, maximum: int) -> int:
-    """A decimal number up to `maximum`; leading zeros are fine (RFC 4475 §3.1.1.1).
+    """Read a decimal number up to `maximum`; leading zeros are fine (RFC 4475 §3.1.1.1).
 
     Raises RemoteError for anything else, without ever converting a huge text.
     """
@@ -128,7 +125,7 @@ def number(text: str, maximum: int) -> int:
 
 
 def host_port(text: str) -> tuple[str, int | None]:
-    """`hostport` of §25.1: the host in lower case, IPv6 without brackets, and the port.
+    """Read `hostport` of §25.1: the host in lower case, IPv6 without brackets, and the port.
 
     White space around the colon, which Via allows, is tolerated; a caller who must not
     allow it checks first.  The three colons of RFC 5118 §4.10 are read as two.
@@ -148,7 +145,7 @@ def host_port(text: str) -> tuple[str, int | None]:
 
 
 def bracketed(host: str) -> str:
-    """`host` as it stands in a URI or Via: an IPv6 address gets its brackets (§25.1)."""
+    """Write `host` as in a URI or Via: an IPv6 address gets brackets (§25.1)."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -160,6 +157,6 @@ def _ipv6(text: str) -> str:
         IPv6Address(text)
     except AddressValueError as error:
         raise RemoteError("Bad IPv6 Address") from error
-    if "%" in text:  # a zone means nothing to anybody but its sender
+    if "%" in text:  # a zone has a meaning on its own machine alone
         raise RemoteError("Bad IPv6 Address")
     return text

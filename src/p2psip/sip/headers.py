@@ -70,7 +70,7 @@ _CANONICAL: Final = (
 
 
 def canonical(name: str) -> str:
-    """The long form as the RFCs write it; an unknown name as it is (§7.3.3).
+    """Return the long form of a name as the RFCs write it; an unknown name as it is (§7.3.3).
 
     Raises LocalError when `name` is no token, which could smuggle a header line.
     """
@@ -129,11 +129,11 @@ class Headers:
     @overload
     def get(self, name: str, default: str) -> str: ...
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The first value, or `default` (§7.3.1)."""
+        """Return the first value, or `default` (§7.3.1)."""
         return next(iter(self.values(name)), default)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """The value of every line of this name, commas untouched (§7.3.1)."""
+        """Return the value of every line of this name, commas untouched (§7.3.1)."""
         known = _CANONICAL.get(name) or _CANONICAL.get(name.lower())
         if known is not None:
             return tuple([value for key, value in self.fields if key == known])
@@ -141,7 +141,7 @@ class Headers:
         return tuple([value for key, value in self.fields if key.lower() == wanted])
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every single value; the lists of §7.3.1 are taken apart at their commas.
+        """Return every single value; the lists of §7.3.1 are split at their commas.
 
         Empty values are left out.  Raises RemoteError where quotes do not balance.
         """
@@ -151,7 +151,7 @@ class Headers:
         return tuple(value for line in lines for value in split(line, ",") if value)
 
     def with_(self, name: str, *values: object) -> Self:
-        """A copy with exactly these values, where the old ones stood or at the end (§7.3.1)."""
+        """Return a copy with these values in place of the old ones, or at the end (§7.3.1)."""
         name = canonical(name)
         new = tuple((name, str(value)) for value in values)
         place = self._place(name)
@@ -159,22 +159,18 @@ class Headers:
         return self._of(rest[:place] + new + rest[place:])
 
     def without(self, *names: str) -> Self:
-        """A copy without any line of these names (§7.3.1)."""
+        """Return a copy without any line of these names (§7.3.1)."""
         unwanted = {canonical(name).lower() for name in names}
         return self._of(tuple(pair for pair in self.fields if pair[0].lower() not in unwanted))
 
-    def without_first(self, name: str) -> Self:
-        """A copy without the topmost value, as a proxy takes off its Via or Route (§16.7)."""
-        return self.with_(name, *self.all(name)[1:])
-
     def prepend(self, name: str, value: object) -> Self:
-        """A copy with a new topmost value of this name (§16.6 says where)."""
+        """Return a copy with a new topmost value of this name (§16.6)."""
         name = canonical(name)
         place = self._place(name) if name in self else 0
         return self._of((*self.fields[:place], (name, str(value)), *self.fields[place:]))
 
     def append(self, name: str, value: object) -> Self:
-        """A copy with one more line at the end (§7.3.1)."""
+        """Return a copy with one more line at the end (§7.3.1)."""
         return self._of((*self.fields, (canonical(name), str(value))))
 
     def _place(self, name: str) -> int:

@@ -76,7 +76,7 @@ class Request(Views):
         return _write(start, self.headers, self.body)
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        """Return a copy with other fields, by `dataclasses.replace` (§7.1)."""
         return dataclasses.replace(self, **fields)
 
 
@@ -96,11 +96,12 @@ class Response(Views):
         return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        """Return a copy with other fields, by `dataclasses.replace` (§7.2)."""
         return dataclasses.replace(self, **fields)
 
 
 Message = Request | Response
+"""What a datagram may hold (RFC 3261 §7)."""
 
 
 def parse_message(data: bytes | memoryview) -> Message:
@@ -120,7 +121,7 @@ def parse_message(data: bytes | memoryview) -> Message:
 
 
 def content_length(headers: Headers) -> int | None:
-    """The announced size of the body, None when it is not (§20.14).
+    """Return the announced size of the body, None where there is none (§20.14).
 
     Raises RemoteError for what is no number, and for two that differ (RFC 4475 §3.3.9).
     """
@@ -131,7 +132,7 @@ def content_length(headers: Headers) -> int | None:
 
 
 def unfold(head: bytes) -> list[str]:
-    """The start line and the header lines, each continued line joined (§7.3.1).
+    """Split a head into its start line and header lines, continued ones joined (§7.3.1).
 
     Raises RemoteError for a line break that is not CRLF: others might read another
     header there.
@@ -174,13 +175,13 @@ def check_response(response: Response) -> None:
 
 
 def salvage(data: bytes | memoryview) -> Request | None:
-    """What is left of a request that `parse_message` refused, enough to answer it.
+    """Read as much of a refused request as it takes to answer it.
 
     Own design: §8.2.6 copies five headers into a response, and RFC 4475 wants broken
     requests answered.  Header lines that make no sense are left out; the body is empty,
-    the URI a stand-in if it was the broken part.  Of a head that is too large only the first
+    the URI is "sip:invalid" if it was the broken part.  Of a head that is too large only the first
     lines are looked at.  None for a response, for an ACK, which is never answered, and where
-    no Via says whom to answer.
+    no Via says where the answer goes.
     """
     head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
     try:

@@ -1,10 +1,10 @@
-"""How much of a head is read: more than any honest one has, less than would take long.
+"""Limits on the head of a message: above any seen in use, below what takes long to read.
 
 Implements RFC 3261 §21.5.7.
 
 Own design: a reader's work is in pieces, not in octets: a separator, an escape or a line takes
 as long to read as a hundred letters.  So they are counted before anything is read, which takes
-microseconds.  The fullest heads of the field have 4 KiB, 50 lines and 50 marks; a request
+microseconds.  The fullest heads seen in use have 4 KiB, 50 lines and 50 marks; a request
 that went 70 hops, each of which recorded itself, some 12 KiB, 160 lines and 600 marks.
 """
 

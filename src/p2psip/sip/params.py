@@ -3,7 +3,7 @@
 Implements RFC 3261 §7.3.1 and `generic-param` of §25.1.
 
 A value is kept as it was written, quotes included, so that a proxy forwards what it
-got; `get` gives its meaning.  Names are compared without regard to case.
+got; `find` gives its meaning.  Names are compared without regard to case.
 """
 
 import re
@@ -15,7 +15,7 @@ from p2psip.sip.grammar import LWS, is_quoted, is_token, quote, unquote
 
 Params = tuple[tuple[str, str | None], ...]
 
-MAX_PARAMS: Final = 40  # of one value; the richest Contact headers in the field have some 20
+MAX_PARAMS: Final = 40  # of one value; the longest Contact headers seen in use have some 20
 
 _HOST_OR_TOKEN: Final = re.compile(r'[^\x00-\x20"<>,;\x7f]*+')
 
@@ -39,7 +39,7 @@ def parse_params(pieces: Iterable[str]) -> Params:
 
 
 def find(params: Params, name: str) -> str | None:
-    """The meaning of a parameter: "" when it has no value, None when absent (§7.3.1).
+    """Return the meaning of a parameter: "" when it has no value, None when absent (§7.3.1).
 
     >>> find((("lr", None), ("text", '"a;b"')), "TEXT")
     'a;b'
@@ -68,5 +68,5 @@ def drop(params: Params, *names: str) -> Params:
 
 
 def write_params(params: Params) -> str:
-    """The parameters with their semicolons (§25.1)."""
+    """Write the parameters with their semicolons (§25.1)."""
     return "".join(f";{name}" if value is None else f";{name}={value}" for name, value in params)

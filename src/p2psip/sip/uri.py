@@ -1,4 +1,4 @@
-"""SIP, SIPS and tel URIs: who is meant, and where to ask.
+"""SIP, SIPS and tel URIs: a user, and the host to ask for that user.
 
 Implements RFC 3261 §19.1 and the URIs of §25.1.
 
@@ -122,20 +122,20 @@ class Uri:
         return bytes_of(str(self))
 
     def param(self, name: str) -> str | None:
-        """A URI parameter: "" when it has no value, None when absent (§19.1.1)."""
+        """Return a URI parameter: "" when it has no value, None when absent (§19.1.1)."""
         return find(self.params, name)
 
     def with_params(self, **values: str | None) -> Self:
-        """A copy with these parameters set; None sets one without a value (§19.1.1)."""
+        """Return a copy with these parameters set; None sets one without a value (§19.1.1)."""
         kept = drop(self.params, *values)
         return self.replace(params=kept + tuple(values.items()))
 
     def without_params(self, *names: str) -> Self:
-        """A copy without these parameters (§19.1.1)."""
+        """Return a copy without these parameters (§19.1.1)."""
         return self.replace(params=drop(self.params, *names))
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        """Return a copy with other fields, by `dataclasses.replace` (§19.1)."""
         return dataclasses.replace(self, **fields)
 
 

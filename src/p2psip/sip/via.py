@@ -1,4 +1,4 @@
-"""Via: the way a request came, and so the way its responses go.
+"""Via: the way that a request came, which its responses go back.
 
 Implements RFC 3261 §20.42 and §18.2, with rport of RFC 3581 §3.
 
@@ -30,7 +30,7 @@ from p2psip.sip.params import Params, find, parse_params, put, write_params
 
 @dataclass(frozen=True, slots=True)
 class Via:
-    """One hop: how it sent, and where it wants the response (§20.42).
+    """One hop of a request: the transport it used, and where it wants the response (§20.42).
 
     `transport` is in upper case, `host` in lower case and without brackets.
     """
@@ -77,18 +77,18 @@ class Via:
 
     @property
     def received(self) -> str | None:
-        """The address it really came from, without brackets (§18.2.1, RFC 5118 §4.5)."""
+        """The source address that the next hop saw, without brackets (§18.2.1, RFC 5118 §4.5)."""
         value = find(self.params, "received")
         return value.strip("[]").lower() if value else value
 
     @property
     def has_rport(self) -> bool:
-        """Whether the client asked for its port, answered or not (RFC 3581 §3)."""
+        """Whether there is an rport parameter, with a value or without (RFC 3581 §3)."""
         return find(self.params, "rport") is not None
 
     @property
     def rport(self) -> int | None:
-        """The port it really came from, once a server has said so (RFC 3581 §4).
+        """The source port that the next hop saw, None if it did not say (RFC 3581 §4).
 
         Raises RemoteError when it is no port number.
         """
@@ -96,13 +96,13 @@ class Via:
         return number(value, 65535) if value else None
 
     def param(self, name: str) -> str | None:
-        """A parameter, unquoted: "" when it has no value, None when absent (§20.42)."""
+        """Return a parameter, unquoted: "" when it has no value, None when absent (§20.42)."""
         return find(self.params, name)
 
     def with_param(self, name: str, value: str | None) -> Self:
-        """A copy with a parameter set, in its old place if it had one (§18.2.1)."""
+        """Return a copy with a parameter set, in its old place if it had one (§18.2.1)."""
         return self.replace(params=put(self.params, name, value))
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with other fields.  Own design: `dataclasses.replace` as a method."""
+        """Return a copy with other fields, by `dataclasses.replace` (§20.42)."""
         return dataclasses.replace(self, **fields)

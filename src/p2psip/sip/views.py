@@ -91,7 +91,7 @@ class Views:
 
     @cached_property
     def contacts(self) -> tuple[Address, ...]:
-        """Where to reach the sender from now on (§20.10).  Raises RemoteError."""
+        """The URIs that reach the sender from now on (§20.10).  Raises RemoteError."""
         return tuple(self._parse_all("Contact", Address.parse_list))
 
     @cached_property
@@ -109,7 +109,7 @@ class Views:
 
     @cached_property
     def max_forwards(self) -> int | None:
-        """How many hops are left (§20.22); None from an RFC 2543 client.
+        """The number of hops left (§20.22); None from an RFC 2543 client.
 
         Raises RemoteError, also above 255.
         """
@@ -124,7 +124,7 @@ class Views:
 
     @property
     def expires(self) -> int | None:
-        """Seconds (§20.19); None when absent, `DEFAULT_EXPIRES` when malformed."""
+        """The expiry in seconds (§20.19), `DEFAULT_EXPIRES` if malformed, None if absent."""
         value = self.headers.get("Expires")
         return None if value is None else seconds(value)
 
@@ -147,7 +147,7 @@ class Views:
 
 
 def seconds(text: str) -> int:
-    """An expiry interval: what is malformed or too large counts as 3600 s (§10.2).
+    """Read an expiry interval: what is malformed or too large counts as 3600 s (§10.2).
 
     >>> seconds("60"), seconds("Tue, 1 Apr"), seconds("280297596632815")
     (60, 3600, 3600)

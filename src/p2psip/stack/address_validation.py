@@ -1,8 +1,8 @@
-"""Which addresses have shown that they hear us, and how much the others may be sent.
+"""The addresses that have shown that they hear us, and how much the others may be sent.
 
-A datagram's source is easily forged, and then our answers go to somebody who asked for nothing.
-So a place that has not shown that it hears us is sent less than three times what came from it, in
-octets and in messages; QUIC has the same rule for the same reason.  Own design: SIP has none.
+A datagram's source is easily forged, and our answers then go to a victim that asked for nothing.
+So an address that has not shown that it hears us is sent less than three times what came from it,
+in octets and in messages; QUIC has the same rule.  Own design: SIP has no such rule.
 
     >>> reach, victim = AddressValidator(b"secret"), Flow("UDP", ("192.0.2.7", 5060))
     >>> allowance = ReplyAllowance(600)
@@ -12,8 +12,8 @@ octets and in messages; QUIC has the same rule for the same reason.  Own design:
     >>> reach.hears(victim), reach.shown(tag, "call-id", victim), reach.hears(victim)
     (False, True, True)
 
-It shows that it hears us by repeating what it cannot guess: the tag that we gave to a To, or the
-branch of a request of ours.
+An address shows that it hears us by repeating a secret: the tag that we gave to a To, or the branch
+of a request of ours.
 """
 
 import hashlib
@@ -23,15 +23,15 @@ from typing import Final
 
 from p2psip.transaction.flow import Flow, HostPort
 
-FACTOR: Final = 3  # what is sent stays below it
+FACTOR: Final = 3  # times what came; what is sent stays below
 MAX_HEARERS: Final = 20_000  # addresses to remember
 
 
 class AddressValidator:
-    """The addresses that have shown that they hear us.  Own design: see the module.
+    """The addresses that have shown that they hear us.
 
-    Only datagrams are doubted: who talks by a connection has answered to open it.  `secret` is
-    for the tags; with `trusting` everybody counts as a hearer, for networks without forgers.
+    Only datagrams are doubted: a connection is opened by an answer of its client.  `secret` is for
+    the tags; with `trusting` every address counts, for networks without forgers.
     """
 
     def __init__(self, secret: bytes, *, trusting: bool = False) -> None:
@@ -39,11 +39,11 @@ class AddressValidator:
         self._hearers: OrderedDict[HostPort, None] = OrderedDict()
 
     def hears(self, flow: Flow) -> bool:
-        """Whether the far end of `flow` has shown that it hears us (own design)."""
+        """Whether the far end of `flow` has shown that it hears us."""
         return flow.reliable or self._trusting or flow.remote in self._hearers
 
     def heard_at(self, flow: Flow) -> None:
-        """Take that what we sent there was heard (own design)."""
+        """Take that the far end of `flow` has shown that it hears us."""
         if not flow.reliable:
             self._hearers[flow.remote] = None
             self._hearers.move_to_end(flow.remote)
@@ -51,15 +51,16 @@ class AddressValidator:
                 self._hearers.popitem(last=False)
 
     def tag(self, about: str, call_id: str, way: Flow) -> str:
-        """Give the tag for a To, in answers that go `way`: RFC 3261 §19.3.
+        """The tag for a To, in answers that take the flow `way`: RFC 3261 §19.3.
 
-        It is the same whenever `about` is, so that who forgets a request will give it again.
+        The same `about` gives the same tag, so that an answer without a transaction can be given
+        again.
         """
         unique = self._hash(b"tag", about, call_id)
         return f"{unique}.{self._proof(unique, call_id, way)}"
 
     def shown(self, tag: str, call_id: str, way: Flow) -> bool:
-        """Whether `tag` was made for what goes `way`; whoever is there hears us then."""
+        """Whether `tag` was made for answers that take `way`; its far end then hears us."""
         unique, _, proof = tag.partition(".")
         expected = self._proof(unique, call_id, way)
         is_ours = hmac.compare_digest(proof.encode(errors="replace"), expected.encode())
@@ -71,15 +72,15 @@ class AddressValidator:
         return self._hash(b"proof", unique, call_id, *map(str, way.remote))
 
     def _hash(self, purpose: bytes, *parts: str) -> str:
-        """Parts of a message have no line breaks, so that none runs into the next."""
+        """A keyed hash of parts of a message, which have no line breaks themselves."""
         data = "\n".join(parts).encode(errors="surrogatepass")
         return hashlib.blake2b(data, key=self._secret, person=purpose, digest_size=6).hexdigest()
 
 
 class ReplyAllowance:
-    """What may be sent for one request whose source is doubtful.  Own design: see the module.
+    """How much may be sent in answer to one request whose source is doubtful.
 
-    `size` is how many octets it has.  A provisional response leaves room for the final one.
+    `size` is the request's, in octets.  A provisional response leaves room for the final one.
     """
 
     __slots__ = ("_heard", "_octets_heard", "_octets_said", "_said")
@@ -89,12 +90,12 @@ class ReplyAllowance:
         self._said = self._octets_said = 0
 
     def repeated(self, size: int) -> None:
-        """Take the same request again, which pays for more answers (own design)."""
+        """Take a repetition of the request, which allows more answers."""
         self._heard += 1
         self._octets_heard += size
 
     def admits(self, size: int, *, is_final: bool) -> bool:
-        """Count a response of so many octets, if it may be sent (own design)."""
+        """Whether a response of `size` octets may be sent; counts it if so."""
         messages, octets = self._said + 1, self._octets_said + size
         if is_final:
             fits = messages < FACTOR * self._heard and octets < FACTOR * self._octets_heard

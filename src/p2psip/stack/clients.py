@@ -2,12 +2,12 @@
 
 Implements RFC 3261 §17.1, §18.1 and §9.1, with the failover of RFC 3263 §4.3.
 
-One request is one `ClientHandle` for the layer above.  Each server it is tried at makes an
-attempt of its own: a transaction with its own branch.
+One request is one `ClientHandle` for the layer above.  Each server that is tried has an attempt of
+its own: a transaction with its own branch.
 
 Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog no more than two datagrams
-of a request go to a place that has never shown that it hears us (see `reach`): its Contact was
-a stranger's word.
+of a request go to an address that has never shown that it hears us (see `address_validation`):
+the address is from a Contact, which a stranger may have forged.
 """
 
 from collections import Counter
@@ -17,41 +17,43 @@ from typing import Final, Protocol
 from p2psip.sip.build import ack_for, cancel_for
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator
+from p2psip.stack.causes import NO_TRANSPORT, NOT_IN_DNS, NOT_REACHABLE, TOO_MANY
 from p2psip.stack.fair_pool import RESERVE
 from p2psip.stack.outbox import Outbox
 from p2psip.stack.routing import Hops, may_carry, next_hop
 from p2psip.transaction import client, invite_client
-from p2psip.transaction.client import Client
+from p2psip.transaction.client import NonInviteClient
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
-DOUBTED: Final = 2  # datagrams of a request to a place that never showed that it hears us
-# Requests that one place has not answered at all.  Own design: each is repeated for half a minute,
-# and a user may register places that are silent, for strangers to call.
+DOUBTED: Final = 2  # datagrams of a request to an address that never showed that it hears us
+# Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
+# user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
 MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
 
 
 class ClientUser(Protocol):
-    """The transaction user of a request: who hears how it went (RFC 3261 §17.1)."""
+    """The transaction user of a request, which receives its responses (RFC 3261 §17.1)."""
 
     def on_response(self, handle: "ClientHandle", response: Response, now: float) -> None:
         """Take a provisional or final response; several 2xx may follow an INVITE (§13.2.2.4)."""
 
     def on_failure(self, handle: "ClientHandle", status: int, now: float) -> None:
-        """Take the end without a response: 408 after silence, 503 without a route (§8.1.3.1).
+        """Take the end without a response: 408 after silence, 503 without a way (§8.1.3.1).
 
-        487 if it was given up before it was sent.
+        487 if it was given up before it was sent.  `handle.cause` is the reason phrase of a 503.
         """
 
 
 class ClientHandle:
-    """One request of ours, wherever it is tried (RFC 3263 §4.3).
+    """One request of ours, at whichever servers it is tried (RFC 3263 §4.3).
 
     `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
-    server is being located (RFC 3263 §4); `done` once the user has heard the final word.
+    server is being located (RFC 3263 §4); `done` once the user has had the final word; `cause`
+    is the reason phrase of a 503 that no response told, None before.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ClientHandle:
         self.user = user
         self.done = False
         self.cancelled = False
+        self.cause: str | None = None
         self.flow: Flow | None = None
         self._clients = clients
         self._bare = request  # as the user gave it, and so without a Via of ours
@@ -87,17 +90,17 @@ class _Attempt:
         handle: ClientHandle,
         request: Request,
         flow: Flow,
-        machine: InviteClient | Client,
+        machine: InviteClient | NonInviteClient,
         wire: bytes,
     ) -> None:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
         self.sent = 0
-        self.is_silent = False  # one of those that its flow has not answered yet
+        self.is_silent = False  # its flow has not answered it yet
 
 
 class _Nobody:
-    """The user of a CANCEL: what it is told, nobody needs."""
+    """The user of a CANCEL, whose result is of no interest."""
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Own design: the INVITE's own response is the news."""
@@ -110,9 +113,9 @@ _NOBODY: Final = _Nobody()
 
 
 def _release(attempt: _Attempt) -> None:
-    """Let go of what knows each other, so that it goes without the garbage collector.
+    """Break the cycle of handle and attempt, so that both are freed without the garbage collector.
 
-    Own design: under a flood it would have to look at everything that is still under way.
+    Own design: under a flood the collector would examine every transaction under way.
     """
     handle = attempt.handle
     if handle.done and handle._attempt is attempt:
@@ -141,7 +144,7 @@ class Clients:
         self._tokens = 0
 
     def __len__(self) -> int:
-        """How many requests and transactions are not forgotten yet."""
+        """The number of requests and transactions in memory."""
         return len(self._table) + len(self._locating) + len(self._overdue)
 
     def begin(
@@ -156,15 +159,15 @@ class Clients:
         """Send a request that has no Via of ours yet; never calls `user` before it returns.
 
         Without `flows` its next hop is located first (§8.1.2).  Some room is left for requests
-        within dialogs: nobody keeps us from a BYE.  `once`: no repetition, no second server, and no
-        connection to one that a name led to.
+        within dialogs, so that a BYE can always be sent.  `once`: no repetition, no second server,
+        and no connection to a server that a name led to.
         """
         in_dialog = request.to.tag is not None
         request, uri = next_hop(request)
         handle = ClientHandle(request, user, self, once=once)
         found = self._hops.direct(uri) if flows is None else list(flows)
         if len(self) >= self._limit - (0 if in_dialog else self._limit // RESERVE):
-            found = []
+            found, handle.cause = [], TOO_MANY
         if found is None:
             self._tokens += 1
             self._locating[self._tokens] = handle
@@ -172,6 +175,7 @@ class Clients:
         else:
             handle._flows = found[:1] if once else found
             if not self._try_next(handle, now):
+                handle.cause = handle.cause or NO_TRANSPORT
                 self._overdue.set(handle, now)
         return handle
 
@@ -183,6 +187,7 @@ class Clients:
             if handle._once:
                 handle._flows = [flow for flow in flows if flow.transport == "UDP"][:1]
             if not self._try_next(handle, now):
+                handle.cause = handle.cause or NOT_IN_DNS
                 self._fail(handle, 503, now)
 
     def receive(self, response: Response, now: float) -> bool:
@@ -217,7 +222,7 @@ class Clients:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: timers, and failures that had to wait."""
+        """When to call `tick`.  Own design: for timers, and failures that are reported later."""
         times = (self._table.deadline, self._overdue.deadline)
         return min((at for at in times if at is not None), default=None)
 
@@ -229,6 +234,7 @@ class Clients:
             if handle._attempt is not None:  # no answer to the CANCEL either: §9.1
                 self._table.remove(handle._attempt)
                 self._heard(handle._attempt)
+                handle.cause = None
             status = 408 if handle._attempt else 487 if handle.cancelled else 503
             self._fail(handle, status, now)
 
@@ -237,6 +243,7 @@ class Clients:
         flows = handle._flows
         while flows and not self._may_go(handle._bare, flow := self._hops.localise(flows[0])):
             flows.pop(0)
+            handle.cause = TOO_MANY if may_carry(flow, handle._bare) else NO_TRANSPORT
         if not flows:
             return False
         flows.pop(0)
@@ -251,12 +258,12 @@ class Clients:
         return True
 
     def _may_go(self, request: Request, flow: Flow) -> bool:
-        """Whether a request may take this flow: too many of others' may wait there in silence."""
+        """Whether a request may take this flow: not if too many are unanswered there."""
         has_room = request.to.tag is not None or self._silent[flow] < MAX_SILENT
         return has_room and may_carry(flow, request)
 
     def _heard(self, attempt: _Attempt) -> None:
-        """Take that there was an answer, or that none is waited for any more."""
+        """Take that the attempt was answered, or needs no answer any more."""
         if attempt.is_silent:
             attempt.is_silent = False
             self._silent[attempt.flow] -= 1
@@ -272,7 +279,7 @@ class Clients:
     def _start(
         self, handle: ClientHandle, request: Request, wire: bytes, flow: Flow, now: float
     ) -> None:
-        start = InviteClient.start if request.method == "INVITE" else Client.start
+        start = InviteClient.start if request.method == "INVITE" else NonInviteClient.start
         is_told_once = flow.reliable or handle._once  # §17.1.2.2: then timer E does not run
         machine, todo = start(now, reliable=is_told_once, t1=self._t1)
         attempt = _Attempt(handle, request, flow, machine, wire)
@@ -342,6 +349,7 @@ class Clients:
         handle = attempt.handle
         if handle.done or handle._attempt is not attempt:
             return  # it was the ACK of a refusal that got lost
+        handle.cause = NOT_REACHABLE if status == 503 else None
         if handle.cancelled or not self._try_next(handle, now):
             self._fail(handle, status, now)
 

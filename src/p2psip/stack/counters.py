@@ -1,11 +1,11 @@
-"""Figures of a stack, for whoever watches it."""
+"""Figures of a stack, for `/status`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Counters:
-    """What the stack has seen since it began.  Own design: figures for `/status`."""
+    """The messages that a stack has received since it began.  Own design: for `/status`."""
 
     requests: int = 0
     responses: int = 0

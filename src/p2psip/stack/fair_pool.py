@@ -1,8 +1,8 @@
-"""A pool that nobody can take from everybody.
+"""A pool that is shared fairly between hosts.
 
-Own design: whoever holds much is refused before whoever holds little.  A host may hold as much as
-is free: one alone has half of the pool, n of them have a share of n + 1 each, and as much is free
-for the next, however many there are.  A reserve is left for those who are known.
+Own design: a host that holds much is refused before one that holds little.  A host may hold as much
+as is free: one alone gets half of the pool, n hosts get a part in n + 1 each, and as much is free
+for the next.  A reserve is left for known requests, such as those within dialogs.
 
     >>> pool = Pool(800)
     >>> while pool.has_room("greedy"): pool.add("greedy", 1)
@@ -13,11 +13,11 @@ for the next, however many there are.  A reserve is left for those who are known
 from collections import Counter
 from typing import Final
 
-RESERVE: Final = 8  # one part in so many is for those who are known
+RESERVE: Final = 8  # one part in so many is for known requests
 
 
 class Pool:
-    """So many units of something for all hosts together (own design)."""
+    """A limit of units for all hosts together."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._open = limit, limit - limit // RESERVE
@@ -25,12 +25,12 @@ class Pool:
         self.of_host = Counter[str]()
 
     def has_room(self, host: str, units: int = 1, *, known: bool = False) -> bool:
-        """Whether a host may have so many more; the reserve is for the `known` (own design)."""
+        """Whether a host may have so many units more; `known` may use the reserve."""
         free = (self._limit if known else self._open) - self.used
         return self.of_host[host] + units <= free
 
     def add(self, host: str, units: int) -> None:
-        """Count what a host holds whatever the limit, or gives back if negative (own design)."""
+        """Count units that a host takes, whatever the limit, or gives back if negative."""
         self.used += units
         self.of_host[host] += units
         if not self.of_host[host]:

@@ -1,9 +1,9 @@
 """Finding servers: from a URI to addresses to try, in order.
 
-Implements RFC 3263 §4 and §5, with the weights of RFC 2782 §"The format of the SRV RR".
+Implements RFC 3263 §4, with the weights of RFC 2782 §"The format of the SRV RR".
 
-A machine without clock or socket: it says what to ask the DNS, is told the answers, and may
-then have further questions.  Whoever asks owns the time-outs; no answer is an empty one.
+A machine without clock or socket: it gives questions for the DNS, takes their answers, and may
+then have further questions.  The edge keeps the time-outs; an empty answer stands for none.
 
     >>> locator = Locator.of_uri(Uri.parse("sip:alice@example.com"), random=bytes)
     >>> print(*locator.questions)
@@ -17,7 +17,8 @@ then have further questions.  Whoever asks owns the time-outs; no answer is an e
     (Hop(transport='TCP', host='192.0.2.7', port=5070, domain='example.com'),)
 
 Each hop is tried when the one before has failed, as §4.3 says.  Names here have no final dot;
-the root is "".  Not done: RFC 3263 §4.4: nothing here is a stateless proxy.
+the root is "".  Not done: RFC 3263 §4.4: nothing here is a stateless proxy.  Not done: RFC 3263 §5:
+a response that finds no way back is not looked up, see `way_around` in `routing`.
 """
 
 import ipaddress
@@ -28,7 +29,6 @@ from typing import Final, Self
 
 from p2psip.errors import LocalError
 from p2psip.sip.uri import Uri
-from p2psip.sip.via import Via
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.key import default_port
 
@@ -42,7 +42,7 @@ LABELS: Final = {"UDP": "_sip._udp", "TCP": "_sip._tcp", "TLS": "_sips._tcp"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to ask the DNS: `type` is "NAPTR", "SRV", "A" or "AAAA" (§4)."""
+    """One question to the DNS: `type` is "NAPTR", "SRV", "A" or "AAAA" (§4)."""
 
     name: str
     type: str
@@ -54,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Naptr:
-    """Which transports a domain has, and how it likes them: RFC 3403 §4.1."""
+    """A transport that a domain offers, and its preference: RFC 3403 §4.1."""
 
     order: int
     preference: int
@@ -102,7 +102,7 @@ _Server = tuple[str, str, int]  # transport, name, port
 
 
 class Locator:
-    """One search: answer its `questions` until it has its `hops` (§4, §5)."""
+    """One search: answer its `questions` until it has its `hops` (§4)."""
 
     def __init__(self, steps: _Steps) -> None:
         self.questions: tuple[Question, ...] = ()
@@ -126,14 +126,6 @@ class Locator:
         """
         return cls(_client(uri, _Means(transports, families, random)))
 
-    @classmethod
-    def of_via(cls, via: Via, *, random: Random, families: Sequence[str] = ("A",)) -> Self:
-        """Search for where a response may still get through: §5.
-
-        For when the connection or address that the request came from has failed.
-        """
-        return cls(_server(via, _Means((via.transport,), families, random)))
-
     def answer(self, answers: Sequence[Answer]) -> None:
         """Take one answer for each of `questions`, in their order: §4.
 
@@ -141,7 +133,7 @@ class Locator:
         numbers differ, or nothing was asked.
         """
         if not self.questions or len(answers) != len(self.questions):
-            raise LocalError("one answer for each question, please")
+            raise LocalError("give one answer for each question")
         self._advance(answers)
 
     def _advance(self, answers: Sequence[Answer] | None) -> None:
@@ -153,7 +145,7 @@ class Locator:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """What we have to reach a server with."""
+    """The transports and address families that we have, and the source of chance."""
 
     transports: Sequence[str]
     families: Sequence[str]
@@ -188,20 +180,6 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     if servers is None:
         servers = [(transport, target, default_port(transport))]
     return (yield from _addresses(servers, target, means))
-
-
-def _server(via: Via, means: _Means) -> _Steps:
-    """Follow §5; `received` and `rport` have had their turn before."""
-    port = via.port or default_port(via.transport)
-    if _is_numeric(via.host):
-        return (Hop(via.transport, via.host, port, via.host),)
-    servers: list[_Server] | None = None
-    if via.port is None and via.transport in LABELS:
-        services = [(via.transport, _srv_name(via.transport, via.host))]
-        servers = yield from _servers(services, means.random)
-    if servers is None:
-        servers = [(via.transport, via.host, port)]
-    return (yield from _addresses(servers, via.host, means))
 
 
 def _named(uri: Uri) -> str | None:

@@ -1,8 +1,8 @@
-"""Orders to the edge, and the short way home.
+"""Orders to the edge, and messages to ourselves.
 
-Own design: what is addressed to one of our own listeners needs no socket.  Such messages wait
-here until the stack feeds them to itself, so that a user of this process reaches a service of
-this process by the same machinery as everybody else (RFC 3261 §18).
+Own design: a message to one of our own listeners needs no socket.  It waits here until the stack
+receives it from itself, so that a user of this process reaches a service of this process by the
+same machinery as others do (RFC 3261 §18).
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ Order = Send | Locate
 
 
 class Outbox:
-    """What leaves, in order; own design, see the module."""
+    """The messages and look-ups to be carried out, in order."""
 
     def __init__(self) -> None:
         self.orders: list[Order] = []
@@ -41,7 +41,7 @@ class Outbox:
         self.on_first: Callable[[], None] | None = None
 
     def send(self, data: bytes, flow: Flow) -> None:
-        """Post one message, home or abroad (own design)."""
+        """Send one message, to a peer or to ourselves."""
         self._note()
         if flow.transport == LOCAL:
             self.local.append((data, flow))
@@ -54,11 +54,11 @@ class Outbox:
         self.orders.append(Locate(token, uri))
 
     def take(self) -> list[Order]:
-        """Hand over the orders (own design)."""
+        """Take the orders out."""
         orders, self.orders = self.orders, []
         return orders
 
     def _note(self) -> None:
-        """Tell the edge that it has something to do, once until it has done it."""
+        """Tell the edge that orders wait, once until it has taken them."""
         if self.on_first is not None and not self.orders and not self.local:
             self.on_first()

@@ -1,9 +1,9 @@
 """Where a request really came from, and where the peer of a dialog may be.
 
-Implements RFC 3261 §26.1.4 as far as addresses can: whoever has overheard the tags of a dialog
-could end it with a BYE, and so a request within a dialog is taken from its peer's places alone.
+Implements RFC 3261 §26.1.4 as far as addresses can: a stranger who has overheard the tags of a
+dialog could end it with a BYE, so a request within a dialog is taken from its peer's places alone.
 
-Own design: a place is a host, whatever the port, so that a phone may connect again and a NAT may
+Own design: a place is a host without its port, so that a phone may connect again and a NAT may
 choose another port; of IPv6 it is the /64.
 """
 
@@ -22,22 +22,19 @@ MAX_PLACES: Final = 16  # where one call may have been answered
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other side of a dialog: its address-of-record, and its places.
-
-    RFC 3261 §12, own design as the module says.
-    """
+    """The other side of a dialog (RFC 3261 §12): its address-of-record, and its places."""
 
     uri: Uri
     places: Collection[str]
 
 
 def place_of(flow: Flow) -> str:
-    """The place at the far end of a flow; `LOCAL` is this process (own design)."""
+    """The place at the far end of a flow; `LOCAL` is this process."""
     return LOCAL if flow.transport == LOCAL else rate_limit_key(flow.remote[0])
 
 
 def place_named(uri: Uri) -> frozenset[str]:
-    """The place that a URI names, none if that takes a look-up (RFC 3263 §4.2)."""
+    """The place that a URI names, empty if it has to be looked up (RFC 3263 §4.2)."""
     host = (uri.param("maddr") or uri.host).strip("[]")
     try:
         ipaddress.ip_address(host)
@@ -49,8 +46,8 @@ def place_named(uri: Uri) -> frozenset[str]:
 def origin(request: Request, flow: Flow) -> str:
     """The place that a request came from (RFC 3261 §18.2.1).
 
-    What this process has sent to itself came from where it came before that: its second Via has
-    been stamped by us then.  `LOCAL` is for what was born here.
+    For a request that this process has sent to itself it is the origin before that, which is in the
+    second Via.  `LOCAL` is for requests that this process made.
     """
     if flow.transport != LOCAL:
         return place_of(flow)
@@ -64,8 +61,8 @@ def origin(request: Request, flow: Flow) -> str:
 def is_way_back(flow: Flow, *, nat: bool) -> bool:
     """Whether a message's flow is the way to its sender, whatever its Contact says.
 
-    RFC 5626 §5.3 in spirit: a connection that a phone has opened is the only sure way to it; with
-    `nat` that holds for UDP too.
+    As RFC 5626 §5.3 has it of flows: a connection that a phone has opened is the only sure way to
+    it; with `nat` that holds for UDP too.
     """
     if flow.transport == LOCAL:
         return False
@@ -73,9 +70,9 @@ def is_way_back(flow: Flow, *, nat: bool) -> bool:
 
 
 class Whereabouts:
-    """Where the peer of a call made or taken here is, as far as it is known (RFC 3261 §12.2).
+    """The known places of the peer of a call made or taken here (RFC 3261 §12.2).
 
-    `by` is the connection that it has opened; with `nat`, the way its datagrams come.
+    `by` is the connection that the peer has opened; with `nat`, the flow of its datagrams.
     """
 
     def __init__(self, *, nat: bool) -> None:
@@ -85,16 +82,16 @@ class Whereabouts:
         self._asked: frozenset[str] = frozenset()
 
     def heard(self, request: Request, flow: Flow) -> None:
-        """Take that the peer has sent a request by `flow` (RFC 5626 §5.3 in spirit)."""
+        """Take that the peer has sent a request by `flow` (as in RFC 5626 §5.3)."""
         self._heard = frozenset({origin(request, flow)})
         self.by = (flow,) if is_way_back(flow, nat=self._nat) else ()
 
     def answered(self, flow: Flow | None) -> None:
-        """Take that a request of ours was answered: by the peer, or a proxy before it."""
+        """Take that a request of ours was answered, by the peer or a proxy on the way."""
         if flow is not None and len(self._asked) < MAX_PLACES:
             self._asked |= {place_of(flow)}
 
     def peer(self, dialog: Dialog) -> Peer:
-        """Whoever may send requests within a dialog of the call (RFC 3261 §12.2.2)."""
+        """The peer that may send requests within a dialog of the call (RFC 3261 §12.2.2)."""
         nearest = dialog.route_set[0].uri if dialog.route_set else dialog.target
         return Peer(dialog.remote.uri, place_named(nearest) | self._asked | self._heard)

@@ -1,11 +1,11 @@
-"""Addresses: which are ours, where a request goes next, where a response goes back.
+"""Routing: our own addresses, the next hop of a request, the way back of a response.
 
 Implements RFC 3261 §8.1.2 and §18, with RFC 3581 §4 for clients behind a NAT.
 """
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,19 +32,24 @@ class Listener:
 
 
 class Hops:
-    """What one element knows of addresses (§18).
+    """The addresses of one element, and its way to others (§18).
 
     `advertised` is the host that others know us by, when it is not the listener's; `hosts` are
-    further names and addresses of ours.
+    further names and addresses of ours; `inside(peer)` is the host that a peer of the local
+    network knows us by, None for all other peers.
     """
 
     def __init__(
-        self, listeners: Sequence[Listener], advertised: str | None, hosts: Collection[str] = ()
+        self,
+        listeners: Sequence[Listener],
+        advertised: str | None,
+        hosts: Collection[str] = (),
+        inside: Callable[[str], str | None] = lambda peer: None,
     ) -> None:
         self._listeners = {listener.transport: listener for listener in reversed(listeners)}
         self._preferred = listeners[0] if listeners else Listener("UDP", "localhost", 5060)
         self._ports = {listener.port for listener in listeners}
-        self._advertised = advertised
+        self._advertised, self._inside = advertised, inside
         names = {*(listener.host for listener in listeners), *hosts, *filter(None, [advertised])}
         if names & (WILDCARDS | LOOPBACKS):
             names |= LOOPBACKS
@@ -67,16 +72,18 @@ class Hops:
         return host.lower() in self._hosts and (port or 5060) in self._ports
 
     def is_ours(self, uri: Uri) -> bool:
-        """Does `uri` name this element, whatever its user part (§16.4)?"""
+        """Whether `uri` names this element, with any user part (§16.4)."""
         if uri.scheme not in ("sip", "sips"):
             return False
         return self.is_own_address(uri.param("maddr") or uri.host, self._port(uri))
 
-    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
-        """A URI that leads to us, for Contact and Record-Route (§8.1.1.8)."""
+    def contact(
+        self, user: str | None = None, transport: str | None = None, peer: str | None = None
+    ) -> Uri:
+        """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8)."""
         listener = self._listener(transport)
         params = () if listener.transport == "UDP" else (("transport", listener.transport.lower()),)
-        return Uri("sip", user, None, self._host(listener), listener.port, params)
+        return Uri("sip", user, None, self._host(listener, peer), listener.port, params)
 
     def via(self, flow: Flow, branch: str) -> Via:
         """The Via that we put on top of a request for `flow` (§18.1.1).
@@ -84,7 +91,7 @@ class Hops:
         It asks for rport, so that the response finds its way back through a NAT: RFC 3581 §3.
         """
         listener = self._listener(flow.transport)
-        host = self._host(listener)
+        host = self._host(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
         params = (("branch", branch), ("rport", None))
@@ -111,14 +118,14 @@ class Hops:
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
-        """Take that a connection others had opened is gone: no way to them any more (§18.4)."""
+        """Take that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
         if flow.reliable and flow.local is not None:
             self._gone[flow] = None
             if len(self._gone) > MAX_GONE:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take a message over `flow`.  Own design: whoever was there may be there again."""
+        """Take that a message came over `flow`.  Own design: its peer is there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
@@ -128,7 +135,7 @@ class Hops:
         return flow
 
     def _port(self, uri: Uri) -> int | None:
-        """The port a URI means; None for a domain of ours, which says it by SRV (RFC 3263 §4.2)."""
+        """The port of a URI; None for a domain of ours, which has SRV records (RFC 3263 §4.2)."""
         if uri.port is None and (uri.param("maddr") or uri.host).lower() in self._names:
             return None
         return uri.port or default_port(_transport(uri) or "UDP")
@@ -136,8 +143,23 @@ class Hops:
     def _listener(self, transport: str | None) -> Listener:
         return self._listeners.get(transport or "", self._preferred)
 
-    def _host(self, listener: Listener) -> str:
-        return self._advertised or listener.host
+    def _host(self, listener: Listener, peer: str | None = None) -> str:
+        inside = self._inside(peer) if peer is not None else None
+        if inside is not None and inside not in self._hosts:
+            self._hosts |= {inside}
+        return inside or self._advertised or listener.host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can be reached at `host`, or reach us there.
+
+    Own design: of names only localhost, since nothing proves it of any other.
+    """
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def needs_tls(request: Request) -> bool:
@@ -154,7 +176,7 @@ def may_carry(flow: Flow, request: Request) -> bool:
 
 
 def next_hop(request: Request) -> tuple[Request, Uri]:
-    """The request as it has to look, and the URI whose server it goes to (§8.1.2).
+    """The request as it is sent, and the URI of the server that it goes to (§8.1.2).
 
     A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
     the two change places, as §12.2.1.1 and §16.6 step 6 say.
@@ -171,13 +193,13 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
 
 
 def received_over(request: Request, flow: Flow) -> Request:
-    """The request with the truth about its origin in its top Via (§18.2.1, RFC 3581 §4)."""
+    """The request with its true source in the top Via (§18.2.1, RFC 3581 §4)."""
     via = request.via
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
     if via.host != host or via.has_rport or via.received not in (None, host):
-        via = via.with_param("received", host)  # whatever the client may have put there itself
+        via = via.with_param("received", host)  # over any value that the client has put there
     if via.has_rport:
         via = via.with_param("rport", str(port))
     if via == request.via:
@@ -187,7 +209,7 @@ def received_over(request: Request, flow: Flow) -> Request:
 
 
 def way_back(request: Request, flow: Flow) -> Flow:
-    """Where the responses to a request go that came over `flow` (§18.2.2, RFC 3581 §4).
+    """The flow for the responses to a request that came over `flow` (§18.2.2, RFC 3581 §4).
 
     Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
     """
@@ -198,10 +220,10 @@ def way_back(request: Request, flow: Flow) -> Flow:
 
 
 def way_around(request: Request, flow: Flow) -> Flow | None:
-    """Where responses go once the connection is gone that the request came by (§18.2.2).
+    """The flow for responses once the connection of the request is lost (§18.2.2).
 
-    That is a new connection to where the client says it listens, but at the address it really
-    came from.  None for datagrams, which have no connection to lose.
+    A new connection to the port where the client says it listens, at the address it really came
+    from.  None for datagrams, which have no connection to lose.
     Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
     a stranger's Via would make us connect to machines it cannot reach by itself.
     """
@@ -212,7 +234,7 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
 
 
 def _transport(uri: Uri) -> str | None:
-    """What the URI itself says about the transport (§19.1.1; for sips RFC 3263 §4.1)."""
+    """The transport that the URI itself names (§19.1.1; for sips RFC 3263 §4.1)."""
     named = uri.param("transport")
     if uri.scheme == "sips":
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"

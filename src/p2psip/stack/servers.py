@@ -2,17 +2,17 @@
 
 Implements RFC 3261 §17.2, §18.2 and §9.2.
 
-A transaction is made when something is owed: once a request has rung, is passed on, waits for its
-answer, or has changed something.  A refusal that is given at once leaves nothing behind.
+A transaction is made when a request rings, is forwarded, waits for its answer, or has changed
+something.  A refusal that is given at once leaves no transaction.
 
 Departs from RFC 3261 §17.2.1: such a refusal, and a 200 to an OPTIONS or a CANCEL, is
 sent once, without a transaction, as §26.3.2.4 wants it of a 401 and §8.2.7 of stateless servers:
-what costs a stranger one datagram must not cost us half a minute of memory, nor a third party ten
-more.  Its client repeats the request until it hears an answer, and gets the same one.
+one datagram of a stranger must not take our memory for half a minute, nor send ten datagrams to a
+third party.  The client repeats its request until it hears an answer, and gets the same one.
 
-Departs from RFC 3261 §17.2.1 [timer-g-resends] [sends-100]: to a place that has not shown that it
-hears us no more is sent than `reach` allows; a client that hears nothing says its INVITE again,
-and that pays for more.
+Departs from RFC 3261 §17.2.1 [timer-g-resends] [sends-100]: an address that has not shown that it
+hears us is sent no more than `address_validation` allows; a client that hears nothing repeats its
+INVITE, which allows more.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ from p2psip.transaction import invite_server, server
 from p2psip.transaction.flow import Flow, rate_limit_key
 from p2psip.transaction.invite_server import InviteServer
 from p2psip.transaction.key import ack_key, is_modern, server_key
-from p2psip.transaction.server import Server
+from p2psip.transaction.server import NonInviteServer
 from p2psip.transaction.table import Table
 
-# What may be asked twice without harm, so that even a 2xx needs no memory: §11, §9.2.
+# Methods that may be carried out twice without harm, so that a 2xx needs no memory: §11, §9.2.
 HARMLESS: Final = frozenset({"OPTIONS", "CANCEL"})
 
 Guard = Callable[..., bool]
-"""Calls what follows, and is false when that raised: `Stack.guarded`."""
+"""Calls its first argument with the others; False if that raised: `Stack.guarded`."""
 
 
 class ServerUser(Protocol):
@@ -45,11 +45,11 @@ class ServerUser(Protocol):
         """Take a CANCEL of the INVITE, which still has no final response (§9.2)."""
 
     def on_transaction_end(self, handle: "ServerHandle", now: float) -> None:
-        """Take the end, once and whatever the reason; `handle.failed` if no ACK came (§17.2.1)."""
+        """Take the end, once, for whatever reason; `handle.failed` if no ACK came (§17.2.1)."""
 
 
 def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:
-    """Drop the news of a final response: nobody wants it."""
+    """Ignore a final response: the default of `on_final`."""
 
 
 class ServerHandle:
@@ -57,9 +57,10 @@ class ServerHandle:
 
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
-    0 before; `failed` once a response could not be sent or was never acknowledged.  `size` is how
-    many bytes request and response have.  `on_final` is told of the first final response;
-    it is given the handle, so that it need not know it: both go without the garbage collector.
+    0 before; `cause`, if set, is the reason phrase for the log where the response must not tell it;
+    `failed` once a response could not be sent or was never acknowledged.  `size` is how
+    many bytes request and response have.  `on_final` is called with the first final response, and
+    with the handle, so that it need not refer to it: both are freed without the garbage collector.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class ServerHandle:
         self.to_tag = to_tag
         self.user: ServerUser | None = None
         self.final = 0
+        self.cause: str | None = None
         self.failed = False
         self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
         self._servers = servers
-        self._is_new = True  # neither is there a transaction, nor was it answered without one
+        self._is_new = True  # it has no transaction, and was not answered without one
         self._is_over = False  # and its user has been told
         self._key = server_key(request)
         self._way = way
@@ -84,7 +86,10 @@ class ServerHandle:
 
     @property
     def is_heard(self) -> bool:
-        """Whether its client has shown that it hears our answers.  Own design: see `reach`."""
+        """Whether its client has shown that it hears our answers: see `address_validation`.
+
+        Own design: against forged sources.
+        """
         return self._servers.reach.hears(self._way)
 
     def respond(self, response: Response, now: float) -> None:
@@ -107,8 +112,8 @@ class ServerHandle:
 class Servers:
     """All server transactions of one stack (§17.2).
 
-    `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.  `held` is how
-    many bytes of messages all of them keep, `kept` how many of them there are, by host.
+    `ack_up` is called with an ACK for a 2xx that matched its INVITE: RFC 6026 §8.7.  `held` counts
+    the bytes of messages that all of them keep, `kept` the transactions, both by host.
     """
 
     def __init__(
@@ -125,10 +130,10 @@ class Servers:
         self._ack_up, self._guard = ack_up, guard
         self.kept, self.held = kept, held
         self._table = Table[ServerHandle]()
-        self._machines: dict[ServerHandle, InviteServer | Server] = {}
+        self._machines: dict[ServerHandle, InviteServer | NonInviteServer] = {}
 
     def __len__(self) -> int:
-        """How many transactions are not forgotten yet."""
+        """The number of transactions in memory."""
         return len(self._table)
 
     def receive(self, request: Request, flow: Flow, size: int, now: float) -> bool:
@@ -161,9 +166,9 @@ class Servers:
         return ServerHandle(request, flow, way, self._tag(request, way), size, self)
 
     def is_forgotten(self, ack: Request, flow: Flow) -> bool:
-        """Whether an ACK is for a refusal of ours that left no transaction: it ends here.
+        """Whether an ACK is for a refusal that left no transaction, so that the ACK ends here.
 
-        §17.1.1.3: its Via and Request-URI are the INVITE's, and so our tag is as it was.
+        §17.1.1.3: its Via and Request-URI are the INVITE's, so our tag is the same again.
         """
         return ack.to.tag is not None and ack.to.tag == self._tag(ack, way_back(ack, flow))
 
@@ -179,14 +184,14 @@ class Servers:
         request, host = handle.request, rate_limit_key(handle.flow.remote[0])
         self.kept.add(host, 1)
         self.held.add(host, handle.size)
-        start = InviteServer.start if request.method == "INVITE" else Server.start
+        start = InviteServer.start if request.method == "INVITE" else NonInviteServer.start
         machine, _pass_up = start(now, reliable=handle.flow.reliable, t1=self._t1)
         self._machines[handle] = machine
         self._table.add(handle, handle._key, handle.flow)
         self._table.schedule(handle, machine.deadline)
 
     def settle(self, handle: ServerHandle, now: float) -> None:
-        """Keep a request that the core has not answered at once (§17.2); see the module."""
+        """Make the transaction of a request that the core has not answered at once (§17.2)."""
         if handle._is_new:
             self.keep(handle, now)
         elif handle not in self._machines:
@@ -230,7 +235,7 @@ class Servers:
         self._perform(handle, todo, now)
 
     def fail(self, handle: ServerHandle, now: float) -> None:
-        """Answer a request that its user could not bear, and take it from that user (§21.5.1)."""
+        """Answer 500 to a request whose user raised an error, and cancel it there (§21.5.1)."""
         handle.reply(500, now)
         if handle.user is not None:
             self._guard(handle.user.on_cancel, handle, now)
@@ -238,9 +243,8 @@ class Servers:
     def flow_failed(self, flow: Flow, now: float) -> None:
         """Tell every transaction on a broken connection; all of them stay (RFC 6026 §8.8).
 
-        First there is another connection to try (§18.2.2): from now on responses take that.  A
-        refusal whose ACK is still missing may have been lost, and is said again; a 2xx is said
-        again by who gave it (§13.3.1.4).
+        Responses first take another connection (§18.2.2).  A refusal whose ACK is missing may have
+        been lost, and is sent again; a 2xx is sent again by the core (§13.3.1.4).
         """
         for handle in self._table.at(flow):
             machine, other = self._machines[handle], handle._way_around
@@ -273,7 +277,7 @@ class Servers:
                 case invite_server.Do.SEND_RESPONSE | server.Do.SEND_RESPONSE if handle._wire:
                     self._post(handle)
                 case invite_server.Do.SEND_100 if not handle.is_heard:
-                    pass  # its place is the 180's; if the INVITE comes again, this one goes out
+                    pass  # a 180 may use the allowance; a repeated INVITE is answered with the 100
                 case invite_server.Do.SEND_100 | invite_server.Do.SEND_RESPONSE:
                     self._store(handle, bytes(response_to(handle.request, 100)))
                     self._post(handle)
@@ -282,7 +286,7 @@ class Servers:
         self._settle(handle, now)
 
     def _post(self, handle: ServerHandle) -> None:
-        """Send the latest response, if its receiver may be sent so much: see `reach`."""
+        """Send the latest response, if `address_validation` allows that much."""
         is_final = not handle._wire.startswith(b"SIP/2.0 1")
         if handle.is_heard or handle._allowance.admits(len(handle._wire), is_final=is_final):
             self._outbox.send(handle._wire, handle._way)
@@ -303,7 +307,7 @@ class Servers:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""
         machine = self._machines.get(handle)
         if machine is None:
-            return  # its user, or an answer to ourselves, has been quicker
+            return  # its user, or an answer to ourselves, has ended it already
         if machine.finished:
             self._table.remove(handle)
             del self._machines[handle]

@@ -2,9 +2,8 @@
 
 Implements RFC 3261 §17 and §18 for UDP and TCP, without touching a socket.
 
-The edge feeds it what arrives, and executes its orders after every event.  The layers above,
-its cores, see requests that are new and the answers to their own; every repetition, duplicate
-and stray ends here.
+The edge feeds it every message that arrives, and executes its orders after every event.  The core
+above it sees new requests, and the answers to its own; repetitions, duplicates and strays end here.
 """
 
 import hashlib
@@ -23,6 +22,7 @@ from p2psip.sip.message import (
 )
 from p2psip.sip.uri import Uri
 from p2psip.stack.address_validation import AddressValidator, ReplyAllowance
+from p2psip.stack.causes import TOO_MANY
 from p2psip.stack.clients import ClientHandle, Clients, ClientUser
 from p2psip.stack.counters import Counters
 from p2psip.stack.fair_pool import Pool
@@ -48,15 +48,15 @@ __all__ = [
 ]
 
 
-# What received requests and our answers to them may fill while their transactions last, some half
-# a minute each.  Own design: datagrams have up to 64 KiB, most requests one or two.
+# Octets that received requests and our answers may fill while their transactions last, about half
+# a minute each.  Own design: a datagram may have 64 KiB, but most requests have one or two.
 MAX_BYTES: Final = 128 * 1024 * 1024
 RETRY_AFTER: Final = 5  # s, said with a 503: §21.5.4
-REFUSALS: Final = 200  # of those a second; more would only help a flood to fill the line
+REFUSALS: Final = 200  # 503s a second; more would only help a flood to fill the line
 
 
 class Core(Protocol):
-    """What sits on top of the transactions: a user agent, a proxy, or an element of both (§5)."""
+    """The layer above the transactions: a user agent, a proxy, or an element of both (§5)."""
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a new request; it must be answered through `server`, now or later (§8.2)."""
@@ -69,12 +69,13 @@ class Stack:
     """The transaction and transport layers of one element (§17, §18).
 
     `random(n)` gives n random bytes; `t1` is in seconds; `advertised` is the host others know
-    us by; `hosts` are more names of ours.  `core` must be set before anything arrives.
-    `trusting` repeats answers to anybody: for networks where no source is forged, see `reach`.
-    `on_error`, if set, is told of what a layer above raised and should not have.
+    us by, `inside` as `Hops` has it; `hosts` are more names of ours.  `core` must be set before a
+    message arrives.  `trusting` repeats answers to any address: for networks where no source is
+    forged, see `address_validation`.  `on_error`, if set, is given exceptions that a layer above
+    should not have raised.
 
-    Own design: methods for the layers above never call back into them.  What is addressed to
-    ourselves waits until the next event, or until the orders are taken.
+    Own design: methods for the layers above never call back into them.  A message to ourselves
+    waits until the next event, or until the orders are taken.
     """
 
     core: Core
@@ -87,6 +88,7 @@ class Stack:
         t1: float = T1,
         listeners: Sequence[Listener] = (),
         advertised: str | None = None,
+        inside: Callable[[str], str | None] = lambda peer: None,
         hosts: Collection[str] = (),
         user_agent: str = "siprtmp",
         max_transactions: int = 20000,
@@ -99,7 +101,7 @@ class Stack:
         self._secret = random(16)
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
-        self._hops = Hops(listeners, advertised, hosts)
+        self._hops = Hops(listeners, advertised, hosts, inside)
         self._outbox = Outbox()
         self._reach = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
@@ -115,20 +117,20 @@ class Stack:
 
     @property
     def transactions(self) -> int:
-        """How many transactions are not forgotten yet.  Own design: a figure for `/status`."""
+        """The number of transactions in memory: a figure for `/status`."""
         return len(self._clients) + len(self._servers) + len(self._acks)
 
     # From the network
 
     def receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
-        """Take one datagram or framed message; never raises, whatever it holds (§18.2.1)."""
+        """Take one datagram or framed message of any content; never raises (§18.2.1)."""
         self._now = now
         self._hops.found(flow)
         self._receive(data, flow, now)
         self._deliver_local(now)
 
     def refuse(self, data: bytes | memoryview, flow: Flow, error: RemoteError, now: float) -> None:
-        """Take what a stream brought instead of a message, and answer it if possible (§18.3)."""
+        """Take malformed input of a stream, and answer it if possible (§18.3)."""
         self._now = now
         self._refuse(salvage(data), flow, error, len(data))
 
@@ -153,7 +155,7 @@ class Stack:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, None if nothing is to come.  Own design: the earliest timer."""
+        """When to call `tick`: the earliest timer, None if there is none."""
         if self._outbox.local:
             return self._now
         times = (self._clients.deadline, self._servers.deadline)
@@ -167,14 +169,14 @@ class Stack:
         self._deliver_local(now)
 
     def take_orders(self) -> list[Order]:
-        """What the edge has to do, in order, after every event.  Own design: never later."""
+        """The orders for the edge, to be carried out in this order after every event."""
         self._deliver_local(self._now)
         return self._outbox.take()
 
     def notify(self, on_first: Callable[[], None]) -> None:
-        """Have `on_first` called when orders begin to wait, so that the edge need not ask.
+        """Have `on_first` called when orders begin to wait.
 
-        Own design: calls are hung up for reasons that no message or timer of ours told.
+        The layers above also act on events of their own, after which the edge would not ask.
         """
         self._outbox.on_first = on_first
 
@@ -191,8 +193,8 @@ class Stack:
     ) -> ClientHandle:
         """Send a request other than ACK; the Via is added here (§8.1.2, §18.1.1).
 
-        Its next hop is looked up unless `flows` names the servers to try, best first.  `once` is
-        for a place that has not asked to hear from us: one datagram, to one server.
+        Its next hop is looked up unless `flows` names the servers to try, best first.  `once` sends
+        one datagram to one server, for a host that may not want to hear from us.
         """
         self._now = now
         return self._clients.begin(request, user, now, flows, once=once)
@@ -212,43 +214,45 @@ class Stack:
             self._post_ack(ack, flows[0])
 
     def flows_to(self, uri: Uri, by: Sequence[Flow] = ()) -> Sequence[Flow] | None:
-        """Where a URI leads, as far as that needs no look-up; else None (RFC 3263 §4.2).
+        """The flows to a URI, None if that needs a look-up (RFC 3263 §4.2).
 
-        `by` are connections its owner has opened, which come first (RFC 5626 §5.3).
+        `by` are connections that the URI's owner has opened; they come first (RFC 5626 §5.3).
         """
         return self._hops.direct(uri, by)
 
     def ways(self, request: Request, by: Sequence[Flow]) -> Sequence[Flow] | None:
-        """Where a request within a dialog goes, None if that is for the usual look-up (§12.2.1.1).
+        """The flows for a request within a dialog, None to look them up as usual (§12.2.1.1).
 
-        `by` are connections that the other side has opened: they lead to it alone, and so not to
-        the proxies of a route (RFC 5626 §5.3).
+        `by` are connections that the other side has opened: they lead to that side alone, so they
+        are not used when the request has a route (RFC 5626 §5.3).
         """
         return self.flows_to(request.uri, by) if by and not request.routes else None
 
     def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
-        """Ask `expects` what is within a dialog that is up, or renews what is registered.
+        """Have `expects` tell requests of known dialogs and registrations from new ones.
 
-        Own design: there is room for such when there is none for strangers.
+        Known ones have room when strangers have none.
         """
         self._expects = expects
 
     def is_ours(self, uri: Uri) -> bool:
-        """Does `uri` lead to this element, whatever its user part (§16.4)?"""
+        """Whether `uri` leads to this element, with any user part (§16.4)."""
         return self._hops.is_ours(uri)
 
     def is_own_address(self, host: str, port: int | None) -> bool:
-        """Is this one of our own listeners (§18.2.1)?"""
+        """Whether this is the address of one of our own listeners (§18.2.1)."""
         return self._hops.is_own_address(host, port)
 
-    def contact(self, user: str | None = None, transport: str | None = None) -> Uri:
-        """A URI that leads here, for Contact and Record-Route (§8.1.1.8)."""
-        return self._hops.contact(user, transport)
+    def contact(
+        self, user: str | None = None, transport: str | None = None, peer: str | None = None
+    ) -> Uri:
+        """A URI that leads `peer`, or anybody, here, for Contact and Record-Route (§8.1.1.8)."""
+        return self._hops.contact(user, transport, peer)
 
     def guarded(self, act: Callable[..., object], *args: object) -> bool:
-        """Call a layer above; False if it raised, which `on_error` is told of.
+        """Call a layer above; False if it raised, which `on_error` is given.
 
-        Own design: what one request brings to light must not cost another its transaction.
+        An error that one request reveals must not end the transaction of another.
         """
         try:
             act(*args)
@@ -265,7 +269,7 @@ class Stack:
     # Inside
 
     def _deliver_local(self, now: float) -> None:
-        """Feed ourselves what we have sent to ourselves, until nothing is left."""
+        """Receive the messages that were sent to ourselves, until none is left."""
         while self._outbox.local:
             data, flow = self._outbox.local.popleft()
             self._receive(data, flow, now)
@@ -291,7 +295,7 @@ class Stack:
             self.counters.malformed += 1
             return
         if not self._clients.receive(response, now):
-            self.counters.stray += 1  # and no more: RFC 6026 §8.9 [strays-dropped]
+            self.counters.stray += 1  # and is dropped: RFC 6026 §8.9 [strays-dropped]
 
     def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:
         self.counters.requests += 1
@@ -313,7 +317,7 @@ class Stack:
             self._pass_up(request, flow, size, now)
 
     def _look_for_proof(self, request: Request, flow: Flow) -> None:
-        """See whether a doubtful sender knows a tag of ours, and so hears us."""
+        """See whether a doubtful sender repeats a tag of ours, which proves its address."""
         tag = request.to.tag
         if tag is not None and not self._reach.hears(way := way_back(request, flow)):
             self._reach.shown(tag, request.call_id, way)
@@ -321,8 +325,8 @@ class Stack:
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Pass a new request up: RFC 6026 §8.10 [else-to-the-core].
 
-        What belongs to something that is up has room when others have none, and is always kept:
-        its core remembers its CSeq, and would not take it twice.
+        A request of a known dialog has room when others have none, and its transaction is always
+        kept: the core remembers the CSeq, and would refuse a repetition.
         """
         may_be_known = request.to.tag is not None or request.method == "REGISTER"
         known = may_be_known and self._expects(request, flow, now)
@@ -338,7 +342,7 @@ class Stack:
             self._servers.keep(server, now)
         try:
             self.core.on_request(server, request, now)
-        except RemoteError as error:  # of a header that no check above knows
+        except RemoteError as error:  # in a header that no check above has read
             server.reply(error.status, now, error.reason)
         except Exception as error:
             self._servers.fail(server, now)
@@ -352,13 +356,13 @@ class Stack:
         self.guarded(self.core.on_ack, request, flow, now)
 
     def _refuse_for_now(self, request: Request, flow: Flow, size: int, now: float) -> None:
-        """Tell a few of those there is no room for when to come again (§21.5.4)."""
+        """Answer 503 with Retry-After, to a few a second, when there is no room (§21.5.4)."""
         self.counters.refused += 1
         second, count = self._refusals
         self._refusals = (int(now), 1) if second != int(now) else (second, count + 1)
         if self._refusals[1] <= REFUSALS:
             server = self._servers.open(request, flow, size)
-            server.reply(503, now, headers=[("Retry-After", RETRY_AFTER)])
+            server.reply(503, now, TOO_MANY, [("Retry-After", RETRY_AFTER)])
 
     def _refuse(self, request: Request | None, flow: Flow, error: RemoteError, size: int) -> None:
         """Count a malformed message, and answer it if that is possible (§8.2)."""
@@ -368,7 +372,7 @@ class Stack:
         try:
             request = received_over(request, flow)
         except RemoteError:
-            return  # without a Via there is nobody to answer
+            return  # without a Via there is no address to answer
         self._reject(request, flow, error, size)
 
     def _reject(self, request: Request, flow: Flow, error: RemoteError, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Strategies for RTP, RTCP and payloads: what may be on the wire, for any implementation.
+"""Strategies for RTP, RTCP and payloads, for tests of any implementation.
 
 Own design: the oracle's grammar of RFC 3550 and its payload formats.  Values are made with
 the readable codecs, so `.map(bytes)` gives datagrams.
@@ -120,7 +120,7 @@ def rtcp_packets() -> SearchStrategy[RtcpPacket]:
 
 
 def compounds() -> SearchStrategy[list[RtcpPacket]]:
-    """What one datagram may hold, a report first: RFC 3550 §6.1."""
+    """The packets of one datagram, a report first: RFC 3550 §6.1."""
     first = sender_reports() | receiver_reports()
     return st.builds(_prepend, first, st.lists(rtcp_packets(), max_size=4))
 
@@ -137,7 +137,7 @@ def telephone_events() -> SearchStrategy[TelephoneEvent]:
 
 @dataclass(frozen=True, slots=True)
 class SpeexPayload:
-    """A payload, and what splitting it must give: RFC 5574 §3.3.
+    """A payload, and the frames that splitting it must give: RFC 5574 §3.3.
 
     `frames` are its frames, each as a payload of its own; `narrow` the same without what
     is above narrowband.

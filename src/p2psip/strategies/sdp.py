@@ -2,12 +2,12 @@
 
 Implements RFC 8866 §9, read as a generator.  Strategies are named for what they make:
 plain nouns are valid, `odd_` ones break a rule that a reader has to forgive, and
-`broken_` ones no reader may take.
+`broken_` ones must be refused.
 
     >>> from hypothesis import given
     >>> @given(sessions())
     ... def test_reading_undoes_writing(session):
-    ...     assert Session.parse(bytes(session)) == session
+    ...     assert SessionDescription.parse(bytes(session)) == session
 """
 
 from typing import Final
@@ -21,9 +21,9 @@ from p2psip.sdp.session import (
     Attribute,
     Bandwidth,
     Connection,
-    Media,
+    MediaDescription,
     Origin,
-    Session,
+    SessionDescription,
     Timing,
 )
 
@@ -133,11 +133,11 @@ def rtpmaps() -> SearchStrategy[RtpMap]:
     )  # fmt: skip
 
 
-def media() -> SearchStrategy[Media]:
+def media() -> SearchStrategy[MediaDescription]:
     """`m=` sections of any kind, not only RTP: RFC 8866 §5.14."""
     formats = st.lists(st.integers(0, 127).map(str) | tokens(), min_size=1, max_size=6)
     return st.builds(
-        Media,
+        MediaDescription,
         kind=st.sampled_from(["audio", "video"]) | tokens(),
         port=st.integers(0, 65535),
         protocol=st.sampled_from([*PROTOCOLS, "RTP/SAVP", "UDP/TLS/RTP/SAVPF", "udptl"]),
@@ -150,11 +150,11 @@ def media() -> SearchStrategy[Media]:
     )
 
 
-def sessions() -> SearchStrategy[Session]:
+def sessions() -> SearchStrategy[SessionDescription]:
     """Whole descriptions: RFC 8866 §5."""
     maybe, few = st.just("") | texts(), st.lists(texts(), max_size=2).map(tuple)
     return st.builds(
-        Session,
+        SessionDescription,
         origin=origins(),
         name=texts(),
         information=maybe,
@@ -171,7 +171,7 @@ def sessions() -> SearchStrategy[Session]:
 
 @st.composite
 def codecs(draw: DrawFn, kind: str = "audio") -> tuple[Codec, ...]:
-    """What one end of a call might support, no codec twice: RFC 3264 §5.1.
+    """Codecs that one end of a call might support, none of them twice: RFC 3264 §5.1.
 
     Telephone events come only beside something to hear.
     """
@@ -195,7 +195,7 @@ def local_media(draw: DrawFn, kind: str = "audio") -> LocalMedia:
     )
 
 
-def offers() -> SearchStrategy[Session]:
+def offers() -> SearchStrategy[SessionDescription]:
     """Offers of a caller with audio, video or both, among lines of all kinds: RFC 3264 §5."""
     return st.builds(
         _offer,
@@ -213,9 +213,9 @@ def _offer(
     ours: tuple[LocalMedia, LocalMedia],
     origin: Origin,
     host: str,
-    others: list[Media],
+    others: list[MediaDescription],
     before: bool,
-) -> Session:
+) -> SessionDescription:
     offer = make_offer([ours[index] for index in wanted], origin, host)
     lines = [*others, *offer.media] if before else [*offer.media, *others]
     return offer.replace_media(lines)
@@ -238,7 +238,7 @@ def _loosened(data: bytes, line_end: bytes, lost: list[bytes]) -> bytes:
 
 @st.composite
 def broken_sessions(draw: DrawFn) -> bytes:
-    """Descriptions that no reader may take: RFC 8866 §5, §9."""
+    """Descriptions that every reader must refuse: RFC 8866 §5, §9."""
     lines = bytes(draw(sessions())).split(b"\r\n")[:-1]
     match draw(st.sampled_from(WOUNDS)):
         case "no v=":

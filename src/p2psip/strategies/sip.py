@@ -1,6 +1,6 @@
-"""SIP for any implementation's tests: good messages, odd spellings of them, and broken ones.
+"""SIP messages for testing any implementation: valid ones, odd spellings of them, broken ones.
 
-Implements RFC 3261 §25.1 in reverse: what the grammar allows is what is drawn here.
+Implements RFC 3261 §25.1 in reverse: it draws all that the grammar allows.
 
 `messages()` draws values; `spellings(message)` draws octets that must be read as that
 same value; `broken_requests()` draws octets with the status that they deserve.
@@ -186,7 +186,7 @@ def methods() -> SearchStrategy[str]:
 @cache
 @st.composite
 def requests(draw: DrawFn) -> Request:
-    """Requests that nobody may refuse (RFC 3261 §8.1.1)."""
+    """Requests that every element must accept (RFC 3261 §8.1.1)."""
     method = draw(methods())
     body = draw(st.binary(max_size=40))
     uri = draw(st.just(Uri(user="bob", host="biloxi.com")) | sip_uris())
@@ -196,7 +196,7 @@ def requests(draw: DrawFn) -> Request:
 @cache
 @st.composite
 def responses(draw: DrawFn) -> Response:
-    """Responses that nobody may refuse (RFC 3261 §7.2)."""
+    """Responses that every element must accept (RFC 3261 §7.2)."""
     headers = draw(header_sections(draw(methods())))
     status, reason = draw(st.integers(100, 699)), draw(free_text())
     return Response(status, reason, headers, draw(st.binary(max_size=40)))

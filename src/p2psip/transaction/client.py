@@ -1,11 +1,11 @@
-"""The non-INVITE client transaction: ask until somebody answers.
+"""The non-INVITE client transaction: repeat a request until it is answered.
 
 Implements RFC 3261 §17.1.2.2, with Figure 6.
 
 Unlike an INVITE, a request of this kind is expected to be answered at once, so it is repeated
 even after a provisional response, and the server needs no acknowledgement:
 
-    >>> question, todo = Client.start(now=0.0)
+    >>> question, todo = NonInviteClient.start(now=0.0)
     >>> print(" 0.0 s ", *todo)
      0.0 s  request sent
     >>> print(" 0.2 s ", *question.receive(100, now=0.2))
@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
 
@@ -45,7 +46,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What an arrow of Figure 6 says above the line (§17.1.2.2)."""
+    """The events of Figure 6, above the lines beside its arrows (§17.1.2.2)."""
 
     PROVISIONAL = "1xx"
     FINAL = "200-699"
@@ -56,12 +57,12 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What an arrow of Figure 6 says below the line: the caller's orders (§17.1.2.2)."""
+    """The actions of Figure 6, below those lines: orders to the caller (§17.1.2.2)."""
 
     SEND_REQUEST = "request sent"
     PASS_UP = "resp. to TU"
-    TIMED_OUT = "timeout to TU"  # who treats it as a 408: §8.1.3.1
-    UNREACHABLE = "transport error to TU"  # and this as a 503: §8.1.3.1
+    TIMED_OUT = "timeout to TU"  # the TU treats it as a 408: §8.1.3.1
+    UNREACHABLE = "transport error to TU"  # the TU treats it as a 503: §8.1.3.1
 
 
 Todo = tuple[Do, ...]
@@ -89,7 +90,7 @@ FIGURE_6: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
 }
 
 
-class Client(Machine[State, Event, Do]):
+class NonInviteClient(Machine[State, Event, Do]):
     """One request on its way to one answer; `state` is its current box of `FIGURE_6` (§17.1.4)."""
 
     figure = FIGURE_6
@@ -109,10 +110,10 @@ class Client(Machine[State, Event, Do]):
     def receive(self, status: int, now: float) -> Todo:
         """Take a response matched to this transaction by §17.1.3.
 
-        Raises ValueError unless 100 <= `status` <= 699: a bug in the caller.
+        Raises LocalError unless 100 <= `status` <= 699: a bug in the caller.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         return self._on(Event.PROVISIONAL if status < 200 else Event.FINAL, now)
 
     def transport_failed(self, now: float) -> Todo:

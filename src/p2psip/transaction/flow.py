@@ -1,4 +1,4 @@
-"""Where a message came from, and where its answer goes.
+"""The flow of a message: where it came from, and where its answer goes.
 
 Implements RFC 3261 §18, as much of it as the layers above the sockets need to know.
 """
@@ -11,22 +11,24 @@ LOCAL: Final = "LOCAL"  # our own stack, reached without a socket
 RELIABLE: Final = frozenset({"TCP", "TLS", "WS", "WSS", LOCAL})
 
 HostPort = tuple[str, int]
-_REST: Final = (1 << 64) - 1  # of an IPv6 address, below the prefix that is one customer's
+_REST: Final = (1 << 64) - 1  # of an IPv6 address, behind the prefix of one customer
 
 
 def rate_limit_key(address: str) -> str:
-    """Name the host with a numeric address where something is allowed to each: its /64 of IPv6.
+    """Name the host behind a numeric address, to count what is allowed to each host.
 
-    Own design: whoever has one address of IPv6 usually has all of these.
+    Own design: for IPv6 it is the /64, since whoever has one of its addresses usually has all.
 
         >>> hosts = "192.0.2.7", "::ffff:192.0.2.7", "2001:db8:1:2:3:4:5:6%eth0"
         >>> tuple(map(rate_limit_key, hosts))
-        ('192.0.2.7', '192.0.2.7', '2001:db8:1:2::')
+        ('192.0.2.7', '192.0.2.7', '2001:db8:1:2::/64')
     """
     if ":" not in address:
         return address
     ip = IPv6Address(address.partition("%")[0])
-    return str(ip.ipv4_mapped or IPv6Address(int(ip) & ~_REST))
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return f"{IPv6Address(int(ip) & ~_REST)}/64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,10 @@ class Flow:
 
     @property
     def reliable(self) -> bool:
-        """Does the transport deliver by itself, so that nothing needs repeating (§17)?"""
+        """Whether the transport is reliable, so that nothing needs repeating (§17)."""
         return self.transport in RELIABLE
 
     @property
     def peer(self) -> tuple[str, HostPort]:
-        """What decides whether two flows share a connection (§18.1.1)."""
+        """The transport and far end; flows that agree in it share a connection (§18.1.1)."""
         return self.transport, self.remote

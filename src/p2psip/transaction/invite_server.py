@@ -1,4 +1,4 @@
-"""The INVITE server transaction: hold the caller's line until there is a verdict.
+"""The INVITE server transaction: keep the caller waiting until there is a final response.
 
 Implements RFC 3261 §17.2.1, with Figure 7 as redrawn by RFC 6026 §8.6.
 
@@ -31,6 +31,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.client import T2, T4
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
@@ -49,7 +50,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What an arrow of Figure 7 says above the line (RFC 6026 §8.6)."""
+    """The events of Figure 7, above the lines beside its arrows (RFC 6026 §8.6)."""
 
     INVITE = "INVITE"
     ACK = "ACK"
@@ -65,7 +66,7 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What an arrow of Figure 7 says below the line: the caller's orders (RFC 6026 §8.6)."""
+    """The actions of Figure 7, below those lines: orders to the caller (RFC 6026 §8.6)."""
 
     PASS_UP = "pass INV to TU"
     SEND_100 = "100 sent"  # without a tag of ours in To: §17.2.1 [100-without-tag]
@@ -129,20 +130,22 @@ class InviteServer(Machine[State, Event, Do]):
     def receive(self, method: str, now: float) -> Todo:
         """Take a repeated INVITE, or an ACK, matched to this transaction by §17.2.3.
 
-        Raises KeyError for another method: a bug in the caller.
+        Raises LocalError for another method.
         """
-        event = {"INVITE": Event.INVITE, "ACK": Event.ACK}[method]
+        if method not in ("INVITE", "ACK"):
+            raise LocalError(f"{method} is for another transaction")
+        event = Event.ACK if method == "ACK" else Event.INVITE
         if event is Event.INVITE:
-            self._timers.pop(Event.SILENCE, None)  # whatever is sent now quenches as well as a 100
+            self._timers.pop(Event.SILENCE, None)  # any response does what the 100 was for
         return self._on(event, now)
 
     def respond(self, status: int, now: float) -> Todo:
         """Take a response of the TU; orders to send it, or none when it comes too late (§17.2.1).
 
-        Raises ValueError unless 100 <= `status` <= 699.
+        Raises LocalError unless 100 <= `status` <= 699.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         if status >= 200:
             return self._on(Event.SUCCESS if status < 300 else Event.FAILURE, now)
         self._timers.pop(Event.SILENCE, None)  # the TU spoke in time

@@ -1,4 +1,4 @@
-"""Which transaction a message belongs to.
+"""Keys that match messages to transactions.
 
 Implements RFC 3261 §17.1.3 and §17.2.3.
 """
@@ -15,17 +15,17 @@ Key = tuple[str | int | None, ...]
 
 
 def default_port(transport: str) -> int:
-    """The port meant when none is written (§18.1.1, §19.1.2)."""
+    """Return the port that applies where none is written (§18.1.1, §19.1.2)."""
     return DEFAULT_PORTS.get(transport, 5060)
 
 
 def new_branch(token: str) -> str:
-    """A branch made unique by `token`, as §8.1.1.7 wants it."""
+    """Make a branch that `token` makes unique, as §8.1.1.7 wants it."""
     return COOKIE + token
 
 
 def client_key(message: Request | Response) -> Key:
-    """The name of a client transaction: of the request that made it, of a response to it.
+    """Return the key of a client transaction, from its request or from a response to it.
 
     The two are one transaction if branch and method agree: §17.1.3 [match-branch] [match-method].
     """
@@ -33,7 +33,7 @@ def client_key(message: Request | Response) -> Key:
 
 
 def server_key(request: Request, method: str = "") -> Key:
-    """The name of a server transaction, from its request, a repetition, or its ACK (§17.2.3).
+    """Return the key of a server transaction, from its request, a repetition or its ACK (§17.2.3).
 
     `method` stands in for the request's own: a CANCEL looks for its INVITE by it (§9.2).
     """
@@ -48,7 +48,7 @@ def server_key(request: Request, method: str = "") -> Key:
 
 
 def ack_key(request: Request, response: Response) -> Key:
-    """The name by which an RFC 2543 client's ACK will ask for its INVITE.
+    """Return the key under which the ACK of an RFC 2543 client looks for its INVITE.
 
     Such an ACK shows no branch of use, but the To tag of our response: §17.2.3 [2543-ack].
     """
@@ -56,17 +56,17 @@ def ack_key(request: Request, response: Response) -> Key:
 
 
 def is_modern(request: Request) -> bool:
-    """Did an RFC 3261 client write this, so that its branch is unique: §17.2.3 [magic-cookie]?"""
+    """Tell whether the branch is unique, as from RFC 3261 clients: §17.2.3 [magic-cookie]."""
     return (request.via.branch or "").startswith(COOKIE)
 
 
 def sent_by(via: Via) -> tuple[str, int]:
-    """Host and port that the client asks responses to (§18.1.1)."""
+    """Return the host and port where the client wants responses (§18.1.1)."""
     return via.host, via.port or default_port(via.transport)
 
 
 def _old_key(request: Request, method: str, to_tag: str | None) -> Key:
-    """All that RFC 2543 left to compare: §17.2.3 [2543-invite] [2543-other]."""
+    """Return the fields that RFC 2543 compares: §17.2.3 [2543-invite] [2543-other]."""
     return (
         str(request.uri),
         to_tag,

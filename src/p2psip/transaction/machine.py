@@ -1,4 +1,4 @@
-"""What the transaction machines share: a figure kept as a table, and timers that obey it.
+"""The base of the transaction machines: a figure as a table, and its timers.
 
 Own design: RFC 3261 §17 draws each transaction as boxes and arrows.  A subclass holds its
 drawing as a table and says which timers start on entering a box; nothing here stops a timer,
@@ -18,7 +18,7 @@ D = TypeVar("D", bound=StrEnum)  # what stands below it: orders to the caller
 class Machine(ABC, Generic[S, E, D]):
     """One transaction; `state` is its current box.  Times are in seconds.
 
-    Own design: a sans-I/O machine that never sees a message, a socket or a clock.
+    It never sees a message, a socket or a clock.
     """
 
     figure: Mapping[S, Mapping[E, tuple[S, tuple[D, ...]]]]
@@ -29,20 +29,20 @@ class Machine(ABC, Generic[S, E, D]):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, or None while there is nothing to wait for (own design)."""
+        """When to call `tick`, or None while there is nothing to wait for."""
         return min(self._timers.values(), default=None)
 
     @property
     def finished(self) -> bool:
-        """Is this a box that no arrow leaves, so that the owner forgets it (own design)?"""
+        """Whether no arrow leaves this box, so that the owner may forget the machine."""
         return not self.figure[self.state]
 
     def tick(self, now: float) -> tuple[D, ...]:
         """Fire one timer that is due; do nothing if none is.
 
-        Own design: a loop that wakes late gets one retransmission, not a burst to catch up,
-        and none at all once the timer that gives up is due too: the later letter wins, which is
-        what `max` finds, since events compare as their names (Timer A < Timer B, E < F, G < H).
+        A loop that wakes late gets one retransmission, not a burst to catch up,
+        and none at all once the timer that gives up is due too.  The later letter wins: `max` finds
+        it, since events compare by their names (Timer A < Timer B, E < F, G < H).
         """
         due = [timer for timer, at in self._timers.items() if at <= now]
         return self._on(max(due), now) if due else ()
@@ -52,7 +52,7 @@ class Machine(ABC, Generic[S, E, D]):
         target, todo = self.figure[self.state].get(event, (self.state, ()))
         if target is not self.state:
             self._enter(target, now)
-        elif event in self._timers:  # it fired, and the box stays: wind it up again, or not
+        elif event in self._timers:  # it fired in place: start it again, or not
             del self._timers[event]
             if (gap := self._again(event)) is not None:
                 self._timers[event] = now + gap
@@ -67,8 +67,8 @@ class Machine(ABC, Generic[S, E, D]):
 
     @abstractmethod
     def _delays(self) -> Mapping[E, float]:
-        """Which timers start on entering the present box, and how long they run."""
+        """Return the timers that start on entering the present box, and how long they run."""
 
     def _again(self, timer: E) -> float | None:
-        """How long `timer` runs after firing in place; None when once is enough."""
+        """Return how long `timer` runs after firing in place; None if it fires once."""
         return None

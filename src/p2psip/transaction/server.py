@@ -1,10 +1,10 @@
-"""The non-INVITE server transaction: answer once, and say the same when asked again.
+"""The non-INVITE server transaction: answer once, and repeat the answer when asked again.
 
 Implements RFC 3261 §17.2.2, with Figure 8.
 
 It repeats nothing by itself; only a repeated request draws the answer once more:
 
-    >>> question, todo = Server.start(now=0.0)
+    >>> question, todo = NonInviteServer.start(now=0.0)
     >>> print(*todo, *question.receive(now=0.1), *question.respond(200, now=0.2))
     pass to TU response sent
     >>> print(*question.receive(now=0.5), *question.respond(500, now=0.6))
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Self
 
+from p2psip.errors import LocalError
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
 
@@ -33,7 +34,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What an arrow of Figure 8 says above the line (§17.2.3)."""
+    """The events of Figure 8, above the lines beside its arrows (§17.2.3)."""
 
     REQUEST = "Request"
     PROVISIONAL = "1xx from TU"
@@ -43,7 +44,7 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What an arrow of Figure 8 says below the line: the caller's orders (§17.2.3)."""
+    """The actions of Figure 8, below those lines: orders to the caller (§17.2.3)."""
 
     PASS_UP = "pass to TU"
     SEND_RESPONSE = "response sent"  # the latest one
@@ -53,7 +54,7 @@ class Do(StrEnum):
 Todo = tuple[Do, ...]
 
 # Figure 8 as data: §17.2.3 [figure-8].  The arrows for a transport error end where they began,
-# by RFC 6026 §8.8 [failure-told], though nobody redrew this figure.
+# by RFC 6026 §8.8 [failure-told], which does not redraw this figure.
 FIGURE_8: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     State.TRYING: {  # no arrow for a request: §17.2.2 [trying-drops-repeats]
         Event.PROVISIONAL: (State.PROCEEDING, (Do.SEND_RESPONSE,)),  # §17.2.2 [1xx-proceeds]
@@ -75,7 +76,7 @@ FIGURE_8: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
 }
 
 
-class Server(Machine[State, Event, Do]):
+class NonInviteServer(Machine[State, Event, Do]):
     """One request being answered; `state` is its current box of `FIGURE_8` (§17.2.3)."""
 
     figure = FIGURE_8
@@ -99,10 +100,10 @@ class Server(Machine[State, Event, Do]):
     def respond(self, status: int, now: float) -> Todo:
         """Take a response of the TU; orders to send it, or none when it comes too late (§17.2.2).
 
-        Raises ValueError unless 100 <= `status` <= 699.
+        Raises LocalError unless 100 <= `status` <= 699.
         """
         if not 100 <= status <= 699:
-            raise ValueError(f"{status} is not a SIP status code")
+            raise LocalError(f"{status} is not a SIP status code")
         return self._on(Event.PROVISIONAL if status < 200 else Event.FINAL, now)
 
     def transport_failed(self, now: float) -> Todo:

@@ -1,4 +1,4 @@
-"""Very many things, found by name, by peer and by when they are due, without ever a scan.
+"""Tables for many items, found by key, by peer and by due time without a scan.
 
 Own design: every transaction, dialog and pending retry has at most one deadline.  A heap holds
 them; a deadline that moved leaves a stale entry behind, which is skipped when it surfaces and
@@ -23,8 +23,6 @@ class Agenda(Generic[T]):
     (None, None, None)
     >>> agenda.deadline, agenda.due(5.0), agenda.deadline
     (1.0, ['tea', 'bill'], None)
-
-    Own design: see the module.
     """
 
     def __init__(self) -> None:
@@ -33,11 +31,11 @@ class Agenda(Generic[T]):
         self._count = 0
 
     def __len__(self) -> int:
-        """How many items wait (own design)."""
+        """How many items wait."""
         return len(self._at)
 
     def set(self, item: T, at: float | None) -> None:
-        """Make `item` due at `at`; None takes it off (own design)."""
+        """Make `item` due at `at`; None takes it off."""
         if at is None:
             self._at.pop(item, None)
         elif self._at.get(item) != at:
@@ -50,7 +48,7 @@ class Agenda(Generic[T]):
 
     @property
     def deadline(self) -> float | None:
-        """When the first item is due (own design)."""
+        """When the first item is due."""
         while self._heap:
             at, _, item = self._heap[0]
             if self._at.get(item) == at:
@@ -59,7 +57,7 @@ class Agenda(Generic[T]):
         return None
 
     def due(self, now: float) -> list[T]:
-        """Take off all that is due, earliest first (own design)."""
+        """Take off all that is due, earliest first."""
         items = []
         while (at := self.deadline) is not None and at <= now:
             item = heapq.heappop(self._heap)[2]
@@ -71,7 +69,7 @@ class Agenda(Generic[T]):
 class Table(Generic[T]):
     """Transactions by key and by peer, each with its deadline.
 
-    Own design: what is removed leaves no trace, so that an idle stack holds nothing.
+    What is removed leaves no trace, so that an idle stack holds nothing.
     """
 
     def __init__(self) -> None:
@@ -81,27 +79,27 @@ class Table(Generic[T]):
         self._where: dict[T, tuple[list[Key], Flow]] = {}
 
     def __len__(self) -> int:
-        """How many transactions there are (own design)."""
+        """How many transactions there are."""
         return len(self._where)
 
     def get(self, key: Key) -> T | None:
-        """The transaction of this name (RFC 3261 §17.1.3, §17.2.3)."""
+        """Return the transaction of this key (RFC 3261 §17.1.3, §17.2.3)."""
         return self._by_key.get(key)
 
     def add(self, item: T, key: Key, flow: Flow) -> None:
-        """Take in a new transaction under its first name (own design)."""
+        """Add a transaction under its first key."""
         self._by_key[key] = item
         self._where[item] = [key], flow
         self._by_peer.setdefault(flow.peer, {})[item] = None
 
     def alias(self, item: T, key: Key) -> None:
-        """Let a transaction be found by one more name (own design)."""
+        """Let a transaction be found by one more key."""
         if item in self._where and key not in self._by_key:
             self._by_key[key] = item
             self._where[item][0].append(key)
 
     def remove(self, item: T) -> None:
-        """Forget a transaction (own design)."""
+        """Forget a transaction."""
         keys, flow = self._where.pop(item, ((), None))
         for key in keys:
             del self._by_key[key]
@@ -110,7 +108,7 @@ class Table(Generic[T]):
         self._agenda.set(item, None)
 
     def move(self, item: T, flow: Flow) -> None:
-        """Say that a transaction talks over another connection now (RFC 3261 §18.2.2)."""
+        """Note that a transaction uses another connection now (RFC 3261 §18.2.2)."""
         keys, before = self._where[item]
         self._leave(item, before)
         self._where[item] = keys, flow
@@ -123,19 +121,19 @@ class Table(Generic[T]):
             del self._by_peer[flow.peer]
 
     def at(self, flow: Flow) -> list[T]:
-        """All transactions that talk over the connection of `flow` (own design)."""
+        """Return all transactions that use the connection of `flow`."""
         return list(self._by_peer.get(flow.peer, ()))
 
     def schedule(self, item: T, at: float | None) -> None:
-        """Say when a transaction is due (own design)."""
+        """Set when a transaction is due."""
         if item in self._where:
             self._agenda.set(item, at)
 
     @property
     def deadline(self) -> float | None:
-        """When the first transaction is due (own design)."""
+        """When the first transaction is due."""
         return self._agenda.deadline
 
     def due(self, now: float) -> list[T]:
-        """The transactions that are due, earliest first (own design)."""
+        """Take off the transactions that are due, earliest first."""
         return self._agenda.due(now)

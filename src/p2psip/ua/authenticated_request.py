@@ -1,37 +1,38 @@
-"""One question of a user agent, however often it has to be put.
+"""A request of a user agent, sent again with credentials when it is challenged.
 
-Implements RFC 3261 §8.1.3.5 and §22.2: a request that is challenged is sent again with
-credentials and the next CSeq number, and whoever asked hears of the last answer only.
+Implements RFC 3261 §8.1.3.5 and §22.2: the repetition has the next CSeq number, and its user
+receives the last answer only.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from p2psip.sip.build import REASONS, response_to
+from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, Response
 from p2psip.stack.clients import ClientHandle
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import DigestClient
 
-MAX_ROUNDS: Final = 4  # challenges to one question: as many proxies, or stale nonces
+MAX_ROUNDS: Final = 4  # challenges to one request: by several proxies, or for stale nonces
 
 
 class AuthenticatedRequestUser(Protocol):
-    """Who put the question (RFC 3261 §8.1.3)."""
+    """The user of a request, which receives its responses (RFC 3261 §8.1.3)."""
 
     def on_response(self, exchange: "AuthenticatedRequest", response: Response, now: float) -> None:
         """Take a provisional or final response (§8.1.3).
 
-        Silence arrives as a 408, and a missing route as a 503, of our own making (§8.1.3.1).
+        Silence arrives as a 408, and a missing route as a 503, both made here (§8.1.3.1), with the
+        cause as the reason phrase.
         """
 
 
 class AuthenticatedRequest:
-    """A request and its answer, challenges met on the way (§8.1.3.5).
+    """A request with its answer, after the challenges on the way (§8.1.3.5).
 
-    `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` once
-    there is a final answer.  `by` is the connection that the other side has opened, if any.
+    `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
+    once there is a final answer.  `by` are the connections that the other side has opened.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class AuthenticatedRequest:
         self._keyring, self._by = keyring, by
         self._handle: ClientHandle
         self._cancelled = False
-        self._answered: set[str] = set()  # realms: each gets one answer to one question
+        self._answered: set[str] = set()  # realms: each gets one proof for one request
         self._rounds = 0
 
     def send(self, request: Request, now: float) -> None:
-        """Put the question (§8.1.2); the user is never called before this returns."""
+        """Send the request (§8.1.2); the user is never called before this returns."""
         self._send(request if self._keyring is None else self._keyring.sign(request), now)
 
     def _send(self, request: Request, now: float) -> None:
@@ -62,7 +63,7 @@ class AuthenticatedRequest:
 
     @property
     def sent_to(self) -> Flow | None:
-        """Where it was last sent; None while its server is being located (RFC 3263 §4)."""
+        """The flow it was last sent by; None while its server is being located (RFC 3263 §4)."""
         return self._handle.flow
 
     def cancel(self, now: float) -> None:
@@ -78,12 +79,13 @@ class AuthenticatedRequest:
         self._user.on_response(self, response, now)
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Take the end without an answer as the answer that it stands for (§8.1.3.1)."""
+        """Take the end without an answer as the response that stands for it (§8.1.3.1)."""
         self.done = True
-        self._user.on_response(self, response_to(self.request, status, REASONS[status]), now)
+        response = response_to(self.request, status, handle.cause)
+        self._user.on_response(self, response, now)
 
     def _try_again(self, response: Response, now: float) -> bool:
-        """Send the request again with credentials; False when that would not help (§22.2)."""
+        """Send the request again with credentials; False if that cannot help (§22.2)."""
         if self._keyring is None or self._cancelled or self._rounds == MAX_ROUNDS:
             return False
         if not self._keyring.is_for(self.request, self.sent_to):
@@ -91,7 +93,7 @@ class AuthenticatedRequest:
         asked = self._keyring.asked(response)
         realms = {realm for _, realm in asked}
         if not realms or realms & self._answered:
-            return False  # refused already, or asked for by somebody behind who was content
+            return False  # the proof was refused, or a server behind asks too
         self._rounds += 1
         self._answered |= realms
         self._keyring.learn(asked)

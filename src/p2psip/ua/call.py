@@ -2,8 +2,8 @@
 
 Implements RFC 3261 §12.2, §14 and §15, with INFO (RFC 6086 §4) and UPDATE (RFC 3311 §5).
 
-How a call begins is told by `uac` and `uas`; what both do within the dialog is here: BYE,
-re-INVITE in either direction, and what else a peer may ask.
+`uac` and `uas` begin a call; here is what both do within the dialog: BYE, re-INVITE in either
+direction, and the other requests of a peer.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class UserAgentCall(ABC):
     """One call of one user (§13).
 
     `invite` is the INVITE that began it; `remote` the other side; `local_sdp` and `remote_sdp`
-    what was last agreed; `dialog` is None until there is one.
+    the session as last agreed; `dialog` is None until there is one.
     """
 
     direction: str
@@ -81,16 +81,16 @@ class UserAgentCall(ABC):
 
     @property
     def is_up(self) -> bool:
-        """Has the call been answered and not ended (§13, §15)?"""
+        """Whether the call has been answered and not ended (§13, §15)."""
         return self.state is CallState.UP
 
-    # What the owner may do
+    # For the owner
 
     def bye(self, now: float, reason: str | None = None) -> None:
-        """Hang up, in whatever way the state of the call asks for (§15).
+        """Hang up, in the way that the state of the call asks for (§15).
 
         `reason` is a value for the Reason header (RFC 3326 §2).  The session is over at once;
-        a callee who has not seen the ACK sends its BYE later (§15).
+        if we were called and the ACK has not come, the BYE is sent later (§15).
         """
         self._bye_reason = reason
         if self.state is CallState.UP:
@@ -122,12 +122,12 @@ class UserAgentCall(ABC):
     @property
     @abstractmethod
     def peer_host(self) -> str | None:
-        """The host that the signalling comes from; None if it is this very process (§18).
+        """The host that the signalling comes from; None if it is this process (§18).
 
-        Own design: media of the same host needs less proof that it is wanted.
+        Own design: media to the same host needs less proof that it is wanted.
         """
 
-    # What the user agent delivers
+    # For the user agent
 
     def on_request(
         self, server: ServerHandle, request: Request, dialog: Dialog, now: float
@@ -165,7 +165,7 @@ class UserAgentCall(ABC):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: the earliest of everything that waits."""
+        """When to call `tick`.  Own design: the earliest timer of all."""
         times = [*self._timers.values(), self._reoffer.deadline]
         if self._acceptance is not None:
             times.append(self._acceptance.deadline)
@@ -194,7 +194,7 @@ class UserAgentCall(ABC):
         elif response.status in GONE and self.state is CallState.UP:
             self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2
             self.lost(f"{response.status} {response.reason}", now)
-        elif response.status != 503:  # which is our own word for no way to the peer: §8.1.3.1
+        elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
             self.owner.on_alive(self, now)
 
     # Inside: requests and responses
@@ -247,7 +247,7 @@ class UserAgentCall(ABC):
         self._end("BYE", now)
 
     def _end(self, reason: str, now: float) -> None:
-        """Go without another word, and tell the owner if it does not know."""
+        """End without a message, and tell the owner unless it has ended the call."""
         is_news = self.state in (CallState.UP, CallState.ANSWERED)
         self._set_state(CallState.ENDED)
         if is_news:
@@ -256,7 +256,7 @@ class UserAgentCall(ABC):
     # Inside: 2xx and ACK
 
     def _accept(self, server: ServerHandle, sdp: bytes, offered: bool, now: float) -> None:
-        """Answer an INVITE with 200, again and again until the ACK comes (§13.3.1.4)."""
+        """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
         response = dialog_response(server, self.contact, 200, sdp)
         self._accepted, self._offered, self.local_sdp = (server, response), offered, sdp
         self._acceptance, todo = Acceptance.start(now, t1=self._stack.t1)
@@ -282,7 +282,7 @@ class UserAgentCall(ABC):
         if self._offered and sdp is not None:
             self.remote_sdp = sdp
         if self.state is CallState.ENDING:
-            self._hang_up(now)  # what `bye` had to put off: §15
+            self._hang_up(now)  # the BYE that had to wait for the ACK: §15
             return
         first = self.state is CallState.ANSWERED
         self._set_state(CallState.UP)
@@ -297,8 +297,8 @@ class UserAgentCall(ABC):
     def _on_unheard(self, now: float) -> None:
         """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4).
 
-        Departs from RFC 3261 §13.3.1.4: without one if its caller never showed that it hears us;
-        it may have asked for nothing.
+        Departs from RFC 3261 §13.3.1.4: no BYE if the caller never showed that it hears us: the
+        INVITE's source may be forged.
         """
         if self._accepted is not None and not self._accepted[0].is_heard:
             self._end("no ACK", now)
@@ -315,7 +315,7 @@ class UserAgentCall(ABC):
             share = int.from_bytes(self.agent.random(1), "big") % 11
             raise RefusalError(500, "Server Internal Error", [("Retry-After", share)])
         if self._acceptance is not None and not self._offered:
-            # Who sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
+            # A peer that sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
             self._perform(self._acceptance.acknowledge(now), now)
         if self.state in (CallState.ENDING, CallState.ENDED):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
@@ -342,7 +342,7 @@ class UserAgentCall(ABC):
         self.owner.on_confirmed(self, now)
 
     def _negotiate(self, request: Request, now: float) -> tuple[bytes, bytes | None]:
-        """Have the owner answer an offer; only then does anything change (§14.2)."""
+        """Have the owner answer an offer; nothing changes if it refuses (§14.2)."""
         offer = offer_of(request)
         answer = self.owner.on_offer(self, offer, now)
         assert self.dialog is not None
@@ -357,7 +357,7 @@ class UserAgentCall(ABC):
         self.local_sdp, self.remote_sdp = offer, session(response) or self.remote_sdp
 
     def _offer_if_possible(self, now: float) -> None:
-        """Send the offer that is wanted, unless an INVITE is under way either way (§14.1)."""
+        """Send the wanted offer, unless an INVITE is under way in either direction (§14.1)."""
         if self.state is CallState.UP and self._acceptance is None:
             self._reoffer.proceed(now)
         self.reschedule()
@@ -377,7 +377,7 @@ class UserAgentCall(ABC):
 
     @abstractmethod
     def _on_timer(self, timer: Timer, now: float) -> None:
-        """Own design: which timers there are depends on how the call began."""
+        """Take that a timer has fired.  Own design: caller and callee have different timers."""
 
     def _set_state(self, state: CallState) -> None:
         self.state = state

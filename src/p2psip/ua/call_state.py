@@ -1,4 +1,4 @@
-"""Where a call stands, and what it waits for.
+"""The states and timers of a call.
 
 Implements RFC 3261 §13 and §15.
 """
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class CallState(StrEnum):
-    """Where a call stands.  Own design: one name for dialog and session together (§13, §15)."""
+    """The state of a call.  Own design: one for dialog and session together (§13, §15)."""
 
     CALLING = "calling"  # we call; no final answer yet
     RINGING = "ringing"  # we are called, and have not answered
@@ -18,8 +18,8 @@ class CallState(StrEnum):
 
 
 class Timer(StrEnum):
-    """What a call waits for; own design, the sections are where each is used."""
+    """The timers of a call.  Own design: the names; the sections are where each is used."""
 
-    ANSWER = "answer"  # somebody to pick up
-    EXPIRES = "expires"  # the same, as long as the caller said: §13.3.1
+    ANSWER = "answer"  # the end of ringing, as we have it
+    EXPIRES = "expires"  # the end of ringing, as the caller has it: §13.3.1
     PROGRESS = "progress"  # the next 1xx: §13.3.1.1

@@ -1,10 +1,10 @@
-"""Answering challenges: whose, with which password, which nonce, used how often.
+"""The client's side of Digest: it answers the challenges of its own server.
 
 Implements RFC 3261 §22.2 and §22.3, with the choice of algorithms of RFC 8760 §2.4.
 
-Own design: whoever is called could ask for a password as well, and try words on the answer for as
-long as it likes (RFC 7616 §5.9).  A password belongs to one server, and only what goes there next
-carries a proof of it.
+Own design: a callee could challenge as well, and try passwords on the answer at leisure (RFC 7616
+§5.9).  So a password belongs to one server, and only requests whose next hop is that server carry
+a proof of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ ANSWERS: Final = {
     "WWW-Authenticate": "Authorization",
     "Proxy-Authenticate": "Proxy-Authorization",
 }
-MAX_REALMS: Final = 8  # remembered at once: no honest path has more
+MAX_REALMS: Final = 8  # remembered at once, more than on any honest path
 HERE: Final[HostPort] = ("", 0)  # this very process, whichever of its names was used
 
 
@@ -30,9 +30,9 @@ HERE: Final[HostPort] = ("", 0)  # this very process, whichever of its names was
 class Login:
     """A user name and password, and the server that they belong to (RFC 3261 §22.1).
 
-    `server` is the registrar or trunk as it was named, and `places` are addresses where it was met
-    by that name; without any of them nobody gets an answer.  `realms` are those it may ask in, None
-    while it has not said.
+    `server` is the registrar or trunk as it was named, and `places` are addresses where it was
+    reached by that name; without any of them no challenge is answered.  `realms` are those that it
+    may challenge in, None while it has not challenged.
     """
 
     user: str
@@ -42,7 +42,7 @@ class Login:
     realms: frozenset[str] | None = None
 
     def __repr__(self) -> str:
-        """Own design: a password never reaches a log or a traceback."""
+        """Leave the password out of logs and tracebacks.  Own design."""
         return f"Login({self.user}, {self.server})"
 
     def belongs_to(self, uri: Uri) -> bool:
@@ -76,7 +76,7 @@ class DigestClient:
         return frozenset(realm for _, realm in self._known)
 
     def is_for(self, request: Request, flow: Flow | None) -> bool:
-        """Whether a challenge of what was sent over `flow` is to be met: see `Login`."""
+        """Whether to answer a challenge to a request that was sent over `flow`: see `Login`."""
         if flow is not None and hop_of(flow) in self._login.places:
             return not _is_behind_a_route(request)
         return self.may_sign(request)
@@ -87,7 +87,7 @@ class DigestClient:
         return self._login.belongs_to(first) and not _is_behind_a_route(request)
 
     def asked(self, response: Response) -> dict[tuple[str, str], Challenge]:
-        """The challenges of a 401 or 407 that can be met, by answering header and realm (§22.2)."""
+        """The challenges of a 401 or 407 that we can answer, by header and realm (§22.2)."""
         realms = self._login.realms
         return {
             (answering, challenge.realm): challenge
@@ -97,7 +97,7 @@ class DigestClient:
         }
 
     def learn(self, asked: Mapping[tuple[str, str], Challenge]) -> None:
-        """Remember challenges that are to be met (§22.2)."""
+        """Remember the challenges that are to be answered (§22.2)."""
         for key, challenge in asked.items():
             if key in self._known and self._known[key].nonce == challenge.nonce:
                 continue  # the count of a nonce never starts again
@@ -105,9 +105,9 @@ class DigestClient:
                 self._known[key], self._uses[key] = challenge, 0
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
-        """The request with credentials for every challenge met so far (§22.2, §22.3).
+        """The request with credentials for every challenge remembered (§22.2, §22.3).
 
-        Unasked only where the request itself names their server.
+        Without `is_asked` only if the next hop of the request is their server.
         """
         headers = request.headers.without(*ANSWERS.values())
         if not (is_asked or self.may_sign(request)):
@@ -129,7 +129,7 @@ class DigestClient:
 
 
 def _is_behind_a_route(request: Request) -> bool:
-    """Whether it is within a dialog that others have routed, so that anybody may be the asker."""
+    """Whether a request is in a dialog with a route, where any server may have challenged it."""
     return request.to.tag is not None and bool(request.routes)
 
 
@@ -140,7 +140,7 @@ def _place(uri: Uri) -> HostPort:
 def copy_credentials(source: Request, target: Request, keyring: DigestClient | None) -> Request:
     """The target with the credentials of the source, as an ACK has its INVITE's (§13.2.2.4).
 
-    Departs from RFC 3261 §13.2.2.4: not where the ACK passes their server by, or goes on from
+    Departs from RFC 3261 §13.2.2.4: not if the ACK does not pass their server, or goes on from
     there to the callee, who could try passwords on them.
     """
     headers = target.headers

@@ -1,4 +1,4 @@
-"""Who a call is for: what the layer above hears of its calls.
+"""The events of a call for the layer above.
 
 Implements RFC 3261 §13, §14 and §15 from the user's side.
 """
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class CallHandler(Protocol):
-    """Hears of a call (§13), until it has said `UserAgentCall.bye` or `IncomingCall.reject`."""
+    """Receives the events of a call (§13), until it calls `UserAgentCall.bye` or `reject`."""
 
     def on_ringing(
         self, call: "UserAgentCall", status: int, reason: str, sdp: bytes | None, now: float
@@ -24,7 +24,10 @@ class CallHandler(Protocol):
         """
 
     def on_rejected(self, call: "UserAgentCall", status: int, reason: str, now: float) -> None:
-        """Take the refusal of a call we make (§13.2.2.3), or that nobody here answered it."""
+        """Take the refusal of a call we make (§13.2.2.3), or the end of a call nobody answered.
+
+        `reason` tells the cause: see `stack.causes`.
+        """
 
     def on_cancelled(self, call: "UserAgentCall", now: float) -> None:
         """Take that the caller gave up before we answered (§9.2)."""
@@ -35,7 +38,7 @@ class CallHandler(Protocol):
     def on_offer(self, call: "UserAgentCall", sdp: bytes | None, now: float) -> bytes:
         """Answer a new offer of the peer, or make an offer when `sdp` is None (§14.2).
 
-        Raises RemoteError, 488 as a rule, to leave everything as it was.
+        Raises RemoteError, 488 as a rule, to leave the session as it was.
         """
 
     def on_answer(self, call: "UserAgentCall", sdp: bytes, now: float) -> None:
@@ -45,12 +48,12 @@ class CallHandler(Protocol):
         """Take that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
 
     def on_alive(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the peer said something within the dialog, whatever it was (§12.2)."""
+        """Take that the peer has sent any message within the dialog (§12.2)."""
 
     def on_reoffer_failed(
         self, call: "UserAgentCall", status: int, reason: str, now: float
     ) -> None:
-        """Take that our new offer was refused, and everything is as it was (§14.1)."""
+        """Take that our new offer was refused, and the session stays as it was (§14.1)."""
 
     def on_info(self, call: "UserAgentCall", content_type: str, body: bytes, now: float) -> None:
         """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it."""

@@ -2,11 +2,11 @@
 
 Implements RFC 3261 §10.2.
 
-A sans-I/O machine.  The owner hears of the first answer and of every change for the worse;
-what is refreshed in time it need not know.
+A sans-I/O machine.  The owner is told of the first answer and of every failure; a refresh in time
+is not reported.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -23,7 +23,7 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
 
-DEFAULT_EXPIRES: Final = 3600  # s: §10.2, what we ask for
+DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
 RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0
@@ -32,7 +32,7 @@ MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
 
 
 class State(StrEnum):
-    """How the registrar sees us.  Own design: §10.2 draws no figure."""
+    """The state of a registration.  Own design: §10.2 draws no figure."""
 
     TRYING = "trying"
     REGISTERED = "registered"
@@ -41,10 +41,10 @@ class State(StrEnum):
 
 
 class RegistrationOwner(Protocol):
-    """Who wants to be reachable, and hears whether it is: §10.2.4, §10.2.7."""
+    """Receives the results of a registration: §10.2.4, §10.2.7."""
 
     def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
-        """The registrar took us, for `expires` seconds; told once, and after a failure.
+        """The registrar accepted, for `expires` seconds; told once, and again after a failure.
 
         §10.2.4.
         """
@@ -52,14 +52,15 @@ class RegistrationOwner(Protocol):
     def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
         """The registrar refused or was silent: §10.2.7.
 
-        The first time that is the end of it; a failed refresh is tried again.
+        The first REGISTER is not repeated; a failed refresh is.
         """
 
 
 class Registration:
     """Keeps `aor` registered at `registrar` with one Contact: §10.2.
 
-    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.
+    `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.  `route`
+    are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
     `on_deadline(self, at)` is told whenever `deadline` changes.
     """
 
@@ -74,13 +75,15 @@ class Registration:
         *,
         login: Login | None = None,
         expires: int = DEFAULT_EXPIRES,
+        route: Sequence[Uri] = (),
     ) -> None:
         self.state = State.TRYING
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
         self._owner, self._expires = owner, expires
-        login = replace(login, server=registrar) if login else None
+        self._route = tuple(Address(uri) for uri in route)
+        login = replace(login, server=route[0] if route else registrar) if login else None
         self._login, self._keyring = login, DigestClient(login, random) if login else None
         self._places: frozenset[HostPort] = frozenset()
         self._call_id, self._tag = random(12).hex(), random(6).hex()
@@ -92,14 +95,14 @@ class Registration:
 
     @property
     def pending(self) -> bool:
-        """Whether the registrar still owes us an answer: §10.2."""
+        """Whether a REGISTER waits for its answer: §10.2."""
         return self._exchange is not None and not self._exchange.done
 
     @property
     def login(self) -> Login | None:
-        """What may be told to the registrar in calls as well: in its realm, at its addresses.
+        """The credentials for calls: good in the registrar's realm, at its addresses alone.
 
-        §22.1: to nobody else.
+        §22.1.
         """
         if self._login is None or self._keyring is None:
             return None
@@ -110,9 +113,9 @@ class Registration:
         self._register(self._expires, now)
 
     def close(self, now: float) -> None:
-        """Take the binding back, and hear no more: §10.2.2.
+        """Remove the binding, and report nothing more: §10.2.2.
 
-        That waits for a REGISTER on its way, since two must not be: §10.2.
+        If a REGISTER is under way this waits for its answer, since two must not be: §10.2.
         """
         if self.state is State.CLOSED:
             return
@@ -122,7 +125,7 @@ class Registration:
             self._withdraw(now)
 
     def tick(self, now: float) -> None:
-        """Refresh, or try again: §10.2.4."""
+        """Send the refresh, or the repetition, that is due: §10.2.4."""
         if self.deadline is not None and self.deadline <= now:
             self._wake_at(None)
             self._register(self._expires, now)
@@ -147,7 +150,7 @@ class Registration:
     def _granted(self, response: Response, now: float) -> None:
         granted = self._lifetime(response)
         self._was_registered, self._retry = True, RETRY_MIN
-        # the registrar's clock began when it heard us, which may be long before we heard it
+        # the registrar counts from the request, which may have come long before its answer
         self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
@@ -162,7 +165,7 @@ class Registration:
             self._owner.on_failed(self, response.status, response.reason, now)
 
     def _lifetime(self, response: Response) -> int:
-        """What was granted to our own Contact: §10.2.4."""
+        """The lifetime granted to our own Contact: §10.2.4."""
         for contact in response.contacts:
             if not contact.is_star and equivalent(contact.uri, self._contact):
                 text = contact.param("expires")
@@ -184,6 +187,7 @@ class Registration:
             self._registrar,
             Headers(
                 [
+                    *(("Route", each) for each in self._route),
                     ("Max-Forwards", MAX_FORWARDS),
                     ("From", self._aor.with_tag(self._tag)),
                     ("To", self._aor),
@@ -200,7 +204,7 @@ class Registration:
 
     @property
     def call_id(self) -> str:
-        """What all its requests have in common: §10.2."""
+        """The Call-ID of all its requests: §10.2."""
         return self._call_id
 
     def _withdraw(self, now: float) -> None:
@@ -225,22 +229,22 @@ class Registrations:
         self._agenda = Agenda[Registration]()
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """The number of registrations."""
         return len(self._members)
 
     def add(self, registration: Registration) -> None:
-        """Drive this one too.  Own design: it is told of deadlines instead of asking."""
+        """Drive one more registration, which reports its deadlines."""
         self._members.add(registration)
         self._agenda.set(registration, registration.deadline)
         registration.on_deadline = self._agenda.set
 
     def discard(self, registration: Registration) -> None:
-        """Drive it no longer.  Own design: for one that is closed, which has no deadline."""
+        """Drop a registration; it must be closed, and so has no deadline."""
         self._members.discard(registration)
 
     @property
     def deadline(self) -> float | None:
-        """When the first is due.  Own design: kept, not searched."""
+        """When to call `tick`."""
         return self._agenda.deadline
 
     def tick(self, now: float) -> None:

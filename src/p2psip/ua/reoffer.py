@@ -40,7 +40,7 @@ class Reoffer:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: both waits are rare, and never scanned for."""
+        """When to call `tick`.  Own design: two waits, both rare."""
         times = (self._retry_at, self._give_up_at)
         return min((at for at in times if at is not None), default=None)
 
@@ -82,13 +82,13 @@ class Reoffer:
         return False
 
     def abandon(self, now: float) -> None:
-        """Take that the call ends: an open re-INVITE would otherwise wait for ever (§9.1)."""
+        """Cancel an open re-INVITE, since the call ends (§9.1)."""
         self._wanted = None
         if self._exchange is not None:
             self._exchange.cancel(now)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Take the peer's word on our offer (§14.1)."""
+        """Take a response to our offer (§14.1)."""
         if 200 <= response.status < 300:
             self._acknowledge(exchange.request, response, now)
         if exchange is not self._exchange or response.status < 200:
@@ -109,9 +109,9 @@ class Reoffer:
             call.owner.on_answer(call, session(response) or b"", now)
 
     def _acknowledge(self, invite: Request, response: Response, now: float) -> None:
-        """Send the ACK of a 2xx, and the same one again when that comes again (§13.2.2.4).
+        """Send the ACK of a 2xx, and the same ACK again for each repetition (§13.2.2.4).
 
-        It goes where the 2xx says that the peer is from now on (§12.2.1.2).
+        It goes to the Contact of the 2xx, which is the peer's new target (§12.2.1.2).
         """
         call, number = self._call, response.cseq.number
         assert call.dialog is not None

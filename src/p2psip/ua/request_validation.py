@@ -1,4 +1,4 @@
-"""What a user agent asks of any request before it looks at its meaning.
+"""The checks of a user agent on every request, before its method is looked at.
 
 Implements RFC 3261 §8.2.
 """
@@ -17,11 +17,21 @@ ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 
 
 class RefusalError(RemoteError):
-    """A refusal that explains itself by headers (§8.2)."""
+    """A refusal that explains itself by headers (§8.2).
 
-    def __init__(self, status: int, reason: str, headers: Sequence[tuple[str, object]]) -> None:
+    `cause` is the reason phrase for our own log, where the response must not tell it.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        headers: Sequence[tuple[str, object]] = (),
+        *,
+        cause: str | None = None,
+    ) -> None:
         super().__init__(reason, status)
-        self.headers = headers
+        self.headers, self.cause = headers, cause
 
 
 def refuse_extensions(request: Request) -> None:
@@ -39,10 +49,10 @@ IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-
 
 
 def without_identity(headers: Headers) -> Headers:
-    """The headers of a message to pass on, without what its sender says of itself or of others.
+    """The headers of a message to forward, without the identities that its sender asserts.
 
-    RFC 3325 §5: what is asserted by nobody whom we trust goes no further.  Own design: nobody is
-    trusted, a user of ours neither, since the From is what the password has proven.
+    RFC 3325 §5: an assertion goes no further unless its sender is trusted.  Own design: no sender
+    is trusted, not even a user of ours, since the password proves the From alone.
     """
     return headers.without(*IDENTITY)
 
@@ -57,7 +67,7 @@ def offer_of(request: Request) -> bytes | None:
     """The offer in an INVITE or UPDATE, None when it leaves the offer to us (§13.2.1).
 
     Raises RefusalError with 415 for a body that is no session description, or compressed, unless
-    its sender says that it may be passed over (§8.2.3).
+    its sender marks it as optional (§8.2.3).
     """
     if request.body and not _is_optional(request):
         if request.content_type != SDP:
@@ -73,6 +83,6 @@ def _is_encoded(message: Request | Response) -> bool:
 
 
 def _is_optional(message: Request) -> bool:
-    """Whether the body may be passed over (§20.11)."""
+    """Whether the body may be ignored (§20.11)."""
     _, *parameters = split(message.headers.get("Content-Disposition", ""), ";")
     return (find(parse_params(parameters), "handling") or "").lower() == "optional"

@@ -1,9 +1,9 @@
-"""The user agent core: all calls of one element, whoever they are for.
+"""The user agent core: all calls of all users of one element.
 
 Implements RFC 3261 §8, §12 and §13.
 
-It finds the call that a request belongs to, begins new ones, and keeps the time for all.  Each
-identity served brings its own contact, owner and credentials.
+It finds the call of a request, begins new calls, and keeps the time for all.  Each user brings a
+contact, an owner and credentials of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +42,8 @@ _Origin = tuple[str, int, str, str]
 class UserAgent:
     """The user agents of one stack (§8).
 
-    `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  `nat`
-    sends to where a caller called from, whatever its Contact says.
+    `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  With
+    `nat` requests go to the address a caller called from, whatever its Contact says.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class UserAgent:
         self._agenda = Agenda[UserAgentCall]()
         self._dialogs: dict[DialogId, tuple[UserAgentCall, Dialog]] = {}
         self._calls: dict[UserAgentCall, None] = {}
-        # INVITEs not answered yet, by what a copy on another path has in common: §8.2.2.2.
+        # INVITEs not answered yet, by the parts that a copy on another path has too: §8.2.2.2.
         self._ringing: dict[_Origin, IncomingCall] = {}
         stack.expect(lambda request, flow, now: self.matches(request))
 
     @property
     def dialogs(self) -> int:
-        """How many dialogs are not forgotten yet.  Own design: a figure for `/status`."""
+        """The number of dialogs in memory.  Own design: a figure for `/status`."""
         return len(self._dialogs)
 
     @property
     def calls(self) -> int:
-        """How many calls are not forgotten yet.  Own design: a figure for `/status`."""
+        """The number of calls in memory.  Own design: a figure for `/status`."""
         return len(self._calls)
 
     def invite(
@@ -104,7 +104,7 @@ class UserAgent:
             ("Content-Type", SDP),
             *headers,
         ]
-        # A URI in a header may carry what a Request-URI must not (§19.1.1).
+        # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
         target = to.uri.replace(headers=()).without_params("method")
         request = self.signed(Request("INVITE", target, Headers(fields), sdp))
         keyring = DigestClient(credentials, self.random) if credentials else None
@@ -122,9 +122,9 @@ class UserAgent:
         *,
         credentials: Login | None = None,
     ) -> IncomingCall:
-        """Take an INVITE that is for a user of ours (§13.3.1).
+        """Take an INVITE for a user of ours (§13.3.1).
 
-        Raises RemoteError when it cannot be a call; the stack answers it if nobody else has.
+        Raises RemoteError for one that cannot become a call; it is answered in any case.
         """
         request = server.request
         keyring = DigestClient(credentials, self.random) if credentials else None
@@ -141,13 +141,13 @@ class UserAgent:
         return call
 
     def matches(self, request: Request) -> bool:
-        """Is this within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)?"""
+        """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
         if DialogId.at_server(request) in self._dialogs:
             return True
         return request.to.tag is None and _origin(request) in self._ringing
 
     def peer_of(self, request: Request) -> Peer | None:
-        """Whoever may send a request within a dialog of ours; None if it is in none (§12.2.2)."""
+        """The peer that may send this request, None if it is in no dialog of ours (§12.2.2)."""
         found = self._dialogs.get(DialogId.at_server(request))
         return found[0].whereabouts.peer(found[1]) if found is not None else None
 
@@ -164,7 +164,7 @@ class UserAgent:
             server.reply(481, now)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        """Take the ACK of a 2xx (§13.3.1.4); one that nobody waits for is dropped."""
+        """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
         found = self._dialogs.get(DialogId.at_server(request))
         if found is not None:
             found[0].on_ack(request, now)
@@ -183,9 +183,9 @@ class UserAgent:
     # For the calls
 
     def opened(self, call: UserAgentCall, now: float) -> list[Flow]:
-        """The connections that a call's peer has opened, the latest it registered by first.
+        """The connections that a call's peer has opened, those it registered by first.
 
-        RFC 5626 §5.3 in spirit.
+        As RFC 5626 §5.3 has it of flows.
         """
         assert call.dialog is not None
         bound = self.bound(call.dialog.remote.uri, call.dialog.target, now)
@@ -216,13 +216,13 @@ class UserAgent:
 
 
 def _by(transport: str | None, contact: Uri) -> Uri:
-    """A Contact for who comes, or is called, by TCP and may speak nothing else (§8.1.1.8)."""
+    """The Contact for a peer at that transport: by TCP it may speak nothing else (§8.1.1.8)."""
     return contact.with_params(transport="tcp") if (transport or "").upper() == "TCP" else contact
 
 
 def _origin(request: Request) -> _Origin:
-    """What copies of one request have in common, whichever way they came (§8.2.2.2).
+    """The parts that are equal in all copies of one request (§8.2.2.2).
 
-    One for another user is no copy: each is a user agent, and a proxy may call many at once.
+    A request to another user is no copy: each user has a user agent, and a proxy may call many.
     """
     return request.call_id, request.cseq.number, request.from_.tag or "", str(request.uri)

@@ -13,6 +13,7 @@ from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.authenticated_request import AuthenticatedRequest
@@ -51,7 +52,7 @@ class OutgoingCall(UserAgentCall):
 
     @property
     def peer_host(self) -> str | None:
-        """Where the INVITE went, and so what answered it (§18.1.1)."""
+        """The host that the INVITE was sent to, whose answer made the call (§18.1.1)."""
         flow = self._exchange_of_invite.sent_to
         return None if flow is None or flow.transport == LOCAL else flow.remote[0]
 
@@ -62,7 +63,7 @@ class OutgoingCall(UserAgentCall):
         self.reschedule()
 
     def bye(self, now: float, reason: str | None = None) -> None:
-        """Hang up: a CANCEL while nobody has answered (§9.1), else a BYE (§15)."""
+        """Hang up: by CANCEL before the answer (§9.1), else by BYE (§15)."""
         super().bye(now, reason)
         if self.state is CallState.CALLING:
             self._give_up(now)
@@ -89,7 +90,7 @@ class OutgoingCall(UserAgentCall):
         self._exchange_of_invite.cancel(now)
 
     def _dialog_of(self, response: Response) -> Dialog | None:
-        """The dialog of a response, made if it is a new one (§12.1.2)."""
+        """The dialog of a response, a new one if its tag is new (§12.1.2)."""
         key = DialogId.at_client(response)
         limit = MAX_EARLY if response.status < 200 else MAX_FORKS
         if key not in self._dialogs and len(self._dialogs) < limit:
@@ -108,7 +109,7 @@ class OutgoingCall(UserAgentCall):
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
 
     def _on_success(self, response: Response, now: float) -> None:
-        """Acknowledge a 2xx; the first one is the call, any other is hung up (§13.2.2.4)."""
+        """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4)."""
         key = DialogId.at_client(response)
         if key in self._fork_acks:
             self._stack.send_ack(self._fork_acks[key], now)
@@ -159,19 +160,19 @@ class OutgoingCall(UserAgentCall):
                 self.agent.release(dialog)
 
     def _on_bye(self, server: ServerHandle, now: float) -> None:
-        """Take a BYE; nobody may hang up what was not answered (§15)."""
+        """Take a BYE; before the answer it is refused (§15)."""
         if self.state is CallState.CALLING:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         super()._on_bye(server, now)
 
     def _on_timer(self, timer: Timer, now: float) -> None:
-        """Take that it has rung long enough: there is no other timer before the answer."""
+        """Give up after `answer_timeout`, the only timer before the answer."""
         self._give_up(now)
-        self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)
+        self.owner.on_rejected(self, 480, NO_ANSWER, now)
 
 
 class _Nobody:
-    """Who asked for the end of a fork: whatever the answer, it is the end."""
+    """The user of a fork's BYE, whose result is of no interest."""
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Own design: nothing depends on it."""
+        """Do nothing.  Own design: the fork is over whatever the answer."""

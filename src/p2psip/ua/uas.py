@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import UserAgentCall
@@ -55,20 +56,20 @@ class IncomingCall(UserAgentCall):
 
     @property
     def peer_host(self) -> str | None:
-        """Where the INVITE came from, even if it passed our own proxy (§18.2.1)."""
+        """The host that the INVITE came from, even if it passed our own proxy (§18.2.1)."""
         flow, vias = self._server.flow, self.invite.vias
         if flow.transport != LOCAL:
             return flow.remote[0]
         return (vias[1].received or vias[1].host.strip("[]")) if len(vias) > 1 else None
 
     def start(self, now: float) -> None:
-        """Wait for the user, as long as caller and agent allow (§13.3.1)."""
-        patience = self.agent.answer_timeout
+        """Begin to ring, for as long as the caller and the agent allow (§13.3.1)."""
+        timeout = self.agent.answer_timeout
         expires = self.invite.expires
-        if expires is not None and expires < patience:
+        if expires is not None and expires < timeout:
             self._timers[Timer.EXPIRES] = now + expires
         else:
-            self._timers[Timer.ANSWER] = now + patience
+            self._timers[Timer.ANSWER] = now + timeout
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
@@ -92,7 +93,7 @@ class IncomingCall(UserAgentCall):
         self._accept(self._server, sdp, self.remote_sdp is None, now)
 
     def reject(self, status: int, reason: str, now: float) -> None:
-        """Refuse the call (§13.3.1.3); nothing happens if it is not ringing any more."""
+        """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
         if self.state is CallState.RINGING:
             self._refuse(status, reason, now)
 
@@ -102,13 +103,13 @@ class IncomingCall(UserAgentCall):
         super().bye(now, reason)
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Take the caller's change of mind (§9.2)."""
+        """Take the caller's CANCEL (§9.2)."""
         if self.state is CallState.RINGING:
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
-        """Own design: an INVITE that is answered has its own timer for the ACK (§13.3.1.4)."""
+        """Do nothing.  Own design: an answered INVITE has its own timer for the ACK (§13.3.1.4)."""
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
         self._server.reply(status, now, reason)
@@ -129,6 +130,6 @@ class IncomingCall(UserAgentCall):
         elif timer is Timer.EXPIRES:  # the caller's own limit is reached: §13.3.1
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
-        else:  # nobody here answers
-            self._refuse(480, "Temporarily Unavailable", now)
-            self.owner.on_rejected(self, 480, "Temporarily Unavailable", now)
+        else:  # it has rung too long
+            self._refuse(480, NO_ANSWER, now)
+            self.owner.on_rejected(self, 480, NO_ANSWER, now)

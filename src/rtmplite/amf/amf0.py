@@ -1,4 +1,4 @@
-"""AMF0: a value is one marker byte, then whatever that marker calls for.
+"""AMF0: a value is one marker byte, and the bytes that this marker requires.
 
 Implements AMF0 §2 and §3.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
 lacks); writing turns them back:
@@ -13,9 +13,9 @@ What only AMF3 can say goes behind the marker that switches to it (§3.1):
     >>> encode("call", b"raw").hex(" ")
     '02 00 04 63 61 6c 6c 11 0c 07 72 61 77'
 
-A stranger's bytes cannot make us work much harder than they are long: nesting stops at
-`MAX_DEPTH`, complex values at the number that a reference could still point to, memory at what
-`rtmplite.amf.cursor` grants, and a count is never believed before its items have arrived.
+Work and memory stay in proportion to the length of a message: nesting is limited by `MAX_DEPTH`,
+the number of complex values by what a reference can express, memory by `rtmplite.amf.cursor`, and a
+count is not trusted before its items have arrived.
 """
 
 from collections.abc import Callable, Mapping
@@ -281,7 +281,7 @@ _COMPLAINTS: Final[Mapping[int, str]] = {
 
 
 class _Writer:
-    """The growing output, and where each container already stands in it."""
+    """The output so far, with the place of each container in it."""
 
     def __init__(self, avmplus: bool, externals: Externals) -> None:
         self.parts: list[bytes] = []
@@ -291,7 +291,7 @@ class _Writer:
         self.amf3.parts = self.parts
 
     def outermost(self, value: Value) -> None:
-        """Write one value, wholly in one version or the other if it can be."""
+        """Write one value, all of it in the same version if possible."""
         if hands_over(value, self.prefer_amf3):
             self.switch(value, 0)
         else:

@@ -1,4 +1,4 @@
-"""AMF3: what Flash Player 9 and its successors exchange, each thing written but once.
+"""AMF3, the format since Flash Player 9, which writes a repeated value as a reference.
 
 Implements AMF3 §2 to §4.  Reading gives Python values (`rtmplite.amf.values` has the ones Python
 lacks), and writing them gives what was read:
@@ -59,7 +59,7 @@ def encode(*values: Value, externals: Externals = FLEX) -> bytes:
 
 
 def _outermost(reader: Amf3Reader) -> Value:
-    """§3.12 [externalizable-is-agreed]: where no agreement is, all the rest stays bytes."""
+    """Keep the rest as bytes for an unknown class: §3.12 [externalizable-is-agreed]."""
     start = reader.cursor.at
     try:
         return reader.value()

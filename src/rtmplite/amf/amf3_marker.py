@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Marker(IntEnum):
-    """What follows: §3.1 [marker-values]."""
+    """The type of the value that follows: §3.1 [marker-values]."""
 
     UNDEFINED = 0x00
     NULL = 0x01

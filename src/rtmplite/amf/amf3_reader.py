@@ -1,4 +1,4 @@
-"""Reading AMF3: a marker, mostly a U29, and what the two call for.
+"""Reads AMF3: a marker, mostly a U29, and the value that the two describe.
 
 Implements AMF3 §3.  The lowest bit of the U29 tells a value that follows from a reference to one
 that came before.
@@ -37,7 +37,7 @@ _SMALL: Final = range(-5, 257)  # integers that CPython keeps anyway
 
 
 class UnknownExternalError(RemoteError):
-    """An instance of a class that writes itself as nobody told us: §3.12.
+    """An instance of a class whose own format is unknown: §3.12.
 
     Nothing after its class name can be read, which is no fault of the peer's: the readers of whole
     messages make an `Opaque` of it.
@@ -95,19 +95,19 @@ class Amf3Reader:
         self.objects.append(value)  # §2.2 [from-zero]
 
     def undefined(self) -> Value:
-        """§3.2 [undefined-is-a-marker]"""
+        """Read §3.2 [undefined-is-a-marker]."""
         return UNDEFINED
 
     def null(self) -> Value:
-        """§3.3 [null-is-a-marker]"""
+        """Read §3.3 [null-is-a-marker]."""
         return None
 
     def false(self) -> Value:
-        """§3.4 [false-is-a-marker]"""
+        """Read §3.4 [false-is-a-marker]."""
         return False
 
     def true(self) -> Value:
-        """§3.5 [true-is-a-marker]"""
+        """Read §3.5 [true-is-a-marker]."""
         return True
 
     def integer(self) -> int:
@@ -123,15 +123,15 @@ class Amf3Reader:
         return value
 
     def xml_document(self, length: int) -> Value:
-        """§3.9 [xml-document-layout]"""
+        """Read §3.9 [xml-document-layout]."""
         return self._record(XmlDocument(self.cursor.text(length)))
 
     def xml(self, length: int) -> Value:
-        """§3.13 [xml-layout]"""
+        """Read §3.13 [xml-layout]."""
         return self._record(Xml(self.cursor.text(length)))
 
     def date(self, _unused: int) -> Value:
-        """§3.10 [date-layout]"""
+        """Read §3.10 [date-layout]."""
         return self._record(Date(self.double()))
 
     def byte_array(self, length: int) -> Value:
@@ -140,7 +140,7 @@ class Amf3Reader:
         return self._record(raw)
 
     def array(self, count: int) -> Value:
-        """A `list` unless it has names: §3.11."""
+        """Read an array, a `list` unless it has names: §3.11."""
         self.cursor.expect(count)
         self.cursor.spend(cost.LIST)
         name = self.string()  # §3.11 [array-layout]
@@ -160,7 +160,7 @@ class Amf3Reader:
         return value
 
     def object(self, header: int) -> Value:
-        """A `dict` unless it has a class or sealed members: §3.12."""
+        """Read an object, a `dict` unless it has a class or sealed members: §3.12."""
         traits = self._traits(header)
         if isinstance(traits, str):
             return self._external(traits)
@@ -176,7 +176,7 @@ class Amf3Reader:
         return value
 
     def vector(self, kind: VectorKind, count: int) -> Value:
-        """Numbers of 4 or 8 bytes each: §3.15."""
+        """Read numbers of 4 or 8 bytes each: §3.15."""
         code, size = _NUMBERS[kind]  # §3.15 [vector-layout]
         fixed = self.cursor.u8() != 0  # §3.15 [vector-fixed]
         self.cursor.expect(count, size)

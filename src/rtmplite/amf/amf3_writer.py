@@ -1,4 +1,4 @@
-"""Writing AMF3, what came before by reference.
+"""Writes AMF3, repeated values as references.
 
 Implements AMF3 §3.
 """
@@ -36,7 +36,7 @@ _PLAIN: Final = Traits()
 
 
 class Amf3Writer:
-    """The growing output, and the tables of what it holds: §2.2."""
+    """The output so far, and the tables of its values: §2.2."""
 
     def __init__(self, externals: Externals = FLEX) -> None:
         """Begin with empty tables, as every message does: §4.1."""
@@ -103,7 +103,7 @@ class Amf3Writer:
         self.parts.append(raw)
 
     def _complex(self, value: Value) -> None:
-        """Write a value that others may refer to, or the reference: §3.1."""
+        """Write a value of the reference table, or a reference to it: §3.1."""
         marker = _marker_of(value)
         self._marker(marker)
         known = self.objects.get(id(value))

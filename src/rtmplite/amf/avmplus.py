@@ -1,9 +1,8 @@
-"""Which values AMF0 hands over to AMF3.
+"""Decides which values AMF0 passes on to AMF3.
 
 Implements AMF0 §3.1, and AMF0 §2.1 and AMF3 §3.1 for what each version has.  An outermost value is
-handed over whole when anything in it needs that, so that whatever refers to each other stays in one
-table and integers stay integers; unless something in it is for AMF0 alone, when only those parts go
-that must.
+passed on whole if any part of it needs AMF3, so that references stay in one table and integers stay
+integers.  If another part needs AMF0, only the parts that need AMF3 are passed on.
 """
 
 from typing import Final
@@ -57,7 +56,7 @@ def hands_over(value: Value, prefer: bool) -> bool:
 
 
 def only_amf3_has(value: Value, prefer: bool = False) -> bool:
-    """Tell whether AMF0 has no way to say `value`, apart from what is in it: AMF0 §3.1.
+    """Tell whether AMF0 lacks the type of `value`, whatever its members are: AMF0 §3.1.
 
     With `prefer`, an integer is for AMF3 too, as AMF0 only has doubles (AMF0 §2.2).
     """
@@ -79,7 +78,7 @@ def only_amf3_has(value: Value, prefer: bool = False) -> bool:
 
 
 def _only_amf0_has(value: Value) -> bool:
-    """What would come back from AMF3 as something else, if at all: AMF3 §2.1 tells what is gone."""
+    """Whether AMF3 lacks the type, or reads it back as another: AMF3 §2.1."""
     match value:
         case Unsupported():
             return True

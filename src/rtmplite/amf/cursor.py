@@ -1,9 +1,9 @@
-"""A place in a message, and what reading on may still cost.
+"""A position in a message, with the budget for reading on.
 
 Own design: AMF's counts and references let a few bytes ask for much memory, so that both versions
-draw from one budget.  Every value is charged what it costs CPython; a message whose values would
-take more than 32 times its own size, and 64 KiB, is refused.  Only tiny objects by the thousand
-come near that.
+draw from one budget.  Every value is charged its size in CPython; a message whose values would take
+more than 32 times its own size, and 64 KiB, is refused.  Only thousands of tiny objects come near
+that.
 """
 
 from sys import getsizeof
@@ -77,22 +77,22 @@ class Cursor:
         return text
 
     def spend(self, memory: int) -> None:
-        """Charge `memory` bytes; raises RemoteError beyond what the message is worth."""
+        """Charge `memory` bytes; raises RemoteError if the budget does not have them."""
         self.budget -= memory
         if self.budget < 0:
             raise RemoteError("AMF values that take far more memory than their message")
 
     def expect(self, count: int, size: int = 1) -> None:
-        """Refuse a count of items that even at `size` bytes each could not all follow."""
+        """Raise RemoteError if the rest is too short for `count` items of `size` bytes."""
         if count * size > self.left:
             raise RemoteError(f"an AMF value of {count} items in {self.left} bytes")
 
     def enter(self) -> None:
-        """Go into a value that holds others; raises RemoteError beyond `MAX_DEPTH`."""
+        """Enter a container; raises RemoteError beyond `MAX_DEPTH`."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise RemoteError(f"AMF values nested more than {MAX_DEPTH} deep")
 
     def leave(self) -> None:
-        """Come out of it."""
+        """Leave the container."""
         self.depth -= 1

@@ -1,4 +1,4 @@
-"""Classes that write themselves, as far as we know how.
+"""Readers and writers of classes that have a format of their own.
 
 Own design: AMF3 §3.12 leaves the body of an externalizable instance to the two ends.  A registry
 maps a class name to a pair of hooks; `FLEX` is the default.  An instance of any other class makes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class External(Protocol):
-    """How one class writes and reads itself; the body becomes `Externalizable.content`."""
+    """Reads and writes the body of one class, which becomes `Externalizable.content`."""
 
     def read(self, reader: "Amf3Reader") -> Value:
         """Read the body, raising nothing but RemoteError."""

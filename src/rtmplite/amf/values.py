@@ -1,9 +1,9 @@
-"""The values that AMF carries and Python has no word for.
+"""The values of AMF for which Python has no type.
 
 Implements AMF0 §2.1 and AMF3 §3.1.  Where Python has the type, it is used: `None`, `bool`, `int`,
 `float`, `str`, `dict` for an anonymous object, `list` for an array that is only dense, and `bytes`
-for a ByteArray (AMF3 §3.14).  The rest is here, one class for each kind, so that what was read can
-be written again as the kind it was.
+for a ByteArray (AMF3 §3.14).  The rest is here, one class for each kind, so that a value can be
+written again as the kind it was read as.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Undefined:
 
 
 class Unsupported:
-    """The type of `UNSUPPORTED`, what a sender writes instead of what it cannot: AMF0 §2.15.
+    """The type of `UNSUPPORTED`, written in place of a value that cannot be: AMF0 §2.15.
 
     AMF3 has nothing like it (AMF3 §2.1).
     """
@@ -39,7 +39,9 @@ class Unsupported:
 
 
 UNDEFINED: Final = Undefined()
+"""The only `Undefined`: AMF0 §2.8, AMF3 §3.2."""
 UNSUPPORTED: Final = Unsupported()
+"""The only `Unsupported`: AMF0 §2.15."""
 
 
 class EcmaArray(dict[str, "Value"]):
@@ -85,7 +87,7 @@ class Traits:
 
 
 class TypedObject(dict[str, "Value"]):
-    """An object that names its class, the name being an alias both ends agreed on: AMF0 §2.18.
+    """An object with the name of its class, an alias that both ends know: AMF0 §2.18.
 
     `of` is that name, or the whole traits for what only AMF3 can say: AMF3 §3.12.
     """
@@ -179,7 +181,7 @@ class Dictionary:
 
 @dataclass(slots=True)
 class Externalizable:
-    """An instance whose class writes itself, by a way that `externals` knows: AMF3 §3.12."""
+    """An instance of a class with a format of its own that `externals` knows: AMF3 §3.12."""
 
     class_name: str
     content: "Value" = None
@@ -187,7 +189,7 @@ class Externalizable:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that holds an instance of a class which writes itself in a way unknown to us.
+    """A value that holds an instance of a class with an unknown format of its own.
 
     AMF3 §3.12 gives such a body no length, so nothing after it can be told apart either: `data` is
     everything from the beginning of the outermost value to the end of the message, in AMF0 (with

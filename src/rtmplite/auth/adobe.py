@@ -1,6 +1,7 @@
-"""The answers of a client that is asked for user and password: Field §"authmod=adobe".
+"""A client's answers to a server that asks for user and password: Field §"authmod=adobe".
 
-Own design: the other half is in `credentials`.  The password itself is never sent.
+Own design: the server's half is in `credentials`, and uses the same digest.  The password itself
+is never sent.
 
     >>> target = Target.parse("rtmp://ann:secret@example.net/live")
     >>> asked = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : "
@@ -24,7 +25,7 @@ _FAILED: Final = "?reason=authfailed"
 
 
 def proven(target: Target, refusal: str, random: Callable[[int], bytes]) -> Target | None:
-    """The same place with the next proof, None if `refusal` does not ask, or we have nothing.
+    """Give `target` with the next proof; None if `refusal` asks for none, or there is no password.
 
     Field §"authmod=adobe": two steps, and no third.  Raises RemoteError for a wrong password.
     """
@@ -39,8 +40,8 @@ def proven(target: Target, refusal: str, random: Callable[[int], bytes]) -> Targ
         return None
     said = _fields(refusal.partition(_SECOND)[2])
     word, opaque = random(4).hex(), said.get("opaque", "")
-    salted = _digest(target.user + said.get("salt", "") + target.password)
-    response = _digest(salted + (opaque or said.get("challenge", "")) + word)
+    salted = digest(target.user + said.get("salt", "") + target.password)
+    response = digest(salted + (opaque or said.get("challenge", "")) + word)
     proof = f"{begin}&challenge={word}&response={response}"
     return replace(target, proof=f"{proof}&opaque={opaque}" if opaque else proof)
 
@@ -50,5 +51,6 @@ def _fields(query: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _digest(words: str) -> str:
+def digest(words: str) -> str:
+    """MD5 in base64: Field §"authmod=adobe"."""
     return b64encode(md5(words.encode(errors="replace"), usedforsecurity=False).digest()).decode()

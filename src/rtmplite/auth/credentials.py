@@ -1,6 +1,7 @@
-"""Proof that stock tools can give: user and password, a key for a stream, a signed link.
+"""Guards that check a user's password, a stream's key, or a signed link.
 
-Own design, on the places that RTMP Errata §8.1.6 lists, and on the challenge of Adobe's encoders:
+Own design: the proof comes in the places that RTMP Errata §8.1.6 lists, where every common tool
+can put it, or answers the challenge of Adobe's encoders:
 Field §"authmod=adobe".  Secrets are compared in constant time, and passwords are not stored: a
 file of users has the lines of HTTP's and SIP's Digest, `user:realm:HA1` (RFC 7616 §3.4.2), with
 MD5, SHA-256, or a line of each.
@@ -17,18 +18,19 @@ from hashlib import md5, sha256
 from typing import Final
 from urllib.parse import unquote
 
+from rtmplite.auth.adobe import digest
 from rtmplite.auth.guard import ALLOWED, Answer, Event, Question, Verdict
 from rtmplite.auth.guess_limit import Guesses
 from rtmplite.errors import LocalError
 
-FRESH: Final = 60.0  # s, to answer a challenge; people do not type it in
+FRESH: Final = 60.0  # s, to answer a challenge; a program does it, not a person
 MAX_FIELDS: Final = 32
-ENCODER: Final = "FMLE/"  # how the flashVer of those begins that publish: ffmpeg, librtmp, OBS
+ENCODER: Final = "FMLE/"  # the flashVer of ffmpeg, librtmp and OBS begins so if they publish
 
 _DIGITS: Final = {"SHA-256": 64, "MD5": 32}  # of a hash, by algorithm: RFC 7616 §3.2
 _PROOF: Final = frozenset(("user", "pass", "password"))
 
-# What the tools look for, letter by letter: Field §"authmod=adobe".
+# The tools compare these texts letter by letter: Field §"authmod=adobe".
 _NEED: Final = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : a user is needed"
 _ASK: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth"
 NO_USER: Final = "Wrong user or password."
@@ -37,7 +39,7 @@ _WRONG: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfail
 
 
 def fields(query: str) -> dict[str, str]:
-    """Take a query apart, the first of each name; nothing is unescaped.
+    """Split a query into fields, the first of each name; nothing is unescaped.
 
     Own design: the tools escape nothing either, and base64 has a plus sign.
     """
@@ -49,9 +51,9 @@ def fields(query: str) -> dict[str, str]:
 
 
 def user_lines(name: str, realm: str, password: str) -> list[str]:
-    """The lines of a user for the file, the better hash first: RFC 7616 §3.4.2.
+    """Give the lines of a user for the file, the stronger hash first: RFC 7616 §3.4.2.
 
-    LocalError for a name or a realm that would not stay one, or no password.
+    LocalError for an empty password, and for a name or a realm with a character that separates.
     """
     odd = set(" \r\n")
     if not name or set(name) & (odd | set(":&=?#/")) or not realm or set(realm) & (odd | {"&"}):
@@ -62,7 +64,7 @@ def user_lines(name: str, realm: str, password: str) -> list[str]:
 
 
 class Users:
-    """Who has a password.  Own design; `hashes` are name, realm and HA1 (RFC 7616 §3.4.2)."""
+    """The users that have a password; `hashes` are name, realm and HA1 (RFC 7616 §3.4.2)."""
 
     def __init__(self, hashes: Iterable[tuple[str, str, str]]) -> None:
         self._hashes: dict[tuple[str, str, str], str] = {}
@@ -89,10 +91,10 @@ class Users:
         return cls(hashes)
 
     def salted(self, name: str) -> tuple[str, str]:
-        """Salt and digest for Field §"authmod=adobe"; what fits nothing for who is unknown.
+        """Give salt and digest for Field §"authmod=adobe"; an impossible digest for no user.
 
-        Own design: the text that is hashed there is name, salt and password, and here name,
-        realm and password with colons between, so the realm in colons is the salt.
+        Adobe hashes name, salt and password, RFC 7616 §3.4.2 name, realm and password with colons
+        between, so the realm in colons is the salt.
         """
         for realm in self._realms:
             if ha1 := self._hashes.get((name, realm, "MD5")):
@@ -100,7 +102,7 @@ class Users:
         return f":{self._realms[0] if self._realms else name}:", "-" * 24
 
     def knows(self, name: str, password: str) -> bool:
-        """Whether that is the password.  Own design: who is unknown takes as long."""
+        """Whether that is the password; the check takes as long for an unknown name."""
         is_right = False
         for realm in self._realms:
             for algorithm, digits in _DIGITS.items():
@@ -109,9 +111,9 @@ class Users:
         return is_right
 
     def proves(self, query: str) -> bool:
-        """Whether `query` has `user`, and `pass` or `password`, that are right.
+        """Whether `query` has the right `user`, and `pass` or `password`.
 
-        Own design: both are tried as they stand, and as a browser would have escaped them.
+        Both are tried as they stand, and unescaped, since a browser escapes them.
         """
         said = fields(query)
         user, password = said.get("user", ""), said.get("pass", said.get("password", ""))
@@ -121,12 +123,12 @@ class Users:
 
 
 class UsersGuard:
-    """Only users may publish; with `for_all` only they may even connect.
+    """Lets users alone publish, and with `for_all` connect.
 
-    Own design: proof is what `Users.proves` in the query of the URL, or of the stream's name, or
-    the answer to a challenge in two steps, which ffmpeg, librtmp and OBS go through by themselves
-    for a URL with both: Field §"authmod=adobe".  Who calls itself an encoder is challenged when it
-    connects, since later is too late for it.
+    Own design: a user proves its password in the query of the URL or of the stream's name (see
+    `Users.proves`), or by answering a challenge in two steps, as ffmpeg, librtmp and OBS do for a
+    URL with user and password: Field §"authmod=adobe".  A client that calls itself an encoder is
+    challenged when it connects, since it answers no challenge later.
     """
 
     def __init__(
@@ -136,15 +138,15 @@ class UsersGuard:
         self._secret, self._random = random(32), random
 
     def renew(self, users: Users) -> None:
-        """Judge by these from now on.  Own design: who has been let in stays."""
+        """Judge by these users from now on; clients that are connected stay."""
         self._users = users
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Judge at once.  Own design."""
+        """Judge at once."""
         answer(self._judge(question, now), now)
 
     def tell(self, question: Question, now: float) -> None:
-        """Nothing was kept.  Own design."""
+        """Do nothing: no question is remembered."""
 
     def _judge(self, question: Question, now: float) -> Verdict:
         said = fields(question.connect_query)
@@ -157,12 +159,12 @@ class UsersGuard:
             return Verdict(False, _NEED) if self._for_all or is_encoder else ALLOWED
         if self._for_all or question.event is Event.PLAY:
             return ALLOWED
-        # Who said either of these at connect would not have come so far had it not been true.
+        # A client that gave either at connect has been accepted, so the proof was right.
         if "authmod" in said or _PROOF & said.keys():
             return ALLOWED
         if _PROOF & fields(question.query).keys():
             return self._prove(question.host, question.query, now)
-        return Verdict(False, "Who publishes needs user and password.")
+        return Verdict(False, "To publish, give user and password.")
 
     def _prove(self, host: str, query: str, now: float) -> Verdict:
         user = fields(query).get("user", "")
@@ -171,7 +173,7 @@ class UsersGuard:
     def _guarded(
         self, host: str, user: str, now: float, proof: Callable[[], bool], wrong: str
     ) -> Verdict:
-        """Look at a proof, unless that host has guessed too much: see `guesses`."""
+        """Check a proof, unless that host has guessed too often: see `guess_limit`."""
         if self._guesses.wait(host, user, now):
             return Verdict(False, TOO_FAST)
         is_right = proof()
@@ -179,16 +181,16 @@ class UsersGuard:
         return ALLOWED if is_right else Verdict(False, wrong)
 
     def _challenge(self, host: str, said: Mapping[str, str], now: float) -> Verdict:
-        """The second and third request of a client: Field §"authmod=adobe"."""
+        """Judge the second and third request of a client: Field §"authmod=adobe"."""
         user = said.get("user", "")
-        salt, digest = self._users.salted(user)
+        salt, salted = self._users.salted(user)
         if said["authmod"] != "adobe" or "response" not in said:
             opaque = self._opaque(user, f"{now:.0f}-{self._random(8).hex()}")
             what = f"&user={user}&salt={salt}&challenge={opaque}&opaque={opaque}"
             return Verdict(False, _ASK + what)
         opaque = said.get("opaque", "")
         nonce, _, _ = opaque.rpartition("-")
-        wanted = _digest(digest + opaque + said.get("challenge", ""))
+        wanted = digest(salted + opaque + said.get("challenge", ""))
 
         def proof() -> bool:
             is_right = _same(wanted, said["response"])
@@ -203,20 +205,20 @@ class UsersGuard:
 
 
 def is_challenge(verdict: Verdict) -> bool:
-    """Whether somebody is asked for a proof, and not yet refused one: Field §"authmod=adobe"."""
+    """Whether a verdict asks the client for a proof, and refuses none: Field §"authmod=adobe"."""
     return verdict.description.startswith((_NEED, _ASK))
 
 
 def in_words(verdict: Verdict) -> str:
-    """Why somebody is refused, for people.  Own design: encoders have words of their own."""
+    """Give a refusal's reason for people; encoders get theirs in texts of their own."""
     return NO_USER if verdict.description == _WRONG else verdict.description
 
 
 class KeysGuard:
-    """Own design: some streams have keys, `name?key=KEY`.
+    """Asks for a stream's key, given as `name?key=KEY`.
 
-    `publish` and `play` are keys by name; where there is one at all, a name without is refused,
-    unless `*` has one for all others.
+    Own design: `publish` and `play` are keys by name.  If there is any, a name without a key is
+    refused, unless `*` has one for all other names.
     """
 
     def __init__(
@@ -225,7 +227,7 @@ class KeysGuard:
         self._keys = {Event.PUBLISH: publish or {}, Event.PLAY: play or {}}
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Judge at once.  Own design."""
+        """Judge at once."""
         keys = self._keys.get(question.event)
         if not keys:
             answer(ALLOWED, now)
@@ -236,14 +238,14 @@ class KeysGuard:
         answer(Verdict(is_right, "No such stream, or not by this key."), now)
 
     def tell(self, question: Question, now: float) -> None:
-        """Nothing was kept.  Own design."""
+        """Do nothing: no question is remembered."""
 
 
 class SignedGuard:
-    """Links that whoever has the secret can make, for one stream and some time.
+    """Asks for a signed link, which allows one stream for some time.
 
-    Own design: `name?expires=SECONDS&token=HEX`, the time being that of Unix, as `wallclock` gives
-    it.  `events` are those that need one.
+    Own design: `name?expires=SECONDS&token=HEX`, in Unix time as `wallclock` gives it; only an
+    owner of the secret can make one.  `events` are those that need a link.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class SignedGuard:
         self._secret, self._wallclock, self._events = secret, wallclock, events
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Judge at once.  Own design."""
+        """Judge at once."""
         if question.event not in self._events:
             answer(ALLOWED, now)
             return
@@ -264,22 +266,22 @@ class SignedGuard:
         answer(Verdict(is_right and is_fresh, "This link is wrong or too old."), now)
 
     def tell(self, question: Question, now: float) -> None:
-        """Nothing was kept.  Own design."""
+        """Do nothing: no question is remembered."""
 
 
 def sign(secret: bytes, event: Event, path: str, expires: str) -> str:
-    """The token of a signed link.  Own design: HMAC of what it allows, and until when."""
+    """Give the token of a signed link: an HMAC of event, path and end."""
     what = f"{event}:{path}:{expires}".encode(errors="surrogatepass")
     return hmac.new(secret, what, sha256).hexdigest()
 
 
 def _said(question: Question) -> Mapping[str, str]:
-    """What is said in the stream's name, else in the URL: not all tools can choose."""
+    """The fields of the stream's name and of the URL: not every tool has both places."""
     return fields(question.connect_query) | fields(question.query)
 
 
 def _algorithm(ha1: str) -> str:
-    """Which algorithm made it, by its length; empty for what is no hash."""
+    """The algorithm of a hash, by its length; empty if it is no hash."""
     if not all(digit in "0123456789abcdefABCDEF" for digit in ha1):
         return ""
     return next((name for name, digits in _DIGITS.items() if len(ha1) == digits), "")
@@ -291,11 +293,6 @@ def _ha1(algorithm: str, name: str, realm: str, password: str) -> str:
     if algorithm == "MD5":
         return md5(text, usedforsecurity=False).hexdigest()
     return sha256(text).hexdigest()
-
-
-def _digest(words: str) -> str:
-    """MD5 in base64: Field §"authmod=adobe"."""
-    return b64encode(md5(words.encode(errors="replace"), usedforsecurity=False).digest()).decode()
 
 
 def _same(one: str, other: str) -> bool:

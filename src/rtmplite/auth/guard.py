@@ -1,8 +1,8 @@
-"""Who may connect, publish and play: questions to a guard, and what is done with its verdicts.
+"""Guards, which decide whether a client may connect, publish or play.
 
 Own design: RTMP has no authentication of its own, but many places for proof (RTMP Errata §8.1.6),
-and every decision is left to "the server".  A guard is asked before an application is; it answers
-at once or later, and meanwhile nothing is read from that client.
+and every decision is left to "the server".  A guard is asked before the application; it answers at
+once or later, and nothing is read from the client until then.
 
     >>> def no_kittens(question):
     ...     return question.event != Event.PUBLISH or "kitten" not in question.name
@@ -18,12 +18,12 @@ from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire.command import Command
 
 
 class Event(StrEnum):
-    """What a client is about to do, or has done.  Own design: nginx-rtmp's words."""
+    """What a client is about to do, or has done, in the words of nginx-rtmp."""
 
     CONNECT = "connect"
     PUBLISH = "publish"
@@ -33,13 +33,13 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All that is known of somebody who wants something.  Own design.
+    """A request of a client, with all that is known of the client.
 
-    `app`, `tc_url`, `flash_version`, `page_url` and `swf_url` are what connect said (RTMP 1.0
-    §7.2.1.1), `args` what followed it; `connect_query` and `query` are what follows a question
-    mark in tcUrl, or else app, and in the name of the stream.  `path` is the name seen from the
-    first part of `app` on.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.  With DONE, `was` is
-    what is over.
+    `app`, `tc_url`, `flash_version`, `page_url` and `swf_url` are members of connect's command
+    object (RTMP 1.0 §7.2.1.1), `args` its further arguments.  `connect_query` follows the question
+    mark in tcUrl, or else in app, `query` that in the name of the stream.  `path` is the name with
+    the rest of `app` before it, `kind` the type of RTMP 1.0 §7.2.2.6.  With DONE, `was` is what
+    has ended.
     """
 
     event: Event
@@ -64,7 +64,7 @@ class Question:
 
     @classmethod
     def of(cls, connection: NetConnection, event: Event) -> "Question":
-        """Own design: what a connection says of itself."""
+        """Make the question of a connection."""
         said = {key: text(connection.properties.get(key)) for key in _SAID}
         query = said["tcUrl"].partition("?")[2] or said["app"].partition("?")[2]
         host, port = connection.peer_address
@@ -83,7 +83,7 @@ class Question:
         )
 
     def about(self, stream: ServerStream) -> "Question":
-        """Own design: the same with what a stream says."""
+        """Add what is known of a stream."""
         request = stream.request
         return replace(
             self,
@@ -102,10 +102,11 @@ _SAID: Final = ("app", "tcUrl", "flashVer", "pageUrl", "swfUrl")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a guard says; `description` is for the client.  Own design.
+    """The answer of a guard; `description` is for the client.
 
-    With `url` the client is sent there.  With `name` a stream is published or played under that
-    name instead of its own, and who connects is sent to the application of that name.
+    With `url` the client is redirected there.  With `name` a stream is published or played under
+    that name instead of its own, and a client that connects is redirected to the application of
+    that name.
     """
 
     is_allowed: bool
@@ -120,46 +121,46 @@ Answer = Callable[[Verdict, float], None]
 
 
 class Guard(Protocol):
-    """Own design: who decides."""
+    """Decides whether a client may do what it asks for."""
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Call `answer` with a verdict and the time, once, now or later.  Own design."""
+        """Call `answer` with a verdict and the time, once, now or later."""
 
     def tell(self, question: Question, now: float) -> None:
-        """Hear that something allowed is over: DONE.  Own design."""
+        """Hear that what was allowed has ended; the event is DONE."""
 
 
 class Calling:
-    """A guard that calls a function of yours, which must not block.  Own design."""
+    """A guard that calls a function, which must not block."""
 
     def __init__(self, function: Callable[[Question], Verdict | bool]) -> None:
         self._function = function
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Answer what it returns.  Own design."""
+        """Answer with the function's result."""
         said = self._function(question)
         answer(said if isinstance(said, Verdict) else Verdict(said, "Denied."), now)
 
     def tell(self, question: Question, now: float) -> None:
-        """It gets the question, and whatever it returns is ignored.  Own design."""
+        """Call the function, and ignore its result."""
         self._function(question)
 
 
 class Guards:
-    """Several guards who must all agree, asked one after the other.  Own design.
+    """Several guards that must all allow a request, asked one after the other.
 
-    The first who refuses or sends elsewhere has the last word, the last name counts.
+    The first refusal or redirect is the answer; of several names the last one counts.
     """
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._guards = tuple(guards)
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Ask the first, who leads to the second.  Own design."""
+        """Ask the first guard, then the next if that one allows it."""
         self._ask(0, question, ALLOWED, answer, now)
 
     def tell(self, question: Question, now: float) -> None:
-        """Tell all.  Own design."""
+        """Tell all guards."""
         for guard in self._guards:
             guard.tell(question, now)
 
@@ -181,13 +182,13 @@ class Guards:
 
 
 class AuditedGuard:
-    """A guard, and somebody who is told whom it refuses.  Own design."""
+    """A guard that reports each refusal to `on_refused`."""
 
     def __init__(self, guard: Guard, on_refused: Callable[[Question, Verdict], None]) -> None:
         self._guard, self._on_refused = guard, on_refused
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Pass the question on, and look at the answer.  Own design."""
+        """Pass the question on, and report a refusal."""
 
         def heard(verdict: Verdict, now: float) -> None:
             if not verdict.is_allowed:
@@ -197,15 +198,14 @@ class AuditedGuard:
         self._guard.ask(question, heard, now)
 
     def tell(self, question: Question, now: float) -> None:
-        """Pass it on.  Own design."""
+        """Pass it on."""
         self._guard.tell(question, now)
 
 
 class GuardedApplication:
-    """An application behind a guard.  Own design: it sees only what was allowed.
+    """An application behind a guard: it gets only requests that were allowed.
 
-    A client that is refused while it publishes or connects is closed, so that guessing takes a
-    connection each time.
+    A client that may not publish or connect is closed, so that each guess takes a connection.
     """
 
     def __init__(self, application: Application, guard: Guard) -> None:
@@ -239,10 +239,7 @@ class GuardedApplication:
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Pass it on, if the application knows such: `HasLengths`.
-
-        Own design: nobody is asked, since a length is not worth a question of its own.
-        """
+        """Pass it on if the application `HasLengths`; a length is not worth a question."""
         if isinstance(self._application, HasLengths):
             self._application.on_length(connection, path, query, answer, now)
         else:
@@ -277,7 +274,7 @@ class GuardedApplication:
                 return
             if not verdict.is_allowed:
                 description = verdict.description or "Denied."
-                if stream.state is StreamState.PLAYING:  # this was to come after what plays
+                if stream.state is StreamState.PLAYING:  # it was to join the playlist
                     stream.status("NetStream.Play.Failed", description, "error")
                 stream.reject_play("NetStream.Play.Failed", description, now)
                 return
@@ -288,7 +285,7 @@ class GuardedApplication:
         self._ask(connection, asked, decide, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Pass it on, if the application has ever heard of that one: RTMP 1.0 §7.2.1.1."""
+        """Pass it on if the application has had this connection: RTMP 1.0 §7.2.1.1."""
         if connection in self._inside:
             self._inside.remove(connection)
             self._application.on_disconnect(connection, now)
@@ -296,13 +293,13 @@ class GuardedApplication:
     def _ask(
         self, connection: NetConnection, question: Question, decide: Answer, now: float
     ) -> None:
-        """Ask, and let nothing more come from that client before the answer."""
+        """Ask, and read nothing more from that client before the answer."""
         connection.wait_for(lambda answer: self._guard.ask(question, answer, now), decide)
 
     def _elsewhere(
         self, connection: NetConnection, stream: ServerStream, verdict: Verdict, now: float
     ) -> bool:
-        """Do what a verdict says about the place; whether that was all."""
+        """Redirect or rename the stream as the verdict says; whether it was redirected."""
         if verdict.url:
             stream.redirect(verdict.url, verdict.description, now)
         elif verdict.is_allowed and verdict.name:
@@ -310,7 +307,7 @@ class GuardedApplication:
         return bool(verdict.url)
 
     def _watch(self, stream: ServerStream, asked: Question) -> None:
-        """Tell when it is over, after what else plays on that stream: a playlist's items."""
+        """Tell the guard when the stream ends, after the earlier items of a playlist."""
         before, over = stream.on_done, replace(asked, event=Event.DONE, was=asked.event)
 
         def done(now: float) -> None:

@@ -1,8 +1,9 @@
-"""How fast one host may guess passwords.
+"""Limits how fast one host may guess passwords.
 
-Own design: a host has some guesses at once and then one in a while; until then no proof of its is
-looked at, right or wrong.  Where a user has proved to be one lately, only wrong passwords for that
-user count, so that nobody behind the same address locks the others out.
+Own design: a host has some guesses at once and then one every few seconds; before that no proof
+from it is checked, right or wrong.  From a host where a user has given the right password lately,
+only wrong passwords for that user count, so that one client cannot lock out others behind the same
+address.
 
     >>> guesses = Guesses()
     >>> for _ in range(BURST): guesses.failed("192.0.2.7", "bob", now=0.0)
@@ -17,29 +18,29 @@ from rtmplite.limits.rate_limit_key import rate_limit_key
 
 BURST: Final = 10  # guesses at once, and then
 EVERY: Final = 10.0  # s for another
-USER_SECONDS: Final = 86400.0  # how long a host counts as the user's who has proved it
+USER_SECONDS: Final = 86400.0  # for so long a host counts as that of a user with a right password
 MAX_HOSTS: Final = 10_000  # to remember
 
 
 class Guesses:
-    """The wrong passwords of late, by the numeric addresses they came from (own design)."""
+    """The recent wrong passwords of each host."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._users: OrderedDict[tuple[str, ...], float] = OrderedDict()
 
     def wait(self, address: str, user: str, now: float) -> float:
-        """How many seconds the next guess has to wait; 0 if it may be judged (own design)."""
+        """How many seconds the next guess has to wait; 0 if it may be checked."""
         until = self._until.get(self._key(address, user, now), now)
         return max(0.0, until - now - (BURST - 1) * EVERY)
 
     def failed(self, address: str, user: str, now: float) -> None:
-        """Take a wrong password (own design)."""
+        """Count a wrong password."""
         key = self._key(address, user, now)
         _put(self._until, key, max(self._until.get(key, now), now) + EVERY)
 
     def succeeded(self, address: str, user: str, now: float) -> None:
-        """Take a right one (own design)."""
+        """Note a right password."""
         _put(self._users, (rate_limit_key(address), user), now)
 
     def _key(self, address: str, user: str, now: float) -> tuple[str, ...]:

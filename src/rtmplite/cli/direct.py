@@ -1,4 +1,4 @@
-"""`python -m rtmplite play --peer ID` and `publish --direct`: from client to client."""
+"""`python -m rtmplite play --peer ID` and `publish --direct`: streams from client to client."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.rtmp.wire.message import Message
 
-LOOK: Final = 0.02  # s between looks whether somebody plays
+LOOK: Final = 0.02  # s between looks for the first player
 
 
 class DirectPlaying:
-    """A stream from a peer, with the client that it is played by."""
+    """A stream that is played from a peer, and the client that plays it."""
 
     def __init__(self, client: RtmfpClient, stream: ClientStream) -> None:
         self._client, self._stream = client, stream
@@ -42,7 +42,7 @@ class DirectPlaying:
 
 
 def play(client: RtmfpClient, peer: str, name: str, timeout: float) -> DirectPlaying:
-    """Play `name` from a peer; LocalError if that is no id.  Other errors as `play_from` has."""
+    """Play `name` from a peer.  Raises LocalError for a wrong id, and what `play_from` does."""
     try:
         return DirectPlaying(client, client.play_from(_id(peer), name, timeout=timeout))
     except BaseException:
@@ -53,7 +53,7 @@ def play(client: RtmfpClient, peer: str, name: str, timeout: float) -> DirectPla
 def publish(
     client: RtmfpClient, name: str, options: argparse.Namespace, tags: Sequence[Tag]
 ) -> int:
-    """Say who we are, wait for the first player, and send the tags to all who play."""
+    """Print our peer id, wait for the first player, and send the tags to all players."""
     try:
         publishing = client.publish_direct(name)
         print(f"peer {client.peer_id.hex()}", flush=True)

@@ -1,4 +1,4 @@
-"""`python -m rtmplite probe`: what a stream is made of, and how it arrives."""
+"""`python -m rtmplite probe`: plays a stream and prints its tracks, rates and delays."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from rtmplite.net.client.rtmfp_client import connect
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 from rtmplite.net.server.transports import add_trust, trust
-from rtmplite.net.usage import seconds
+from rtmplite.net.usage import add_timeout, seconds, sentence
 from rtmplite.rtmp.client import Target
 
 SECONDS: Final = 5.0
@@ -24,17 +24,20 @@ PROGRESS: Final = 0.5  # s
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    probe = commands.add_parser("probe", help="say what a stream is made of")
-    probe.add_argument("url", help=URL)
-    probe.add_argument("--seconds", type=seconds, default=SECONDS, help="watch it for so long (5)")
-    probe.add_argument("--json", action="store_true", help="for programs")
-    probe.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
+    said = "play a stream for a while and tell its tracks, rates and delays"
+    probe = commands.add_parser("probe", help=said, description=sentence(said))
+    probe.add_argument("url", metavar="URL", help=URL)
+    probe.add_argument(
+        "--seconds", type=seconds, default=SECONDS, metavar="S", help="Play it for S seconds (5)."
+    )
+    probe.add_argument("--json", action="store_true", help="Print JSON.")
+    add_timeout(probe.add_argument)
     add_trust(probe.add_argument)
     probe.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch, then tell.  Raises RemoteError if nothing is played."""
+    """Play the stream, then print the report.  Raises RemoteError if nothing is played."""
     target = Target.parse(options.url)
     if not target.stream:
         raise LocalError(f"{options.url} names no stream")
@@ -84,7 +87,7 @@ def _watch(stream: ClientStream, probe: Probe, time: float) -> None:
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
-    """For people."""
+    """The lines of a report for people."""
     lines = [f"{report['url']}  {report['seconds']:g} s"]
     for track in report["tracks"]:
         words = [f"{track['kind']}  {track['codec']}"]
@@ -111,7 +114,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Value) -> object:
-    """What JSON can say; the rest as text."""
+    """A value as JSON has it; as text where JSON has no such value."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list):

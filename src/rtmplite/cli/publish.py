@@ -1,4 +1,4 @@
-"""`python -m rtmplite publish`: send an FLV file, once or over and over."""
+"""`python -m rtmplite publish`: sends an FLV file, once or in a loop."""
 
 import argparse
 import sys
@@ -13,16 +13,17 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file, metadata
 from rtmplite.flv.tag import Tag, TagType, as_script
 from rtmplite.net.clock import now
+from rtmplite.net.usage import sentence
 
 PROGRESS: Final = 0.5  # s
 STEP: Final = 40  # ms from the end of a file to its next beginning, if the file does not tell
 FOREVER: Final = 0
-URL: Final = "rtmp[s] or rtmfp://[user:password@]host[:port]/app/stream"
+URL: Final = "The stream: rtmp, rtmps or rtmfp://[USER:PASSWORD@]HOST[:PORT]/APP/NAME."
 LOOP: Final = "--loop"
 
 
 class TagWriter(Protocol):
-    """What is published is written there."""
+    """The stream that messages are published to."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Send one message, `timestamp` in ms."""
@@ -30,16 +31,19 @@ class TagWriter(Protocol):
 
 def add_to(commands: Any) -> argparse.ArgumentParser:
     """Add the command to a parser's; the caller adds what all clients have."""
+    said = "publish an FLV file, at the pace of its timestamps"
     publish: argparse.ArgumentParser = commands.add_parser(
-        "publish", help="send an FLV file, at its own pace"
+        "publish", help=said, description=sentence(said)
     )
-    publish.add_argument("file", type=Path, help="what to send")
-    publish.add_argument("--fast", action="store_true", help="as fast as the server takes it")
+    publish.add_argument("file", type=Path, metavar="FILE", help="The FLV file to publish.")
+    publish.add_argument(
+        "--fast", action="store_true", help="Publish as fast as the server takes it."
+    )
     publish.add_argument(
         "--direct",
         action="store_true",
-        help="let clients play from us and not from the server, which introduces them; print the"
-        " peer id to ask for, and begin when somebody plays",
+        help="Let other clients play from this one by RTMFP; the server only introduces them."
+        " The peer id that they ask for is printed, and publishing begins with the first player.",
     )
     publish.add_argument(
         LOOP,
@@ -48,13 +52,13 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
         const=FOREVER,
         default=1,
         metavar="N",
-        help="N times, without a number until it is stopped",
+        help="Publish the file N times; without a number until it is stopped.",
     )
     return publish
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """The same command line, but that argparse takes no file for the number of `--loop`.
+    """Give `--loop` its number where it has none, as argparse would take a file for it.
 
     >>> spelled_out(["publish", "--loop", "a.flv", "--loop", "2"])
     ['publish', '--loop=0', 'a.flv', '--loop', '2']
@@ -67,7 +71,7 @@ def spelled_out(words: Sequence[str]) -> list[str]:
 
 
 def send(options: argparse.Namespace, tags: Sequence[Tag], stream: TagWriter) -> None:
-    """Write it all, each message when it is due, and tell how far it is."""
+    """Write all tags, each when it is due, and print the progress."""
     began, sent, size, told, time = now(), 0, 0, 0.0, 0
     try:
         for time, tag in _rounds(tags, options.loop):

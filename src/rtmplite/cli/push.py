@@ -1,4 +1,4 @@
-"""`python -m rtmplite push`: play a stream and publish it elsewhere, once or often."""
+"""`python -m rtmplite push`: plays a stream and publishes it on other servers."""
 
 import argparse
 import os
@@ -7,15 +7,17 @@ from typing import Any, Final
 
 from gevent.event import Event
 
+from rtmplite.cli.publish import URL
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.clock import now
 from rtmplite.net.server.transports import add_trust, place, tell, trust
+from rtmplite.net.usage import sentence
 from rtmplite.relay.link import Link, ReconnectBackoff, State
 from rtmplite.relay.pull import Pull
 from rtmplite.relay.push import Push
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import MessageType
 
@@ -25,19 +27,30 @@ PROGRESS: Final = 0.5  # s
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    push = commands.add_parser("push", help="play a stream and publish it on other servers")
+    said = "play a stream and publish it on other servers"
+    push = commands.add_parser("push", help=said, description=sentence(said))
+    push.add_argument("source", metavar="URL_FROM", help=URL)
     push.add_argument(
-        "source", metavar="URL_FROM", help="rtmp[s] or rtmfp://host[:port]/app/stream"
+        "targets", metavar="URL_TO", nargs="+", help="Where to publish it: as many as wanted."
     )
-    push.add_argument("targets", metavar="URL_TO", nargs="+", help="the same")
-    push.add_argument("--attempts", type=int, default=ATTEMPTS, help="in a row, for each end (5)")
-    push.add_argument("--forever", action="store_true", help="wait when the source is unpublished")
+    push.add_argument(
+        "--attempts",
+        type=int,
+        default=ATTEMPTS,
+        metavar="N",
+        help="Give a server up after N failures in a row (5).",
+    )
+    push.add_argument(
+        "--forever",
+        action="store_true",
+        help="Wait for the next publisher when the source is unpublished.",
+    )
     add_trust(push.add_argument)
     push.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Relay until the source ends (0), or there is none, or no target is left (RemoteError)."""
+    """Relay until the source ends.  Raises RemoteError if there is none, or no target is left."""
     urls = [options.source, *options.targets]
     source, *targets = [_named(url) for url in urls]
     job = _Job(options, source, targets)
@@ -56,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Job:
-    """One pull, its stream and the pushes of that; `over` is set when there is no more to do."""
+    """One pull, its stream, and the pushes of the stream; `over` is set at the end."""
 
     def __init__(self, options: argparse.Namespace, source: Target, targets: list[Target]) -> None:
         self.over = Event()
@@ -82,7 +95,7 @@ class _Job:
         self._pull.start(now())
 
     def stop(self, *, is_patient: bool = False) -> None:
-        """Say goodbye to all; with `is_patient` when all has arrived, where that is told."""
+        """Close all connections; with `is_patient` by RTMFP after everything has arrived."""
         for link in [*self._pushes, self._pull]:
             link.on_change = lambda link, now: None
             link.stop(now())
@@ -92,7 +105,7 @@ class _Job:
             self._dialer.stop()
 
     def progress(self) -> str:
-        """How far it is."""
+        """The line about the progress."""
         running = sum(push.state is State.RUNNING for push in self._pushes)
         size = self._bytes / 1000
         return (
@@ -101,13 +114,13 @@ class _Job:
         )
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Count, as a `Sink` of the stream."""
+        """Count a message, as a `Sink` of the stream."""
         self._messages, self._bytes = self._messages + 1, self._bytes + len(payload)
         if type_id != MessageType.DATA:
             self._time = timestamp
 
     def end(self, now: float) -> None:
-        """Nothing; `_ended` hears it, too."""
+        """Do nothing: `_ended` is called as well."""
 
     def _tick(self, moment: float) -> None:
         for link in [self._pull, *self._pushes]:
@@ -134,10 +147,10 @@ class _Job:
         elif all(push.state is State.GIVEN_UP for push in self._pushes):
             self._fail(f"no target is left: {link.reason}")
 
-    def _cut_short(self, machine: FlowConnection) -> None:
+    def _cut_short(self, machine: FlowEnd) -> None:
         if self.over.is_set():  # until then there is another attempt
-            host, port = machine.peer_address
-            self.failure = f"{host}:{port}: not all has arrived: {machine.cut_short}"
+            host, port = machine.transport.peer_address
+            self.failure = f"{host}:{port}: not all has arrived: {machine.transport.cut_short}"
 
     def _fail(self, reason: str) -> None:
         self.failure = reason

@@ -1,4 +1,4 @@
-"""`python -m rtmplite repair`: make a proper file of what a crash left behind."""
+"""`python -m rtmplite repair`: write a proper copy of an FLV file that a crash has cut off."""
 
 import argparse
 import os
@@ -8,18 +8,26 @@ from typing import Any
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.repair import repair
 from rtmplite.net.server.files import FileSource
+from rtmplite.net.usage import sentence
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    mend = commands.add_parser("repair", help="mend an FLV file: sizes, index, a cut end")
-    mend.add_argument("file", type=Path, help="what to mend; it stays as it is")
-    mend.add_argument("-o", "--output", type=Path, help="a new file; FILE.repaired.flv if missing")
-    mend.set_defaults(run=run)
+    said = "write a proper copy of an FLV file that a crash has cut off"
+    command = commands.add_parser("repair", help=said, description=sentence(said))
+    command.add_argument("file", type=Path, metavar="FILE", help="The file; it stays as it is.")
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="COPY",
+        help="Write to this new file (FILE with the ending .repaired.flv).",
+    )
+    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the mended file, and tell what was found."""
+    """Write the copy, and print what was wrong."""
     target = options.output or options.file.with_suffix(".repaired.flv")
     with options.file.open("rb") as source:
         try:

@@ -1,9 +1,10 @@
-"""`python -m rtmplite serve`: live streams, recorded ones, and both for browsers."""
+"""`python -m rtmplite serve`: a server for live and recorded streams."""
 
 import argparse
 import logging
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,199 +12,250 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.auth.guard import Question
+from rtmplite.cli.live_lines import PrintedLive, warn
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
 from rtmplite.net import addresses
 from rtmplite.net.http.flv_http import TEXT, FlvHttp
+from rtmplite.net.http.wsgi import Server
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
-from rtmplite.net.server.log_rate_limit import Bucket, Sparing, Told
+from rtmplite.net.server.live_log import UnknownApplication
+from rtmplite.net.server.log_rate_limit import Sparing
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.sighup import on_hangup
+from rtmplite.net.usage import add_in_groups, sentence
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp import live_application
 from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
 from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
 
-_OFF: Final = "off"
 _LISTENERS: Final = (*transports.LISTENERS, "http")
-HELP: Final = f"a server with the applications {live_application.APP} and {application.APP}"
+HELP: Final = f"run a server with the applications {live_application.APP} and {application.APP}"
+
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "listeners": ("rtmp", "rtmps", "rtmpt", "rtmfp", "http", "tls-cert", "tls-key", "merge-ms"),
+    "who may connect, publish and play": (
+        *("users", "users-only", "allow-anonymous"),
+        *("publish-key", "play-key", "sign-key", "sign-play"),
+        *("on-connect", "on-publish", "on-play", "on-done", "hook-timeout", "hook-requests"),
+    ),
+    "files": ("record", "vod", "shared"),
+    "limits": ("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
+    "relays": ("push", "pull", "ca", "insecure"),
+    "clients that connect by RTMFP": (
+        *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
+    ),
+    "the end": ("drain", "reconnect-to"),
+}
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
-    serve = commands.add_parser("serve", help=HELP)
-    add = serve.add_argument
-    add("--rtmp", default="127.0.0.1:1935", metavar="HOST:PORT", help="listen here, or off")
-    add("--rtmps", metavar="HOST:PORT", help="listen here for RTMP over TLS")
-    add("--rtmpt", metavar="HOST:PORT", help="listen here for RTMP through HTTP")
-    add("--rtmfp", metavar="HOST:PORT", help="listen here for RTMFP, by UDP")
-    add("--http", metavar="HOST:PORT", help="serve /live/NAME.flv to browsers here")
-    add("--merge-ms", type=float, default=0.0, metavar="N", help="send that rarely")
+    serve = commands.add_parser(
+        "serve",
+        help=HELP,
+        usage="%(prog)s [OPTION...]",
+        description=f"{sentence(HELP)} HOST:PORT is an address such as 127.0.0.1:1935 or"
+        " [::1]:1935; port 0 takes a free port, and off opens no listener. Defaults are in"
+        " parentheses.",
+    )
+    add_in_groups(serve, GROUPS, _declare)
+    serve.set_defaults(run=run)
+
+
+def _declare(add: Callable[..., Any]) -> None:
+    for name, default, what in (
+        ("rtmp", "127.0.0.1:1935", "RTMP clients here (127.0.0.1:1935)"),
+        ("rtmps", None, "RTMP clients over TLS here, with the certificate of --tls-cert (off)"),
+        ("rtmpt", None, "RTMP clients that come through HTTP here (off)"),
+        ("rtmfp", None, "RTMFP clients here, by UDP (off)"),
+        ("http", None, "requests of browsers for /live/NAME.flv here (off)"),
+    ):
+        add(
+            f"--{name}",
+            type=addresses.listener,
+            default=default,
+            metavar="HOST:PORT",
+            help=f"Accept {what}.",
+        )
+    add(
+        "--merge-ms",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="Merge output for N milliseconds into fewer and larger writes (0).",
+    )
     add(
         "--record",
         type=Path,
         metavar="DIR",
-        help="store what is published; makes DIR",
+        help="Record everything that is published as FLV files in DIR, which is made if need be.",
     )
-    add("--vod", type=Path, metavar="DIR", help="play the files there by name")
-    add("--shared", type=Path, metavar="DIR", help="keep shared objects there")
+    add(
+        "--vod",
+        type=Path,
+        metavar="DIR",
+        help=f"Play the FLV files in DIR under their names, in the application {application.APP}.",
+    )
+    add("--shared", type=Path, metavar="DIR", help="Keep persistent shared objects in DIR.")
     transports.add_options(add)
-    add("--users", type=Path, metavar="FILE", help="who may publish; `users` makes its lines")
-    add("--allow-anonymous", action="store_true", help="let all publish, also on open addresses")
+    add(
+        "--users",
+        type=Path,
+        metavar="FILE",
+        help="Let only the users of this file publish; `rtmplite users` makes its lines. SIGHUP"
+        " reads it again.",
+    )
+    add(
+        "--allow-anonymous",
+        action="store_true",
+        help="Let everybody publish who reaches the listeners, also beyond loopback.",
+    )
     access.add_options(add)
-    serve.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, or until the terminal closes."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger(record.__name__).setLevel(logging.INFO)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_Warnings())
-    for name in _LISTENERS:
-        address = getattr(options, name)
-        setattr(options, name, None if address in (None, _OFF) else addresses.parse(address))
-    if not any(getattr(options, name) for name in transports.LISTENERS):
-        raise LocalError("nothing to serve: --rtmp is off, and there is no other")
-    doors = access.Access(options, _say_refused)
-    doors.check(getattr(options, name) for name in _LISTENERS)
-    registry, workers = Registry(), Workers()
-    shared = None
-    if options.shared is not None:
-        shared = registry.shared.store = SharedFiles(_folder(options.shared), workers)
-    recordings = None
-    if options.record is not None:
-        recordings = record.Recordings(_folder(options.record), registry, workers)
-    applications: dict[str, Application] = {live_application.APP: doors.guard(_ToldLive())}
-    if options.vod is not None:
-        files = Files(_films(options.vod), workers)
-        applications[application.APP] = doors.guard(application.VodApplication(files, Alarms()))
-    limits = access.limits(options)
-    nowhere = _Nowhere()
-
-    def application_for(name: str) -> Application:
-        return applications.get(name, nowhere)
-
-    crowd = access.crowd(options)
-    ways = transports.Transports(options, application_for, registry, limits, crowd)
-    ways.start()
-    listening = dict(ways.addresses)
-    flv, http = FlvHttp(registry, admits=doors.admits, crowd=crowd), None
-    if options.http is not None:
-        http = flv.serve(options.http, _nothing_else)
-        listening["http"] = http.socket.getsockname()[:2]
+    _log_to_stderr()
+    server = _Server(options)
+    server.start()
     stop = Event()
+
+    def end(number: signal.Signals) -> None:
+        print(f"stopping: {number.name}", flush=True)
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    on_hangup(stop.set, lambda: _reload(doors, ways))
-    ready = " ".join("{}={}:{}".format(name, *at) for name, at in listening.items())
+        gevent.signal_handler(number, end, number)
+    on_hangup(partial(end, signal.SIGHUP), server.reload)
+    listening = server.listening.items()
+    ready = " ".join(f"{name}={addresses.written(*at)}" for name, at in listening)
     print(f"ready {ready}", flush=True)
     stop.wait()
-    if http is not None:
-        http.stop(timeout=0.2)
-    ways.stop()
-    flv.stop()
-    doors.stop()
-    if shared is not None:
-        shared.stop()
-    if recordings is not None:
-        recordings.stop()
+    server.stop()
     return 0
 
 
-class _ToldLive(LiveApplication):
-    """The application `live`, with a line for each publisher and player."""
+class _Server:
+    """The server that the options describe.  Raises LocalError for wrong ones, at once."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._told = Told()
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        if not any(getattr(options, name) for name in transports.LISTENERS):
+            raise LocalError("nothing to serve: --rtmp is off, and there is no other")
+        self._doors = access.Access(options, _say_refused)
+        self._doors.check(getattr(options, name) for name in _LISTENERS)
+        self._registry, self._workers = Registry(), Workers()
+        self._shared: SharedFiles | None = None
+        self._recordings: record.Recordings | None = None
+        self._http: Server | None = None
+        self._open_folders()
+        live = PrintedLive(self._doors.user_of)
+        self._applications: dict[str, Application] = {live_application.APP: self._guarded(live)}
+        if options.vod is not None:
+            files = Files(_films(options.vod), self._workers)
+            vod = application.VodApplication(files, Alarms())
+            self._applications[application.APP] = self._guarded(vod)
+        self._unknown = UnknownApplication(lambda: list(self._applications), warn)
+        crowd = access.crowd(options)
+        self._ways = transports.Transports(
+            options, self._application_for, self._registry, access.limits(options), crowd
+        )
+        admits = self._doors.admits
+        self._flv = FlvHttp(self._registry, admits=admits, crowd=crowd, on_viewer=live.watch)
 
-    def on_publish(
-        self, connection: NetConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live_application` decide, then tell."""
-        super().on_publish(connection, stream, name, now)
-        self._tell(connection, stream)
+    def start(self) -> None:
+        """Listen.  Raises LocalError and OSError for an address that cannot be had."""
+        self._ways.start()
+        if self._options.http is not None:
+            self._http = self._flv.serve(self._options.http, _nothing_else)
 
-    def on_play(
-        self, connection: NetConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Let `live_application` decide, then tell."""
-        super().on_play(connection, stream, name, now)
-        self._tell(connection, stream)
+    @property
+    def listening(self) -> dict[str, tuple[str, int]]:
+        """The addresses it listens on, by the names of the options."""
+        listening = dict(self._ways.addresses)
+        if self._http is not None:
+            host, port = self._http.socket.getsockname()[:2]
+            listening["http"] = host, port
+        return listening
 
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """Tell why, of whom something was told."""
-        super().on_disconnect(connection, now)
-        if isinstance(connection.data, Bucket):
-            line = f"{connection.id} {public(connection.reason)}"
-            self._told.say(line, connection.data, last=True)
+    def reload(self) -> None:
+        """Read the users and the certificate again, each as a whole or not at all.
 
-    def _tell(self, connection: NetConnection, stream: ServerStream) -> None:
-        host, port = connection.peer_address
-        if stream.state is State.IDLE:
-            reason = "somebody publishes that already" if stream.path else "it has no name"
-            log.warning("%s may not have %s, %s: %s", connection.id, stream.path, host, reason)
-            return
-        if not isinstance(connection.data, Bucket):
-            connection.data = self._told.client()
-        line = f"{connection.id} {stream.state} {stream.path}, {host}:{port}"
-        self._told.say(line, connection.data)
+        Connections stay.
+        """
+        try:
+            self._doors.reload()
+        except LocalError as error:
+            log.warning("the users stay as they were: %s", error)
+        try:
+            self._ways.reload()
+        except LocalError as error:
+            log.warning("the certificate stays as it was: %s", error)
+
+    def stop(self) -> None:
+        """End all connections, and write what is to be written."""
+        if self._http is not None:
+            self._http.stop(timeout=0.2)
+        self._ways.stop()
+        self._flv.stop()
+        self._doors.stop()
+        if self._shared is not None:
+            self._shared.stop()
+        if self._recordings is not None:
+            self._recordings.stop()
+
+    def _guarded(self, application: Application) -> Application:
+        return self._doors.guard(application)
+
+    def _application_for(self, name: str) -> Application:
+        return self._applications.get(name, self._unknown)
+
+    def _open_folders(self) -> None:
+        options = self._options
+        if options.shared is not None:
+            self._shared = SharedFiles(_folder(options.shared), self._workers)
+            self._registry.shared.store = self._shared
+        if options.record is not None:
+            folder = _folder(options.record)
+            self._recordings = record.Recordings(folder, self._registry, self._workers)
+
+
+def _log_to_stderr() -> None:
+    """Log warnings and recordings to standard error, with a limit on warnings."""
+    handler = logging.StreamHandler()
+    handler.addFilter(_Warnings())
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.getLogger(record.__name__).setLevel(logging.INFO)
 
 
 class _Warnings(Sparing):
-    """Spares what strangers can have us write; recordings and errors are told all."""
+    """Limits warnings, which clients can cause; recordings and errors are all written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is to be written."""
+        """Whether to write a record."""
         return record.levelno != logging.WARNING or super().filter(record)
 
 
-class _Nowhere(LiveApplication):
-    """What nobody has here."""
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Refuse, and tell."""
-        name, host = connection.app.partition("/")[0], connection.peer_address[0]
-        log.warning("%s may not connect, %s: no application %.40r", connection.id, host, name)
-        reason = f"No such application: {name}"
-        connection.reject(reason, now, "NetConnection.Connect.InvalidApp")
-
-
 def _say_refused(question: Question, reason: str) -> None:
-    """A line for everyone who may not, without what he said to prove that he may."""
+    """Log a client that is refused, without its proof."""
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
     log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
 
 
-def _reload(doors: access.Access, ways: transports.Transports) -> None:
-    """Each as a whole or not at all; who is connected stays."""
-    try:
-        doors.reload()
-    except LocalError as error:
-        log.warning("the users stay as they were: %s", error)
-    try:
-        ways.reload()
-    except LocalError as error:
-        log.warning("the certificate stays as it was: %s", error)
-
-
 def _folder(path: Path) -> Path:
-    """A folder that is there; the first recording need not find out."""
+    """Make a folder if need be, so that a wrong one is noticed now."""
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def _films(path: Path) -> Path:
-    """A folder that was there before us: where nothing is, nothing could be played."""
+    """A folder that exists: nothing could be played from a new one."""
     if not path.is_dir():
         raise LocalError(f"--vod {path}: no such folder")
     return path

@@ -1,4 +1,4 @@
-"""The command line of `python -m rtmplite`: play and dump; the other commands have modules."""
+"""The command line of `python -m rtmplite`, with its commands play and dump."""
 
 import argparse
 import os
@@ -22,14 +22,22 @@ from rtmplite.net.client.reconnecting import Connect, Playing, Publishing, begin
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
-from rtmplite.net.usage import BAD_USAGE, Parser, in_words, seconds
+from rtmplite.net.usage import (
+    BAD_USAGE,
+    Parser,
+    add_timeout,
+    in_words,
+    program,
+    seconds,
+    sentence,
+)
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
 
 FAILED: Final = 1  # exit code
 
-# What a server says of the playing, no part of what is played.
+# Data messages about the connection, which are no part of the stream.
 _ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
 _KINDS: Final = {TagType.AUDIO: "audio", TagType.VIDEO: "video", TagType.SCRIPT: "data"}
 
@@ -53,33 +61,60 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = Parser(prog="python -m rtmplite", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser: argparse.ArgumentParser = Parser(
+        prog=program(),
+        description="Stream by RTMP, RTMPS, RTMPT and RTMFP: a server, clients, and tools for"
+        " streams and their files.",
+        epilog="COMMAND --help shows the options of a command.",
+        usage="%(prog)s COMMAND ...",
+    )
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", title="commands", prog=program()
+    )
 
     serve.add_to(commands)
-    repair.add_to(commands)
-    access.add_commands(commands)
-    push.add_to(commands)
-    probe.add_to(commands)
-
     publish = sending.add_to(commands)
     publish.set_defaults(run=_publish)
 
-    play = commands.add_parser("play", help="store a stream in an FLV file")
-    play.add_argument("-o", "--output", type=Path, default=Path("-"), help="the file, - for stdout")
+    said = "play a stream into an FLV file"
+    play = commands.add_parser("play", help=said, description=sentence(said))
+    play.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("-"),
+        metavar="FILE",
+        help="Write to this file; - is standard output, and the default.",
+    )
     play.set_defaults(run=_play)
 
-    dump = commands.add_parser("dump", help="print a line for every message of a stream")
-    dump.add_argument("-o", "--output", type=Path, help="store it in an FLV file as well")
+    said = "print a line for each message of a stream"
+    dump = commands.add_parser("dump", help=said, description=sentence(said))
+    dump.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="Write an FLV file as well."
+    )
     dump.set_defaults(run=_dump)
 
+    probe.add_to(commands)
+    push.add_to(commands)
+    repair.add_to(commands)
+    access.add_commands(commands)
+
     for command in (play, dump):
-        command.add_argument("--peer", metavar="ID", help="play it from that client of the server")
-        command.add_argument("--seconds", type=seconds, help="stop after so much of it")
+        command.add_argument(
+            "--peer",
+            metavar="ID",
+            help="Play the stream directly from this client of the server, by RTMFP.",
+        )
+        command.add_argument(
+            "--seconds", type=seconds, metavar="S", help="Stop after S seconds of media."
+        )
     for command in (publish, play, dump):
-        command.add_argument("url", help=sending.URL)
-        command.add_argument("--digest", action="store_true", help="sign the handshake")
-        command.add_argument("--timeout", type=seconds, default=10.0, help="for each answer (10)")
+        command.add_argument("url", metavar="URL", help=sending.URL)
+        command.add_argument(
+            "--digest", action="store_true", help="Sign the handshake, as Flash Player does."
+        )
+        add_timeout(command.add_argument)
         transports.add_trust(command.add_argument)
     return parser
 
@@ -146,7 +181,7 @@ def _named(options: argparse.Namespace) -> str:
 
 
 def _to_peers(options: argparse.Namespace) -> RtmfpClient:
-    """Connect to the server that introduces us."""
+    """Connect to the server that introduces clients to each other."""
     client = _connector(options)(Target.parse(options.url))
     if not isinstance(client, RtmfpClient):
         client.close()
@@ -167,7 +202,7 @@ def _playing(options: argparse.Namespace) -> Playing | direct.DirectPlaying:
 
 
 def _connector(options: argparse.Namespace) -> Connect:
-    """How to reach a server, the one that was asked for or one that it sends us to."""
+    """A function that connects to a server: the one in the URL, or one it redirects to."""
     return partial(
         connect,
         timeout=options.timeout,
@@ -180,7 +215,7 @@ def _connector(options: argparse.Namespace) -> Connect:
 def _messages(
     playing: Playing | direct.DirectPlaying, options: argparse.Namespace
 ) -> Iterator[Tag]:
-    """What a stream has, from its first message to its end or for so many seconds of media."""
+    """The tags of a stream, to its end or for the seconds of media in the options."""
     begin = _Begin()
     try:
         while not playing.ended or not playing.is_drained:
@@ -202,10 +237,10 @@ def _messages(
 
 
 def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
-    """The same tags, their times from the first sound or picture on.
+    """The same tags, with times that count from the first sound or picture.
 
-    A live stream's time is that of its publisher; players show a file from 0 on and are confused
-    by one that has nothing there for hours: FLV 10.1 §E.4.1 wants the first to be 0.
+    The times of a live stream are those of its publisher, but players show a file from 0 on, and
+    FLV 10.1 §E.4.1 wants the first time to be 0.
     """
     begin = _Begin()
     for tag in tags:
@@ -213,10 +248,10 @@ def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
 
 
 class _Begin:
-    """When the first sound or picture was.
+    """Finds the time of the first sound or picture.
 
-    Who comes late gets the codecs' headers at once, and then waits for a key frame: a while that
-    is no part of what is played.
+    A late player gets the codecs' headers at once and then waits for a key frame, a time that does
+    not count.
     """
 
     def __init__(self) -> None:
@@ -224,7 +259,7 @@ class _Begin:
         self._has_begun = False
 
     def since(self, tag: Tag) -> int:
-        """The ms from there to a tag, 0 as long as there was none."""
+        """The ms from the first sound or picture to a tag, 0 before it."""
         if not self._has_begun:
             if tag.tag_type == TagType.SCRIPT:
                 return 0
@@ -235,8 +270,8 @@ class _Begin:
 
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:
-    """Write as it comes: the header promises both media, since nobody knows yet."""
-    output.write(bytes(file.Header(has_audio=True, has_video=True)) + bytes(4))
+    """Write tags as they come; the header promises both media, as it is not known yet."""
+    output.write(bytes(file.FlvHeader(has_audio=True, has_video=True)) + bytes(4))
     for tag in tags:
         raw = bytes(tag)
         output.write(raw + len(raw).to_bytes(4, "big"))

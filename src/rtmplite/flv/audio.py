@@ -1,4 +1,4 @@
-"""Audio tags: one byte tells the codec and what it sounds like, AAC needs a second.
+"""Audio tags: the first byte has codec, rate, bits and channels, AAC needs a second one.
 
 Implements FLV 10.1 §E.4.2.1.  A media path that never looks deeper has `is_sequence_header`,
 which works on the raw payload.

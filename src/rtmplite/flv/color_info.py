@@ -1,4 +1,4 @@
-"""colorInfo: what a screen must know to show high dynamic range, sent ahead of the pictures.
+"""colorInfo: the data a display needs for high dynamic range, sent before the pictures.
 
 Implements E-RTMP v2 §"Metadata Frame"; E-RTMP v1 §"Metadata Frame" says the same.
 
@@ -47,7 +47,7 @@ _MDCV: Final[Mapping[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ColorInfo:
-    """The whole of it, under the names of the text: §"Metadata Frame" [color-info-members].
+    """Its members, under the names of the text: §"Metadata Frame" [color-info-members].
 
     `config` is colorConfig, `light` hdrCll in cd/m2, `mastering` hdrMdcv; what is left out is
     unknown.  With nothing at all it resets to the original colors.
@@ -65,7 +65,7 @@ class ColorInfo:
         mastering: Mapping[str, float],
         light: Mapping[str, float] | None = None,
     ) -> Self:
-        """Say all that a publisher had better say.
+        """Make it with all that the text recommends to a publisher.
 
         The `indices` of primaries, transfer characteristics and matrix in the tables of H.273
         (§"Metadata Frame" [indices-told]), and the screen that the pictures were mastered on
@@ -101,7 +101,7 @@ class ColorInfo:
         )
 
     def payload(self, four_cc: int) -> bytes:
-        """Write the video message that says it, for a track of a codec named by FourCC.
+        """Write the video message that has it, for a track of a codec named by FourCC.
 
         §"Metadata Frame" [by-video-message].  Send it before the pictures that it is about.
         """
@@ -109,7 +109,7 @@ class ColorInfo:
         return bytes(ExVideoTag(FrameType.INFO_OR_COMMAND, VideoPacketType.METADATA, (track,)))
 
     def __bytes__(self) -> bytes:
-        """Write it, as undefined if there is nothing: §"Metadata Frame".
+        """Write it, as undefined if it has no members: §"Metadata Frame".
 
         LocalError for a number that is out of its bounds.
         """

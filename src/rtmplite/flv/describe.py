@@ -1,4 +1,4 @@
-"""What a whole file says about itself: onMetaData with length, size, codecs and key frames.
+"""The onMetaData of a whole file: length, size, codecs and key frames.
 
 Implements FLV 10.1 §E.5, and Field §"Keyframes in metadata".  Codecs named by FourCC, and tracks
 beyond the first, are told as E-RTMP v2 §"Enhancing onMetaData" has it.
@@ -68,7 +68,7 @@ class Facts:
     codecs: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def note(self, tag_type: int, body: bytes) -> None:
-        """Take a body, or the beginning of one, for what it tells of codecs: §E.5."""
+        """Note the codecs of a body, or of the beginning of one: §E.5."""
         self.first.setdefault(tag_type, body[:PEEK])
         multitrack = _multitrack(tag_type, body)
         if multitrack is None:
@@ -77,7 +77,7 @@ class Facts:
             self.codecs.setdefault(tag_type, {}).update(codecs(body, multitrack))
 
     def members(self) -> dict[str, Value]:
-        """The properties that follow from these, key frames and tracks apart: §E.5."""
+        """The properties, without key frames and tracks: §E.5."""
         found: dict[str, Value] = {
             "duration": self.duration / 1000,
             "filesize": float(self.size),
@@ -109,7 +109,7 @@ class Facts:
 
 
 def describe(members: Mapping[str, Value], facts: Facts) -> bytes:
-    """Write onMetaData: what `members` says where `facts` knows no better: §E.5."""
+    """Write onMetaData with `members`, which `facts` overrides: §E.5."""
     return _build(members, facts, 1, None)
 
 

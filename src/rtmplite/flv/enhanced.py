@@ -1,4 +1,4 @@
-"""What enhanced audio and video share: FourCCs, ModEx, and the tracks of one message.
+"""The parts that enhanced audio and video share: FourCCs, ModEx, several tracks in a message.
 
 Implements E-RTMP v2 §"Enhanced Video"; E-RTMP v2 §"Enhanced Audio" has the same parts for sound.
 
@@ -25,7 +25,7 @@ Piece: TypeAlias = tuple[int, int, bytes]  # track id, FourCC, and what belongs 
 
 
 def four_cc(text: str) -> int:
-    """Four characters as the number that headers and onMetaData have.
+    """Give four characters as the number that headers and onMetaData have.
 
     E-RTMP v2 §"Simple Data Types".  LocalError unless they are four.
     """
@@ -63,7 +63,7 @@ class ModEx:
 
     @classmethod
     def offset(cls, nanoseconds: int) -> Self:
-        """Make the modifier that puts a packet so much later: §"Enhanced Video".
+        """Make the modifier that delays a packet by `nanoseconds`: §"Enhanced Video".
 
         LocalError for less than 0 ns or a whole millisecond.
         """
@@ -74,7 +74,7 @@ class ModEx:
 
     @property
     def nanoseconds(self) -> int | None:
-        """How much later than the tag's time, in ns, None if this says something else.
+        """How much later than the tag's time, in ns; None for another modifier.
 
         §"Enhanced Video".
         """
@@ -151,7 +151,7 @@ def read_multitrack(payload: bytes | memoryview, at: int, multitrack: int) -> tu
 
 
 def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) -> list[Piece]:
-    """Cut a body into its tracks, all of them: §"Enhanced Video".
+    """Split a body into its tracks: §"Enhanced Video".
 
     Without `multitrack` there is one, by the number 0.  RemoteError if a track ends too early, or
     there are more than can have ids of their own.
@@ -181,7 +181,7 @@ def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) ->
 
 
 def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | None) -> bytes:
-    """Write what follows the packet type: §"Enhanced Video".
+    """Write the tracks, as they follow the packet type: §"Enhanced Video".
 
     LocalError if the layout cannot hold these tracks, or two have one id.
     """
@@ -215,7 +215,7 @@ def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | No
 
 
 def byte(payload: bytes | memoryview, at: int) -> int:
-    """The byte at `at`; RemoteError if there is none.  Own design: any header may be cut short."""
+    """The byte at `at`.  Own design: RemoteError if the payload ends before it."""
     if at >= len(payload):
         raise RemoteError("an enhanced tag is cut short")
     return payload[at]

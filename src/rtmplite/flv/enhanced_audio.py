@@ -1,4 +1,4 @@
-"""Enhanced audio: codecs by FourCC, several tracks in a message, and who speaks from where.
+"""Enhanced audio: codecs by FourCC, several tracks in a message, and the place of each channel.
 
 Implements E-RTMP v2 §"Enhanced Audio".  A media path that never looks deeper has `enhanced_raw`.
 
@@ -61,7 +61,7 @@ class ChannelOrder(IntEnum):
 
 
 class Channel(IntEnum):
-    """Where a loudspeaker stands, 22.2 of them: §"Enhanced Audio" [channels].
+    """The places of loudspeakers, up to 22.2 channels: §"Enhanced Audio" [channels].
 
     A number is a byte of a custom mapping, and the bit of the mask of native order.
     """
@@ -101,7 +101,7 @@ def mask(channels: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MultichannelConfig:
-    """Which loudspeaker every channel is for: §"Enhanced Audio" [multichannel-config].
+    """The loudspeaker of every channel: §"Enhanced Audio" [multichannel-config].
 
     `mapping` has a number per channel, for custom order alone; `flags` is a mask of those that
     are there, for native order alone.
@@ -211,7 +211,7 @@ class ExAudioTag:
 
 
 def is_silence(payload: bytes | memoryview) -> bool:
-    """Tell whether no sound follows until further notice: §"Enhanced Audio" [silence].
+    """Tell whether silence follows until the next sound: §"Enhanced Audio" [silence].
 
     An empty message says so for all, the end of a sequence at least for its track.
     """

@@ -1,4 +1,4 @@
-"""What a relay must see of enhanced audio and video, on the raw bytes of every message.
+"""Reads what a relay needs of enhanced audio and video from the raw bytes of a message.
 
 Implements E-RTMP v2 §"Enhanced Video" and, for sound, E-RTMP v2 §"Enhanced Audio".  Nothing here
 looks at a FourCC, so what is unknown is relayed as well as any; nothing raises, what is broken
@@ -42,7 +42,7 @@ def video_packet_type(payload: bytes | memoryview) -> int | None:
 
 
 def track_ids(payload: bytes | memoryview, multitrack: int) -> frozenset[int]:
-    """For which tracks a payload is; `multitrack` is the packet type that says there are several.
+    """The ids of a payload's tracks; `multitrack` is the packet type that announces several.
 
     §"Enhanced Video" [track-id].  Those before the point where it breaks, if it does.
     """
@@ -53,7 +53,7 @@ def track_ids(payload: bytes | memoryview, multitrack: int) -> frozenset[int]:
 
 
 def codecs(payload: bytes | memoryview, multitrack: int) -> dict[int, int]:
-    """The FourCC of every track that a payload is for, by its id: as far as `track_ids` goes.
+    """The FourCC of every track of a payload, by its id, for the tracks of `track_ids`.
 
     §"Enhanced Video" [video-fourccs], E-RTMP v2 §"Enhanced Audio" [audio-fourccs].
     """
@@ -82,7 +82,7 @@ def _tracks(payload: bytes | memoryview, place: _Place | None) -> dict[int, int]
 
 
 def _place(payload: bytes | memoryview, multitrack: int) -> _Place | None:
-    """Step over the modifiers, and the byte after a multitrack type; None if that is cut short."""
+    """Skip the modifiers, and the byte after a multitrack type; None if it is too short."""
     kind, at = payload[0] & 0x0F, 1
     for _ in range(MAX_MOD_EX):
         if kind != MOD_EX:

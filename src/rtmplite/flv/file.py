@@ -1,11 +1,11 @@
 """FLV files: a header, then tags, each followed by its size to find the way back.
 
-Implements FLV 10.1 §E.2 and FLV 10.1 §E.3.  `read` and `write` are for files that fit into memory;
-`FlvReader` takes a file in pieces of any size, `framed` gives what to append to one.
+Implements FLV 10.1 §E.2 and FLV 10.1 §E.3.  `read_flv` and `write_flv` are for files that fit into
+memory; `FlvReader` takes a file in pieces of any size, `framed` gives the bytes to append to one.
 
     >>> name = Tag(TagType.SCRIPT, 0, b"...")
-    >>> read(write([name]))
-    (Header(has_audio=False, has_video=False, version=1), [Tag(tag_type=18, timestamp=0, \
+    >>> read_flv(write_flv([name]))
+    (FlvHeader(has_audio=False, has_video=False, version=1), [Tag(tag_type=18, timestamp=0, \
 data=b'...', stream_id=0, filtered=False)])
 """
 
@@ -24,7 +24,7 @@ _VIDEO: Final = 1  # §E.2 [type-flags]
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FlvHeader:
     """The first nine bytes of a file: §E.2."""
 
     has_audio: bool
@@ -48,9 +48,9 @@ class Header:
         return _HEADER.pack(b"FLV", self.version, flags, _HEADER.size)
 
 
-def read(data: bytes | memoryview) -> tuple[Header, list[Tag]]:
+def read_flv(data: bytes | memoryview) -> tuple[FlvHeader, list[Tag]]:
     """Read a whole file: §E.3.  Raises RemoteError where it is broken or ends within a tag."""
-    return Header.parse(data), list(tags(data))
+    return FlvHeader.parse(data), list(tags(data))
 
 
 def tags(data: bytes | memoryview) -> Iterator[Tag]:
@@ -72,7 +72,7 @@ def framed(tag: Tag) -> bytes:
     return raw + _SIZE.pack(len(raw))  # §E.3 [previous-tag-size] [alternating]
 
 
-def write(content: Iterable[Tag]) -> bytes:
+def write_flv(content: Iterable[Tag]) -> bytes:
     """Write a whole file: §E.3; its header tells what the tags hold: §E.2."""
     content = list(content)
     kinds = {tag.tag_type for tag in content}
@@ -82,7 +82,7 @@ def write(content: Iterable[Tag]) -> bytes:
 
 def start(has_audio: bool, has_video: bool) -> bytes:
     """Write what precedes the first tag: a header, and a size of nothing: §E.2, §E.3."""
-    return bytes(Header(has_audio, has_video)) + bytes(_SIZE.size)  # §E.3 [first-size-zero]
+    return bytes(FlvHeader(has_audio, has_video)) + bytes(_SIZE.size)  # §E.3 [first-size-zero]
 
 
 class FlvReader:
@@ -91,19 +91,19 @@ class FlvReader:
     `header` is None until it is there.  `position` is where the next tag begins: bytes from the
     start of the file, or from the tag that reading began at, with `inside`.
 
-        >>> reader, raw = FlvReader(), write([Tag(TagType.SCRIPT, 0, b"...")])
+        >>> reader, raw = FlvReader(), write_flv([Tag(TagType.SCRIPT, 0, b"...")])
         >>> [len(reader.feed(raw[i : i + 1])) for i in range(len(raw))].count(1), reader.position
         (1, 31)
     """
 
     def __init__(self, *, inside: bool = False) -> None:
-        self.header: Header | None = None
+        self.header: FlvHeader | None = None
         self.position = 0
         self._inside, self._held = inside, bytearray()
 
     @property
     def held(self) -> int:
-        """Own design: how many bytes of the next tag are here."""
+        """Own design: how many bytes of the next tag have arrived."""
         return len(self._held)
 
     def feed(self, data: bytes | memoryview) -> list[Tag]:
@@ -131,7 +131,7 @@ class FlvReader:
             if not b"FLV".startswith(self._held[:3]):
                 raise RemoteError("this is no FLV file")
             return 0
-        self.header = Header.parse(bytes(self._held[: _HEADER.size]))
+        self.header = FlvHeader.parse(bytes(self._held[: _HEADER.size]))
         first = first_tag(bytes(self._held[: _HEADER.size]))
         self._inside = len(self._held) >= first
         return first if self._inside else 0
@@ -142,32 +142,32 @@ def first_tag(data: bytes | memoryview) -> int:
 
     Raises RemoteError if it is none.
     """
-    Header.parse(data)
+    FlvHeader.parse(data)
     return int(_HEADER.unpack_from(data)[3]) + _SIZE.size  # §E.2 [data-offset]
 
 
 class Source(Protocol):
-    """Own design: a file that can be read anywhere, be it on a disk or `Memory`."""
+    """A file that can be read anywhere.  Own design: on a disk, or in `Memory`."""
 
     @property
     def size(self) -> int:
-        """Own design: bytes, at the time of asking."""
+        """The size in bytes, which may grow."""
 
     def read(self, at: int, size: int) -> bytes:
-        """Give so many bytes from there on.  Own design: fewer only at the end."""
+        """Give `size` bytes from `at` on, fewer only at the end."""
 
 
 class Memory:
-    """A `Source` of bytes.  Own design: for tests, and for files that are there already."""
+    """A `Source` of bytes in memory.  Own design: for files that have been read already."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     @property
     def size(self) -> int:
-        """Own design: bytes."""
+        """The number of bytes."""
         return len(self._data)
 
     def read(self, at: int, size: int) -> bytes:
-        """Own design: a slice."""
+        """Give a slice."""
         return self._data[at : at + size]

@@ -1,4 +1,4 @@
-"""Messages of a live stream as the tags of a file that never ends.
+"""Writes the messages of a live stream as the tags of a file that never ends.
 
 FLV 10.1 §E.4.1 has a signed time of 32 bits, 24.8 days, where RTMP 1.0 §4 counts twice as far and
 then from 0 again; and what has a negative time plays nowhere.  So whoever joins a stream that is
@@ -35,7 +35,7 @@ class Framing:
         self._base, self._wrap = base, wrap
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """One message.  Own design: what is a little before the beginning is at 0."""
+        """Write one message.  Own design: a time slightly before the beginning becomes 0."""
         since = (timestamp - self._base) & TIMESTAMP_MASK
         has_none = type_id == TagType.SCRIPT and not timestamp  # much data has no time
         if has_none or since > TIMESTAMP_MASK - WEEK:
@@ -46,7 +46,7 @@ class Framing:
 
 
 class FirstFraming:
-    """A framing for who comes before there is any time to count from.
+    """A framing for a player that joins before the stream has any time.
 
     Own design: `settled` is the one to share with others from then on.
     """
@@ -56,7 +56,7 @@ class FirstFraming:
         self._wrap = wrap
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """One message, the first of which settles it.  Own design: data often has no time."""
+        """Write one message; the first with media sets the time.  Own design: data has none."""
         framing = self.settled or framing_at(timestamp, self._wrap)
         if type_id != TagType.SCRIPT:
             self.settled = framing
@@ -64,7 +64,7 @@ class FirstFraming:
 
 
 def framing_at(timestamp: int, wrap: Wrap = bytes) -> Framing:
-    """The framing for who joins when a stream is at `timestamp`.
+    """Give the framing of a player that joins when the stream is at `timestamp`.
 
     Own design: for two weeks it gives times as they are.
     """

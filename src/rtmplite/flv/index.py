@@ -1,11 +1,11 @@
-"""Where to begin: the key frames of a file by time and place, and what a decoder needs first.
+"""The index of a file: its key frames by time and position, and the headers for a decoder.
 
 Own design over FLV 10.1 §E.3; the text says nothing of an index.  What tools write into onMetaData
 (Field §"Keyframes in metadata") is used if it proves true, otherwise every tag header is looked at
 once.
 
-    >>> from rtmplite.flv.file import Memory, write
-    >>> raw = write(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
+    >>> from rtmplite.flv.file import Memory, write_flv
+    >>> raw = write_flv(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
     >>> index = scan(Memory(raw))
     >>> index.duration, index.before(500), index.after(500)
     (800, IndexPlace(timestamp=400, position=39), IndexPlace(timestamp=800, position=65))
@@ -43,7 +43,7 @@ _HEAD: Final = (TagType.SCRIPT, *_HEADERS)  # what players want first, in that o
 
 
 class IndexPlace(NamedTuple):
-    """Own design: a tag to begin with, its time in ms, its position in bytes."""
+    """Own design: a tag where playing can begin, by time in ms and position in bytes."""
 
     timestamp: int
     position: int
@@ -51,7 +51,7 @@ class IndexPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Own design: what there is to know of a file before it is played.
+    """Own design: what a player needs to know of a file.
 
     `head` is the metadata and the codec headers; `first` the position of the first tag, `end` that
     after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag types.
@@ -67,7 +67,7 @@ class Index:
 
     @property
     def start(self) -> IndexPlace:
-        """Own design: the first tag of all, whatever it is."""
+        """Own design: the first tag of the file."""
         return IndexPlace(self.times[0] if self.times else 0, self.first)
 
     def before(self, milliseconds: float) -> IndexPlace:
@@ -82,7 +82,7 @@ class Index:
 
     @property
     def members(self) -> dict[str, Value]:
-        """What the file's own onMetaData says, if it has one: FLV 10.1 §E.5."""
+        """The members of the file's onMetaData, if it has one: FLV 10.1 §E.5."""
         for tag in self.head:
             if tag.tag_type == TagType.SCRIPT:
                 return dict(metadata.read(tag.data) or {})
@@ -90,7 +90,7 @@ class Index:
 
 
 class Indexer:
-    """Makes an index of tags that are shown to it in order.  Own design: also while recording."""
+    """Makes an index of tags given in order.  Own design: also while recording."""
 
     def __init__(self) -> None:
         self.kinds: set[int] = set()
@@ -111,7 +111,7 @@ class Indexer:
 
     @property
     def places(self) -> tuple["array[int]", "array[int]"]:
-        """Own design: times and positions of key frames, or of a sound every now and then."""
+        """Own design: times and positions of key frames, or of some sounds if there are none."""
         chosen = self._pictures if self._pictures.times else self._sounds
         return chosen.times, chosen.positions
 
@@ -129,7 +129,7 @@ class _Places:
 
 
 def scan(source: Source) -> Index:
-    """Look at every tag header: FLV 10.1 §E.4.1.  Raises RemoteError if this is no FLV file."""
+    """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is no FLV file."""
     walk, indexer, head = Walk(source), Indexer(), dict[int, Tag]()
     for number, step in enumerate(walk):
         indexer.note(step.tag_type, step.timestamp, step.position, step.peek)
@@ -146,7 +146,7 @@ def scan(source: Source) -> Index:
 
 
 def load_index(source: Source) -> Index:
-    """The index in the metadata if it proves true, otherwise that of `scan`.
+    """Give the index in the metadata if it is right, otherwise that of `scan`.
 
     Own design: the end of the file and three key frames are looked at, some ten reads in all.
     Raises RemoteError if this is no FLV file.
@@ -167,7 +167,7 @@ def load_index(source: Source) -> Index:
 
 
 def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
-    """Keep the first of each kind of what is needed before all else."""
+    """Keep the first metadata and the first header of each medium."""
     kind = step.tag_type if step.tag_type in _HEADERS else TagType.SCRIPT
     if kind in head:
         return
@@ -202,7 +202,7 @@ def _last(source: Source) -> Step | None:
 
 
 def _columns(tag: Tag | None) -> "tuple[array[int], array[int]] | None":
-    """Read `keyframes`; None unless both columns are numbers that rise, and as many."""
+    """Read `keyframes`; None unless both lists have as many rising numbers."""
     keyframes = (_members(tag) or {}).get(KEYFRAMES) if tag is not None else None
     if not isinstance(keyframes, dict):
         return None
@@ -222,7 +222,7 @@ def _columns(tag: Tag | None) -> "tuple[array[int], array[int]] | None":
 
 
 def _proves_true(source: Source, times: "array[int]", positions: "array[int]") -> bool:
-    """Look at the first, the middle and the last key frame; tools put headers among them."""
+    """Whether the first, middle and last entries are key frames; tools put headers among them."""
     for at in {0, len(times) // 2, len(times) - 1}:
         step = next(iter(Walk(source, positions[at])), None)
         if step is None or step.position != positions[at] or step.tag_type != TagType.VIDEO:

@@ -1,4 +1,4 @@
-"""onMetaData: what a stream says about itself before the first frame.
+"""onMetaData: the description of a stream, sent before the first frame.
 
 Implements FLV 10.1 §E.5, and FLV 10.1 §E.4.4.1 for what holds it.
 
@@ -103,17 +103,17 @@ def read(payload: bytes | memoryview) -> dict[str, Value] | None:
 
 
 def wrapped(payload: bytes) -> bytes:
-    """What a publisher sends for a server to keep and pass on: Field §"@setDataFrame"."""
+    """Wrap onMetaData as a publisher sends it, for the server to keep: Field §"@setDataFrame"."""
     return _WRAPPER + payload
 
 
 def unwrapped(payload: bytes) -> bytes:
-    """What a player gets, who may find the wrapper still there: Field §"@setDataFrame"."""
+    """Remove a publisher's wrapper, if there is one, as for a player: Field §"@setDataFrame"."""
     return payload.removeprefix(_WRAPPER)
 
 
 def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:
-    """What is said of each track beyond the first, by its id; `name` is that of the map.
+    """Give the members of each track beyond the first, by its id; `name` is that of the map.
 
     E-RTMP v2 §"Enhancing onMetaData" [track-maps].  What is not said of one is as `members` has it
     for the first track.  What is no track id, or no description, is left out.

@@ -1,13 +1,13 @@
-"""Mending files: what a crash, a full disk or a careless tool left behind plays and seeks again.
+"""Repairs files, so that one cut off by a crash or a full disk plays and seeks again.
 
 Own design over FLV 10.1 §E.3 and FLV 10.1 §E.5.  Whole tags are kept as they are; what is between
 them is dropped, the sizes after them are written anew, and onMetaData tells the truth.
 
-    >>> from rtmplite.flv.file import Memory, read, write
-    >>> raw, out = write([Tag(TagType.AUDIO, 20, b"\\xb2sound")] * 2), []
+    >>> from rtmplite.flv.file import Memory, read_flv, write_flv
+    >>> raw, out = write_flv([Tag(TagType.AUDIO, 20, b"\\xb2sound")] * 2), []
     >>> repair(Memory(raw[:-7]), out.append)
     Report(tags=1, lost=14, wrong_sizes=0, duration=20)
-    >>> [tag.timestamp for tag in read(b"".join(out))[1]]
+    >>> [tag.timestamp for tag in read_flv(b"".join(out))[1]]
     [0, 20]
 """
 
@@ -43,7 +43,7 @@ class Report:
 
 
 def repair(source: Source, write: Callable[[bytes], object]) -> Report:
-    """Give a mended copy of `source` to `write`, piece by piece.
+    """Give a repaired copy of `source` to `write`, piece by piece.
 
     Own design: the file is walked twice, since metadata stands first and tells how it ends.
     Raises RemoteError if this is no FLV file, or one that changes meanwhile.

@@ -22,7 +22,7 @@ _HEADER: Final = Struct(">BBHHBBBH")  # every UI24 as one byte and two: §E.4.1,
 
 
 class TagType(IntEnum):
-    """What a tag holds, by the numbers of §E.4.1, which RTMP uses for its messages too."""
+    """The types of tags: §E.4.1; RTMP uses the same numbers for its messages."""
 
     AUDIO = 8  # §E.4.1 [tag-types]
     VIDEO = 9  # §E.4.1 [tag-types]

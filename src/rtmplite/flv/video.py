@@ -1,4 +1,4 @@
-"""Video tags: one byte tells kind of frame and codec, AVC needs four more.
+"""Video tags: the first byte has frame type and codec, AVC needs four more.
 
 Implements FLV 10.1 §E.4.3.1.  `is_key_frame` and `is_sequence_header` work on the raw payload,
 for a media path that never looks deeper, and know the FourCC codecs as well.
@@ -108,7 +108,7 @@ class VideoTag:
 
 
 def is_key_frame(payload: bytes | memoryview) -> bool:
-    """Tell whether a player can begin with this: §E.4.3.1.
+    """Tell whether a player can begin with this payload: §E.4.3.1.
 
     A sequence header is marked like a key frame and is not one: it has no picture.  For codecs
     named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video".

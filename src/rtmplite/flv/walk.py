@@ -1,12 +1,12 @@
-"""Walking through a file by tag headers alone, and finding the way again where one is broken.
+"""Walks through a file by tag headers alone, and finds the next tag after a broken one.
 
 Implements FLV 10.1 §E.3 and FLV 10.1 §E.4.1 for files of any length: only the first bytes of each
 tag are read.  What a crash, a full disk or a careless tool leaves behind is stepped over: a last
 tag cut short, wrong sizes between tags, and bytes that are no tag at all.
 
-    >>> from rtmplite.flv.file import Memory, write
+    >>> from rtmplite.flv.file import Memory, write_flv
     >>> from rtmplite.flv.tag import Tag
-    >>> raw = write([Tag(TagType.VIDEO, 40, b"pict"), Tag(TagType.VIDEO, 80, b"ure")])
+    >>> raw = write_flv([Tag(TagType.VIDEO, 40, b"pict"), Tag(TagType.VIDEO, 80, b"ure")])
     >>> walk = Walk(Memory(raw[:-5]))
     >>> [(step.position, step.timestamp) for step in walk], walk.lost
     ([(13, 40)], 13)
@@ -79,7 +79,7 @@ class Walk:
             self.end = min(at, size)
 
     def _search(self, start: int, size: int) -> int | None:
-        """Find the next tag whose size is told twice: §E.4.1 before it and §E.3 after it."""
+        """Find the next tag with the same size before it (§E.4.1) and after it (§E.3)."""
         for block in range(start, size, _BLOCK):
             data = self._source.read(block, _BLOCK + HEADER_SIZE)
             for at in range(min(_BLOCK, len(data) - HEADER_SIZE + 1)):
@@ -104,7 +104,7 @@ def load_script(source: Source, step: Step) -> Tag | None:
 
 
 def _step(source: Source, at: int, size: int) -> Step | None:
-    """Look at one tag; None if it is none or goes beyond the end."""
+    """Read the header of one tag; None if it is none or goes beyond the end."""
     head = source.read(at, HEADER_SIZE + PEEK)
     if len(head) < HEADER_SIZE or head[0] & 0x1F not in _KNOWN or head[8:11] != bytes(3):
         return None  # a stream id is always 0: §E.4.1

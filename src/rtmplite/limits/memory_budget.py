@@ -1,9 +1,8 @@
 """Memory that all connections of a server share.
 
-Own design: a limit for each peer alone says nothing about all of them together.  What peers make
-us keep, unfinished messages above all and the codec headers of what they publish, is paid from one
-budget; who cannot pay is cut off, and strangers may use no more than half, so that they cannot push
-out those who are known.
+Own design: a limit for each peer does not limit all of them together.  Unfinished messages, codec
+headers and whatever else a peer makes us keep is paid from one budget.  A peer that cannot pay is
+cut off, and strangers may use no more than half, so that they cannot push out accepted clients.
 
     >>> budget = MemoryBudget(1000)
     >>> stranger, guest = Account(budget, is_trusted=False), Account(budget)
@@ -21,20 +20,20 @@ TOTAL: Final = 512 * 1024 * 1024  # bytes
 
 
 class MemoryBudget:
-    """Own design: `total` bytes, of which `used` are taken, and `by_strangers` by those."""
+    """A budget of `total` bytes; `used` are taken, `by_strangers` of these by strangers."""
 
     def __init__(self, total: int = TOTAL) -> None:
         self.total, self.used, self.by_strangers = total, 0, 0
 
 
 class Account:
-    """One connection's part of a budget.  Own design: closing it gives everything back."""
+    """One connection's part of a budget; closing it gives everything back."""
 
     def __init__(self, budget: MemoryBudget, *, is_trusted: bool = True) -> None:
         self._budget, self._taken, self._is_trusted = budget, 0, is_trusted
 
     def take(self, size: int) -> None:
-        """Own design: RemoteError if so many more bytes are not to be had."""
+        """Take `size` bytes more; RemoteError if the budget does not have them."""
         budget = self._budget
         strangers = 0 if self._is_trusted else budget.by_strangers + size
         if budget.used + size > budget.total or strangers > budget.total // 2:
@@ -42,17 +41,17 @@ class Account:
         self._change(size)
 
     def give(self, size: int) -> None:
-        """Own design: some of what was taken; more than that is not believed."""
+        """Give back `size` bytes, and never more than were taken."""
         self._change(-min(size, self._taken))
 
     def trust(self) -> None:
-        """Own design: it is no stranger any more."""
+        """Count the connection as an accepted client from now on."""
         if not self._is_trusted:
             self._is_trusted = True
             self._budget.by_strangers -= self._taken
 
     def close(self) -> None:
-        """Own design: give back all."""
+        """Give back all."""
         self._change(-self._taken)
 
     def _change(self, size: int) -> None:

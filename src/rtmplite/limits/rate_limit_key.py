@@ -1,18 +1,18 @@
-"""What counts as one host when something is allowed to each.
+"""The key by which limits count a host.
 
-Own design: whoever has one address of IPv6 usually has 2**64 of them.
+Own design: a host with one IPv6 address usually has 2**64 of them, so its /64 is counted.
 """
 
 from ipaddress import IPv6Address
 from typing import Final
 
-_REST: Final = (1 << 64) - 1  # of an address, below the prefix that is one customer's
+_REST: Final = (1 << 64) - 1  # the bits of an address below the prefix of one customer
 
 
 def rate_limit_key(address: str) -> str:
-    """Give the name of the host with a numeric address: the address, or its /64 of IPv6.
+    """Give the key of a numeric address: the address itself, or the /64 of an IPv6 address.
 
-    An IPv4 address is the same one whatever a socket for both families makes of it.  Own design.
+    An IPv4 address has the same key in the form that a socket for both families gives it.
 
         >>> hosts = "192.0.2.7", "::ffff:192.0.2.7", "2001:db8:1:2:3:4:5:6"
         >>> tuple(map(rate_limit_key, hosts))

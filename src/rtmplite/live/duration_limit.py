@@ -1,6 +1,6 @@
-"""A part of a live stream for a player who asked for so much and no more.
+"""Limits the playback of a live stream to the duration that the player asked for.
 
-Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a duration of what is live.
+Implements RTMP 1.0 §7.2.2.1 as far as it speaks of the duration of a live stream.
 
     >>> class Nobody:
     ...     framing, outlet = (lambda self, *message: b"frame"), None
@@ -19,11 +19,11 @@ _MEDIA: Final = (Weight.START, Weight.PLAIN)
 
 
 class DurationLimit:
-    """How one player's messages are written until `duration` ms have been: §7.2.2.1.
+    """Writes one player's messages until `duration` ms have passed: §7.2.2.1.
 
-    Own design: a `Framing` that knows the times.  When `is_over` the player's outlet has been
-    replaced by one that nothing comes out of, and somebody who knows what time it is has to say
-    so and to give up the place.  With a duration of 0 that is after one moment.
+    Own design: a `Framing`, since it sees the time of each message.  When `is_over`, the player's
+    outlet has been replaced by one that drops everything, and the stream's owner has to tell the
+    client and leave the stream.  A duration of 0 gives the messages of one moment.
     """
 
     def __init__(self, player: Player, duration: float) -> None:
@@ -33,7 +33,7 @@ class DurationLimit:
         self._first: int | None = None
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """One message as the player gets it, if it does: §7.2.2.1."""
+        """Write one message, which may be the first one that the player does not get: §7.2.2.1."""
         weight, _ = self._tracks.note(type_id, timestamp, payload, 0.0)
         if weight in _MEDIA and type_id != TagType.SCRIPT:
             self._first = timestamp if self._first is None else self._first
@@ -44,12 +44,12 @@ class DurationLimit:
 
 
 class _Nowhere:
-    """An `Outlet` that nobody listens to."""
+    """An `Outlet` that drops everything."""
 
     output_size = 0
 
     def put(self, data: bytes) -> None:
-        """Drop it."""
+        """Drop the bytes."""
 
     def abort(self, reason: str, now: float) -> None:
-        """It is never too slow."""
+        """Do nothing: it is never too slow."""

@@ -1,7 +1,7 @@
-"""What a live stream is made of, found out by watching it: tracks, rates, key frames, jitter.
+"""Measures a live stream by watching it: tracks, rates, key frames, jitter.
 
-Own design: no text says how to judge a stream.  Times go in as seconds of arrival and as the
-milliseconds that messages carry; only their differences mean anything.
+Own design: no text says how to judge a stream.  Each message has a time of arrival in seconds and
+its own timestamp in milliseconds; only differences of times are used.
 
     >>> probe = Probe(0.0)
     >>> for i in range(50):
@@ -30,6 +30,7 @@ from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import CodecId, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
+from rtmplite.live.codec_names import legacy_name
 
 GAIN: Final = 16  # of the jitter's mean: RFC 3550 §6.4.1
 WRAP: Final = 1 << 32  # ms: RTMP 1.0 §4
@@ -57,7 +58,7 @@ _Key: TypeAlias = tuple[int, str, int]  # message type, codec, track id
 
 @dataclass(slots=True)
 class Track:
-    """One track as far as it was seen: sizes in bytes, times as they came.  Own design."""
+    """The measurements of one track: sizes in bytes, times in ms as they came."""
 
     kind: str
     codec: str
@@ -83,7 +84,7 @@ class Track:
         self._transit = transit
 
     def report(self) -> dict[str, object]:
-        """Names and figures, without those that are not known.  Own design."""
+        """The figures of the track by name, without the unknown ones."""
         span = (self.last - self.first) / 1000
         per_second = (self.messages - 1) / self.messages / span if span > 0 else 0.0
         intervals = [b - a for a, b in zip(self.keys, self.keys[1:], strict=False)]
@@ -107,7 +108,7 @@ class Track:
 
 
 class Probe:
-    """Watches one stream from `now` on, which is when it was asked for.  Own design."""
+    """Watches one stream; `now` is when it was asked for."""
 
     def __init__(self, now: float) -> None:
         self.metadata: dict[str, Value] = {}
@@ -120,11 +121,11 @@ class Probe:
 
     @property
     def tracks(self) -> list[Track]:
-        """Those seen, in order of appearance.  Own design."""
+        """The tracks in order of appearance."""
         return list(self._tracks.values())
 
     def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """See a message of type 8, 9 or 18: RTMP 1.0 §7.1.  What is broken is not counted."""
+        """Take a message of type 8, 9 or 18: RTMP 1.0 §7.1.  A broken one is not counted."""
         if type_id == TagType.SCRIPT:
             with suppress(RemoteError):
                 self.metadata = metadata.read(payload) or self.metadata
@@ -150,10 +151,10 @@ class Probe:
             self._arrived(time, now)
 
     def report(self, now: float) -> Report:
-        """All that is known at the end; times in ms unless they are named otherwise.
+        """Give all figures; times in ms unless their name says otherwise.
 
-        Own design.  `backlog_ms` is how much older than the newest the first messages were: a
-        server that begins with a key frame of some time ago lets a player lag by so much.
+        `backlog_ms` is how much older the first messages were than the newest: a server that
+        begins with an old key frame makes its players lag by that much.
         """
         first, first_key = self._first, self._first_key
         return {
@@ -190,7 +191,7 @@ class Probe:
 def _audio(payload: bytes) -> list[tuple[str, int, int]]:
     """Codec, track id and size of each part of an audio message: FLV 10.1 §E.4.2.1."""
     if payload[0] >> 4 != SoundFormat.EXTENDED:
-        return [(_name(SoundFormat, payload[0] >> 4), 0, len(payload))]
+        return [(legacy_name(SoundFormat, payload[0] >> 4), 0, len(payload))]
     try:
         tag = ExAudioTag.parse(payload)
     except RemoteError:
@@ -201,7 +202,7 @@ def _audio(payload: bytes) -> list[tuple[str, int, int]]:
 def _video(payload: bytes) -> list[tuple[str, int, int]]:
     """The same of a video message: FLV 10.1 §E.4.3.1."""
     if not payload[0] & _EXTENDED:
-        return [(_name(CodecId, payload[0] & 0x0F), 0, len(payload))]
+        return [(legacy_name(CodecId, payload[0] & 0x0F), 0, len(payload))]
     try:
         tag = ExVideoTag.parse(payload)
     except RemoteError:
@@ -221,13 +222,6 @@ def _learn(track: Track, payload: bytes, is_header: bool) -> None:
         index = (payload[2] << 8 | payload[3]) >> 7 & 0x0F
         if index < len(_AAC_HZ):
             track.hz, track.channels = _AAC_HZ[index], payload[3] >> 3 & 0x0F or None
-
-
-def _name(names: type[SoundFormat] | type[CodecId], number: int) -> str:
-    try:
-        return names(number).name
-    except ValueError:
-        return f"codec {number}"
 
 
 def _ms(seconds: float) -> float:

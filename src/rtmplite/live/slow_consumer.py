@@ -1,6 +1,6 @@
-"""How slow a player may be.
+"""The limits of a player that is too slow for a live stream.
 
-Own design: whoever plays a live stream shares its bytes with all others, and nobody waits for one.
+Own design: all players of a stream share its bytes, and no player waits for another.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class SlowConsumerPolicy:
     """How slow a player may be; sizes in bytes beyond what the system buffers, times in s.
 
-    Own design: memory and delay are bounded.  Over `skip` a player gets nothing until a key frame
-    finds it below half of that; over `limit`, or `seconds` after it began to skip, it is closed.
+    With more than `skip` unsent a player gets nothing until a key frame comes while less than half
+    of that is unsent.  With more than `limit`, or `seconds` after it began to skip, it is closed.
     """
 
     skip: int = 512 * 1024

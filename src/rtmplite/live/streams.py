@@ -1,11 +1,11 @@
 """Live streams: one publisher, any number of players, and bytes made once for all of them.
 
 Own design: RTMP 1.0 §7.2.2.1 and §7.2.2.6 say what publish and play are, not how a server joins
-them.  A message is encoded once for all players with the same `Framing`, into bytes that suit
-every one of them whatever it had before: a late or a slow player needs no bytes of its own.  Only
-whole messages are ever left out.  Which protocol a player speaks is known to its framing alone.
+them.  A message is encoded once for all players with the same `Framing`, into bytes that do not
+depend on what a player had before: a late or a slow player needs no bytes of its own.  Only whole
+messages are ever left out.  Only its framing knows which protocol a player speaks.
 
-    >>> class Screen:  # what a connection is to us
+    >>> class Screen:  # stands for a connection
     ...     def __init__(self) -> None:
     ...         self.output, self.output_size = [], 0
     ...     def put(self, data: bytes) -> None:
@@ -21,10 +21,11 @@ whole messages are ever left out.  Which protocol a player speaks is known to it
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
+from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.timestamp_rebase import Publisher, TimestampRebase
 from rtmplite.live.tracks import Tracks, Weight
@@ -34,26 +35,12 @@ AUDIO: Final = TagType.AUDIO
 VIDEO: Final = TagType.VIDEO
 DATA: Final = TagType.SCRIPT
 
-# Writes a message as its players' protocol has it, from type, timestamp in ms and payload.
-# Players whose framings are equal get the same bytes.
-Framing: TypeAlias = Callable[[int, int, bytes], bytes]
-
-
-class Sink(Protocol):
-    """Own design: where a published stream goes, be it a `LiveStream`, a recorder or a phone."""
-
-    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
-
-    def end(self, now: float) -> None:
-        """Own design: no more will come, whether unpublished or cut off."""
-
 
 class Outlet(Protocol):
-    """What a player's bytes go into; `ServerConnection` is one.
+    """The connection of a player, as far as a stream needs it.
 
     Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
-    comparison tells the fast from the slow.
+    comparison finds a slow player.
     """
 
     output_size: int
@@ -62,11 +49,11 @@ class Outlet(Protocol):
         """Queue whole messages, already cut into chunks: RTMP 1.0 §5.3."""
 
     def abort(self, reason: str, now: float) -> None:
-        """Close without sending what is queued.  Own design: it would never be read."""
+        """Close without sending what is queued, which would never be read."""
 
 
 class Viewer(Protocol):
-    """Who wants to know when a stream starts and stops; `ServerStream` tells its client."""
+    """A player's end that hears of publishers; `ServerStream` tells its client."""
 
     def published(self, now: float) -> None:
         """A publisher has come: NetStream.Play.PublishNotify (RTMP 1.0 §7.2.2)."""
@@ -78,12 +65,12 @@ class Viewer(Protocol):
 class Player:
     """One place in the audience of a stream, from `LiveStream.join` to `leave`.
 
-    Own design: `waiting` is the whole state.  It is true for who has missed something, by coming
-    late or being slow, until there is a good place to start.
+    Own design: `waiting` is the whole state.  It is true if the player joined late or fell behind,
+    until there is a good place to start; `on_begun` is called when it gets the message there.
     """
 
-    __slots__ = ("_live", "audio", "behind_since", "framing", "outlet", "paused", "video",
-                 "viewer", "waiting")  # fmt: skip
+    __slots__ = ("_live", "audio", "behind_since", "framing", "on_begun", "outlet", "paused",
+                 "video", "viewer", "waiting")  # fmt: skip
 
     def __init__(
         self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
@@ -93,6 +80,7 @@ class Player:
         self.waiting = live.has_begun
         self.paused = False
         self.behind_since: float | None = None
+        self.on_begun: Callable[[float], None] | None = None
 
     def wants(self, type_id: int) -> bool:
         """Whether its client has not switched this medium off: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
@@ -103,7 +91,7 @@ class Player:
     ) -> None:
         """Switch a medium, or all, off and on: RTMP 1.0 §7.2.2.4, §7.2.2.5, §7.2.2.8.
 
-        What comes back comes back at a key frame, as for a player who just joined.
+        A medium that is switched on again begins at a key frame, as for a player that has joined.
         """
         self.audio = self.audio if audio is None else audio
         self.waiting = self.waiting or bool(video and not self.video) or bool(paused is False)
@@ -112,11 +100,11 @@ class Player:
         self._live.rearrange()
 
     def leave(self, now: float) -> None:
-        """Give up the place.  Own design: twice is as good as once."""
+        """Give up the place.  Own design: a second call does nothing."""
         self._live.left(self, now)
 
     def keeps_up(self, patience: SlowConsumerPolicy, now: float) -> bool:
-        """Judge a player whose socket does not take everything, by the policy."""
+        """Whether a player whose socket is full gets the message; abort it if it is too slow."""
         size = self.outlet.output_size
         if self.behind_since is None and size > patience.skip:
             self.behind_since, self.waiting = now, True
@@ -132,16 +120,17 @@ class Player:
 
 _NOTHING, _ESSENTIAL = Weight.NOTHING, Weight.ESSENTIAL
 
-_Audience = list[tuple[Framing, list[Player]]]  # and the players that have it
+_Audience = list[tuple[Framing, list[Player]]]  # each framing with the players that use it
 
 
 class LiveStream:
-    """One name: what is published under it goes to all who play it.
+    """A name under which one client publishes and any number play.
 
-    Own design: streams are made by being used.  It is a `Sink` and can be written to directly, as
-    the gateway does with what a phone says.  `on_players_changed` is called after somebody joined
-    or left; who records it sets `recorded`.  `publisher` may be replaced, and answers for what is
-    kept of its stream; it is None for what is ours.  `since` is when the last one began.
+    Own design: a stream exists while it is used.  It is a `Sink` and can be written to directly, as
+    the gateway does with the sound of a phone.  `on_players_changed` is called after a player has
+    joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
+    kept of its stream; it is None where no connection publishes.  `since` is when the last
+    publication began.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -153,6 +142,7 @@ class LiveStream:
         self.publisher: Publisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
+        self._codecs: list[str] = []
         self._players: list[Player] = []
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
@@ -160,41 +150,43 @@ class LiveStream:
 
     @property
     def players(self) -> int:
-        """Own design: how many play it or wait for it."""
+        """The number of clients that play it or wait for it."""
         return len(self._players)
 
     @property
     def has_begun(self) -> bool:
-        """Own design: whether who joins now has missed something."""
+        """Whether a player that joins now has missed media."""
         return self._tracks.begun
 
     @property
     def kinds(self) -> frozenset[int]:
-        """Own design: the message types that this publication has had so far."""
+        """The message types that this publication has had so far."""
         return frozenset(self._tracks.kinds)
 
     @property
     def timestamp(self) -> int:
-        """Own design: the time of the last message, in ms, 0 before the first."""
+        """The time of the last message, in ms, 0 before the first."""
         return self._tracks.timestamp
 
+    @property
+    def codecs(self) -> list[str]:
+        """Own design: the names of the codecs of this publication, or else of the last one."""
+        return self._tracks.codecs if self.publishing else self._codecs
+
     def opening(self) -> list[tuple[int, bytes]]:
-        """Type and payload of metadata and codec headers.  Own design: as `join` sends them."""
+        """Type and payload of metadata and codec headers, in the order `join` sends them."""
         return self._tracks.opening()
 
     def tap(self, sink: Sink) -> None:
-        """Let `sink` have every message of this publication, and its end.
-
-        Own design: for who must miss nothing and is no player: a recorder, a relay.
-        """
+        """Give `sink` every message of this publication, and its end, as a recorder needs it."""
         self._taps.append(sink)
 
     def begin(self, now: float, kind: str = "live", publisher: Publisher | None = None) -> None:
-        """Open it for writing: what a former publisher left behind is forgotten.
+        """Begin a publication: the tracks of a former one are forgotten.
 
-        Who is here already gets everything from the first message on.  Own design: the first
-        `write` does this too.  A `publisher` that is there is replaced, and only recordings end
-        with it; see `publishing` before.  `kind` is what RTMP 1.0 §7.2.2.6 calls the type.
+        Players that are here get everything from the first message on.  The first `write` does
+        this too.  A `publisher` that is there is replaced, and only recordings end with it; look
+        at `publishing` first.  `kind` is the type of RTMP 1.0 §7.2.2.6.
         """
         self._end_taps(now)
         before, self.publisher, self._succession = self.publisher, publisher, None
@@ -216,10 +208,10 @@ class LiveStream:
             on_begin(self, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take one message of type 8, 9 or 18 and give it to every player who is ready for it.
+        """Take one message of type 8, 9 or 18 and give it to every player that is ready for it.
 
         `timestamp` is in ms.  Implements RTMP 1.0 §7.1.2, §7.1.4 and §7.1.5 for an audience.
-        RemoteError if its publisher may have us keep no more.
+        RemoteError if the publisher's codec headers need more memory than it may use.
 
         Departs from RTMP Errata §5.2 [not-backwards]: times are passed on as they come.
         """
@@ -252,9 +244,10 @@ class LiveStream:
                 outlet.put(data)
 
     def end(self, now: float) -> None:
-        """The publisher has gone.  Own design: the players stay for the next one."""
+        """End the publication; the players stay for the next one."""
         if not self.publishing:
             return
+        self._codecs = self._tracks.codecs
         self.publishing, self.publisher, self._tracks = False, None, Tracks()
         self._account.close()
         for player in list(self._players):
@@ -268,7 +261,7 @@ class LiveStream:
     def join(self, outlet: Outlet, framing: Framing, viewer: Viewer | None, now: float) -> Player:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
-        Own design; FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
+        FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
         `framing` writes the messages for this player; see `Framing`.
         """
         player = Player(self, outlet, framing, viewer)
@@ -280,13 +273,13 @@ class LiveStream:
         return player
 
     def left(self, player: Player, now: float) -> None:
-        """Forget a player.  Own design: for `Player.leave` alone."""
+        """Forget a player; for `Player.leave` alone."""
         if player in self._players:
             self._players.remove(player)
             self._changed(now)
 
     def rearrange(self) -> None:
-        """Sort the audience anew before the next message.  Own design: once, however many ask."""
+        """Sort the audience anew before the next message, once for any number of changes."""
         self._flowing = None
 
     def _end_taps(self, now: float) -> None:
@@ -309,7 +302,7 @@ class LiveStream:
         self._flowing = {type_id: _by_framing(flowing, type_id) for type_id in (AUDIO, VIDEO, DATA)}
 
     def _audience(self, type_id: int, weight: Weight) -> _Audience:
-        """All who want this medium for what they cannot do without, else those who wait not."""
+        """The players to send to: waiting ones too if a decoder cannot do without."""
         if weight is Weight.ESSENTIAL:
             return _by_framing([each for each in self._players if not each.paused], type_id)
         if self._flowing is None:
@@ -318,13 +311,15 @@ class LiveStream:
         return self._flowing[type_id]
 
     def _release(self, weight: Weight, now: float) -> None:
-        """Let those go on who can start with the message at hand."""
+        """Let the waiting players go on that can start with the message at hand."""
         for player in self._waiting:
-            if weight is Weight.START or not player.video or not self._tracks.has_video(now):
+            if not player.video or self._tracks.can_begin(weight, now):
                 if player.outlet.output_size and not player.keeps_up(self._patience, now):
                     continue
                 player.waiting = False
                 self.rearrange()
+                if player.on_begun is not None:
+                    player.on_begun(now)
 
 
 def _by_framing(players: list[Player], type_id: int) -> _Audience:
@@ -339,11 +334,10 @@ class Registry:
     """All live streams of a server, by application and name.
 
     Own design: a stream is here while it is published or played; an idle one is forgotten, so
-    open it again rather than keep it.  Everyone in `on_begin` and `on_end` is told when one
-    starts and when it is over, everyone in `on_audience` when somebody has joined or left; whoever
-    publishes what somebody joins is in `fetchers`, and says which that may be.
-    `budget` is the memory for what its connections have not said to the end and for codec headers,
-    `shared` are the objects that they share.
+    open it again rather than keep it.  `on_begin` and `on_end` are called when a publication
+    begins and ends, `on_audience` when a player has joined or left.  A fetcher says whether it
+    can publish a stream once a player waits for it.  `budget` is the memory for unfinished
+    messages and codec headers, `shared` are the shared objects of all connections.
     """
 
     def __init__(
@@ -362,27 +356,27 @@ class Registry:
 
     @property
     def streams(self) -> int:
-        """Own design: how many are in use."""
+        """The number of streams in use."""
         return len(self._streams)
 
     def __iter__(self) -> Iterator[LiveStream]:
-        """Those in use."""
+        """The streams in use."""
         return iter(list(self._streams.values()))
 
     def get(self, app: str, name: str) -> LiveStream | None:
-        """Own design: the stream of that name if it is in use."""
+        """The stream of that name if it is in use."""
         return self._streams.get((app, name))
 
     def open(self, app: str, name: str) -> LiveStream:
-        """The stream of that name.  Own design: new if need be, since players may come first."""
+        """The stream of that name; a new one if none is in use, since players may come first."""
         return self._streams.get((app, name)) or LiveStream(self, app, name)
 
     def can_fetch(self, live: LiveStream) -> bool:
-        """Own design: whether it is worth joining while nobody publishes it."""
+        """Whether a fetcher would publish it for a player that joins."""
         return any(fetches(live.app, live.name) for fetches in self.fetchers)
 
     def keep(self, live: LiveStream) -> None:
-        """Own design: know `live` for as long as it has a publisher or a player."""
+        """Know `live` for as long as it has a publisher or a player."""
         key = (live.app, live.name)
         if live.publishing or live.players:
             self._streams.setdefault(key, live)

@@ -1,9 +1,9 @@
-"""One publisher after another under the same name, without an end between.
+"""Continues the times of a stream when another publisher replaces the first one.
 
-Own design: a cable that is pulled leaves a connection of which nothing tells that it is dead.
-Whoever publishes and is silent is therefore pinged soon (`QUIET`), and who does not answer either
-(`ANSWER`) has to make room for a newcomer; without one he keeps his name, for he may come back.
-Those who watch see one publication: the times of the next publisher follow those of the last.
+Own design: a cable that is pulled leaves a connection that looks alive.  A publisher that is silent
+is therefore pinged soon (`QUIET`); one that does not answer either (`ANSWER`) can be replaced by
+another client that publishes under the same name, and keeps the name until then.  The players see
+one publication: the times of the next publisher follow those of the last.
 
     >>> times = TimestampRebase(last=5000)
     >>> times.next(0, is_media=False)
@@ -22,20 +22,20 @@ STEP: Final = 40  # ms from the last message of one to the first of the other, a
 
 
 class Publisher(Protocol):
-    """Who publishes a stream, as far as the next one must know; `ServerStream` is one."""
+    """The publisher of a stream, as far as the next one must know it; `ServerStream` is one."""
 
     def is_silent(self, now: float) -> bool:
-        """Own design: whether it sends nothing and answers nothing, see `QUIET`."""
+        """Whether it sends nothing and answers no ping: see `QUIET`."""
 
     def replaced(self, now: float) -> None:
-        """Another one has its name now.  Own design: it must neither write nor end any more."""
+        """Hear that another publisher has the name: it must neither write nor end any more."""
 
 
 class TimestampRebase:
-    """Times in ms that go on after `last`, whatever the new publisher counts from.
+    """Shifts a new publisher's times so that they go on after `last`; times in ms.
 
-    Own design: players and pages stop at a gap, or at a time that was before.  Only sound and
-    pictures tell what it counts from; metadata and codec headers often have no time of their own.
+    Players and web pages stop at a gap, or at a time that goes backwards.  Only sound and pictures
+    show where the new times begin; metadata and codec headers often have the time 0.
     """
 
     def __init__(self, last: int) -> None:
@@ -43,7 +43,7 @@ class TimestampRebase:
         self._shift: int | None = None
 
     def next(self, timestamp: int, *, is_media: bool) -> int:
-        """Give the time to pass on for one message.  Own design."""
+        """Give the time to pass on for one message."""
         if self._shift is None:
             if not is_media:
                 return self._last

@@ -1,4 +1,4 @@
-"""What a live stream must remember for those who come late: metadata, codec headers, no media.
+"""The state that a live stream keeps for late players: metadata and codec headers, no media.
 
 Own design: a decoder needs the newest sequence headers (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1) of
 every track, and colors if they are told (E-RTMP v2 §"Metadata Frame"), a player the newest
@@ -26,6 +26,7 @@ from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.limits.memory_budget import Account
+from rtmplite.live.codec_names import PEEK, codec_names
 
 AUDIO: Final = int(TagType.AUDIO)
 VIDEO: Final = int(TagType.VIDEO)
@@ -52,10 +53,10 @@ _Key: TypeAlias = tuple[int, int, frozenset[int]]  # message type, packet type, 
 
 
 class Weight(Enum):
-    """Own design: what a message means to a player who has not seen those before it."""
+    """What a message means to a player that has not got the ones before it."""
 
     NOTHING = 0  # meant for the server alone
-    ESSENTIAL = 1  # nothing plays without it: sent to those who wait as well
+    ESSENTIAL = 1  # nothing plays without it: sent to waiting players as well
     START = 2  # a good place to begin
     PLAIN = 3  # of no use without the ones before, where there is video
 
@@ -64,7 +65,7 @@ _PLAIN, _ESSENTIAL, _NOTHING = Weight.PLAIN, Weight.ESSENTIAL, Weight.NOTHING
 
 
 class Tracks:
-    """The media of one publication.  Own design: kept apart from who watches.
+    """The media of one publication, without its players.
 
     `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
     `kinds` are the message types seen.  What is kept is paid from `account`, if there is one.
@@ -74,6 +75,7 @@ class Tracks:
         self._account = account
         self.timestamp, self.begun = 0, False
         self.kinds: set[int] = set()
+        self._first: dict[int, bytes] = {}  # the beginning of the first message of each kind
         self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
         self._kept = 0  # bytes, as MAX_KEPT counts
         self._main = 0  # the track at whose key frames one can begin
@@ -82,7 +84,7 @@ class Tracks:
     def note(
         self, type_id: int, timestamp: int, payload: bytes, now: float
     ) -> tuple[Weight, bytes]:
-        """Judge one message, remember it if that helps, and give what players should get.
+        """Weigh one message, keep it if late players need it, and give the payload to send.
 
         `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).  RemoteError if
         the account cannot pay for it.
@@ -90,6 +92,7 @@ class Tracks:
         self.timestamp = timestamp
         if type_id not in self.kinds:
             self.kinds.add(type_id)
+            self._first[type_id] = payload[:PEEK]
         if type_id == AUDIO:
             weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
             if weight is None:
@@ -107,19 +110,35 @@ class Tracks:
     def has_video(self, now: float) -> bool:
         """Whether pictures are coming, as opposed to a camera that was switched off.
 
-        Own design: `now` is in seconds.
+        `now` is in seconds.
         """
         return self._video_at is not None and now - self._video_at < VIDEO_SILENCE
 
     def opening(self) -> list[tuple[int, bytes]]:
-        """Type and payload of what comes before all else.  Own design: metadata first.
+        """Type and payload of the messages that a player gets first, metadata before headers.
 
         E-RTMP v2 §"Metadata Frame" [metadata-first] and E-RTMP v1 §"Metadata Frame"
-        [metadata-first]: the colors before any picture, and all as it came; so whoever shows
-        them has them for the first frame (E-RTMP v2 §"Metadata Frame" [in-time]).
+        [metadata-first]: the colors before any picture, and all as it came, so that a player
+        has them for the first frame (E-RTMP v2 §"Metadata Frame" [in-time]).
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
+
+    def can_begin(self, weight: Weight, now: float) -> bool:
+        """Whether a player may start with a message of that weight, or go over to another stream.
+
+        Own design: at a key frame, and anywhere while there are no pictures.
+        """
+        if weight is _PLAIN:
+            return not self.has_video(now)
+        return weight is Weight.START
+
+    @property
+    def codecs(self) -> list[str]:
+        """The names of the codecs seen, each once: of first messages, and of all headers kept."""
+        seen = [*self._first.items(), *((key[0], header) for key, header in self._newest.items())]
+        names = [name for type_id, payload in seen for name in codec_names(type_id, payload)]
+        return list(dict.fromkeys(names))
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):
@@ -151,7 +170,7 @@ class Tracks:
         return self._main in ids
 
     def _keep(self, type_id: int, payload: bytes) -> None:
-        """Remember a header, and no longer those which it replaces: the same for fewer tracks."""
+        """Keep a header, and forget those it replaces: the same for some of its tracks."""
         key = _key(type_id, payload)
         # For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
         replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
@@ -188,7 +207,7 @@ def _weigh_video(payload: bytes) -> Weight:
     return Weight.START if is_key_frame(payload) else Weight.PLAIN
 
 
-# What a first byte alone tells, so that most messages cost one look: sound that is not AAC, and
+# Weights by the first byte, so that most messages cost one look: for sound that is not AAC, and
 # FourCC packets without modifiers and track ids.
 _SOUNDS: Final[Mapping[int, Weight]] = {
     first: _weigh_audio(bytes((first, 0)))
@@ -203,7 +222,7 @@ _PICTURES: Final[Mapping[int, Weight]] = {
 
 
 def _key(type_id: int, payload: bytes) -> _Key:
-    """What a header is for: the same key, the same place in a decoder."""
+    """The key of a header: two with the same key are for the same place in a decoder."""
     first = payload[0] if payload else 0
     if type_id == TagType.AUDIO and first >> 4 == 9:
         return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)

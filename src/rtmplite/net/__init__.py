@@ -1,1 +1,1 @@
-"""The edge: sockets and clocks that drive the RTMP machines with gevent."""
+"""The edge of the RTMP family: sockets, clocks and files that drive its machines, on gevent."""

@@ -1,4 +1,4 @@
-"""How many may be connected, in all and from one address, whichever listener they come to."""
+"""Limits how many clients are connected, in all and from one address, over all listeners."""
 
 import logging
 from collections import Counter
@@ -9,11 +9,14 @@ from rtmplite.limits.rate_limit_key import rate_limit_key
 log = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 10_000
-CONNECTIONS_OF_ONE: Final = 2_000  # address; many people may share one
+CONNECTIONS_OF_ONE: Final = 2_000  # from one address, which many people may share
 
 
 class ConnectionLimit:
-    """Everybody who is connected to a server, whatever it speaks."""
+    """Counts the connections of a server and refuses those beyond the limits.
+
+    Own design: listeners share one, whatever protocol each speaks.
+    """
 
     def __init__(self, most: int = CONNECTIONS, most_of_one: int = CONNECTIONS_OF_ONE) -> None:
         self._most, self._most_of_one = most, most_of_one
@@ -21,16 +24,16 @@ class ConnectionLimit:
         self._from = Counter[str]()
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of connections."""
         return self._all
 
     @property
     def is_full(self) -> bool:
-        """Whether there is room for nobody."""
+        """Whether there is no room for another connection."""
         return self._all >= self._most
 
     def admits(self, host: str) -> bool:
-        """Count one more from `host` if there is room, else tell the operator."""
+        """Count a connection from `host` if there is room; else log that and return false."""
         source = rate_limit_key(host)
         if self.is_full:
             log.warning("refusing %s: %d connections", host, self._all)
@@ -43,7 +46,7 @@ class ConnectionLimit:
         return True
 
     def leaves(self, host: str) -> None:
-        """Make room for another one; call it once for every `admits` that was true."""
+        """Count a connection from `host` no more; call it once for every `admits` that was true."""
         source = rate_limit_key(host)
         self._all -= 1
         self._from[source] -= 1

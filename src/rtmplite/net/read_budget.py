@@ -1,8 +1,8 @@
-"""How much of one turn of the loop goes into reading, and who is read in the next one.
+"""Limits the time that reading takes in one turn of the loop.
 
-Own design: on other sockets of the same loop, RTP above all, one packet is heard a turn, so turns
-must be short whatever connections say.  When they have been read for `SLICE`, the rest waits; every
-turn gives as much time again to those who have waited, in their order.
+Own design: the RTP sockets of the same loop read one packet a turn, so turns must be short however
+much connections send.  When connections have been read for `SLICE` seconds, the others wait; each
+later turn gives as much time again to those that wait, in their order.
 """
 
 from typing import Any, Final, Protocol
@@ -14,18 +14,18 @@ EARLY: Final = 1  # a watcher's priority: before those of gevent itself, which a
 
 
 class BudgetedReader(Protocol):
-    """Who has something to read."""
+    """A connection that has something to read."""
 
     @property
     def is_reading(self) -> bool:
-        """Whether it still wants to."""
+        """Whether it may still be read."""
 
     def read(self) -> None:
-        """Read once; it must not raise, and adds to `spent` how long it took."""
+        """Read once, without raising, and add the seconds this took to `ReadBudget.spent`."""
 
 
 class ReadBudget:
-    """Reading time; ask `lets` before each read once `spent` has reached `SLICE`."""
+    """The reading time of a loop; once `spent` has reached `SLICE`, ask `lets` before each read."""
 
     def __init__(self, loop: Any) -> None:
         self.spent = 0.0  # s, in this turn, or in several that were short
@@ -35,7 +35,7 @@ class ReadBudget:
         self._watcher = loop.prepare(ref=False, priority=EARLY)
 
     def lets(self, reader: BudgetedReader) -> bool:
-        """Whether there is time in this turn; if not, `reader` is read in one of the next."""
+        """Whether `reader` may read in this turn; if not, it is read in one of the next."""
         turn = self._loop.now()  # the same all through one turn
         if turn != self._turn:
             self._turn, self.spent = turn, 0.0

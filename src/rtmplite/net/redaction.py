@@ -1,16 +1,16 @@
-"""URLs as a log may have them: without passwords, keys and tokens."""
+"""Removes passwords, keys and tokens from URLs, for logs and messages."""
 
 import re
 from typing import Final
 
-# Up to the last at sign of the authority, or, in a URL that is wrong because of a slash in the
-# password, behind it; what looks like a port is none.
+# A user ends at the last at sign of the authority; where a password has a slash, which makes the
+# URL wrong, at an at sign behind that.  Digits alone after the colon are a port.
 _USER: Final = re.compile(r"(\w://)(?:[^/\s]*@|[^/@\s:]+:(?!\d*(?:[/?\s]|$))[^@\s]*@)")
 _QUERY: Final = re.compile(r"\?[^\s]+")
 
 
 def public(text: str) -> str:
-    """Whatever `text` says, leave out what a URL has before an at sign and after a question mark.
+    """Remove the user and the query from every URL in a text.
 
     >>> public("rtmp://ann:secret@example.net/live/demo?key=abc is busy")
     'rtmp://example.net/live/demo?... is busy'

@@ -1,9 +1,9 @@
 """One UDP socket for all the RTMFP sessions of an endpoint: a watcher, an alarm, and slow jobs.
 
-No greenlet waits for the socket.  A watcher reads what has come; everything that machines then want
-sent, to whomever, leaves at the end of that turn of the loop.  The alarm comes after the watcher:
-an acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in
-a few threads of its own, so that a storm of callers delays nobody's sound.
+No greenlet waits for the socket.  A watcher reads what has come; all that the machines then want
+sent leaves at the end of that turn of the loop.  The alarm comes after the watcher: an
+acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in a
+few threads of its own, so that many new clients at once do not delay the media of the others.
 """
 
 import logging
@@ -17,22 +17,24 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.net.clock import now
+from rtmplite.net.deadline_timer import DeadlineTimer
+from rtmplite.net.read_budget import SLICE
 from rtmplite.net.tcp_connections import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
 from rtmplite.rtmfp.crypto.profile import CryptoProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import Job, StartupLimits
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.netconnection.connection import FlowEnd, FlowTransport
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 log = logging.getLogger(__name__)
 
 DATAGRAM: Final = 16384  # bytes, more than any has; room for 64 KiB costs more than the call
-READS: Final = 64  # datagrams per wake-up, so that a flood does not starve everybody else
-SLICE: Final = 0.005  # s per wake-up, if those are laborious
-BUFFER: Final = 1024 * 1024  # bytes of the socket's: a burst for many sessions comes at once
+READS: Final = 64  # datagrams per wake-up, so that a flood does not starve other sockets
+BUFFER: Final = 1024 * 1024  # bytes of each of the socket's: many sessions burst at once
 TICK: Final = 1.0  # s, how coarse the time-outs of connections are
 
 THREADS: Final = 2  # for Diffie-Hellman: with more it would not be done sooner
@@ -45,8 +47,8 @@ class RtmfpPort:
     """A socket, its endpoint, and the connections that use the endpoint's sessions.
 
     `others`, `limits` and `budget` are those of `Endpoint`.
-    `watch` a connection to have what it sends sent and its time-outs kept; when it is over,
-    `on_over` is told.  `on_turn` is called soon after everything has been sent that was to be.
+    `watch` a connection to have its output sent and its time-outs kept; `on_over` is called when it
+    is over.  `on_turn` is called soon after the output of a turn has been sent.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class RtmfpPort:
         budget: SessionBudget | None = None,
     ) -> None:
         self._host, self._port = host, port
-        self.on_over: Callable[[FlowConnection], None] = lambda connection: None
+        self.on_over: Callable[[FlowEnd], None] = lambda connection: None
         self.on_turn: Callable[[], None] | None = None
         self.endpoint = Endpoint(
             profile,
@@ -76,10 +78,10 @@ class RtmfpPort:
         )
         self._hub = gevent.get_hub()
         self._socket: socket.socket | None = None
-        self._connections: dict[FlowConnection, None] = {}  # in order of arrival
-        self._dirty: list[FlowConnection] = []
+        self._connections: dict[FlowTransport, FlowEnd] = {}  # in order of arrival
+        self._dirty: list[FlowTransport] = []
         self._bugs = 0
-        self._alarm_at: float | None = None
+        self._alarm = DeadlineTimer(self._on_alarm, LATE)
         self._touched = False  # the endpoint may have something to send, or another deadline
 
     def start(self) -> None:
@@ -91,7 +93,6 @@ class RtmfpPort:
         self._reader.start(self._on_readable)
         self._flusher = loop.prepare(ref=False, priority=LATE)
         self._flusher.start(self.flush)
-        self._alarm = loop.timer(0.0)
         self._ticker = loop.timer(TICK, TICK)
         self._ticker.start(self._tick)
 
@@ -103,23 +104,25 @@ class RtmfpPort:
         return host, port
 
     @property
-    def connections(self) -> list[FlowConnection]:
-        """All that are watched, in order of arrival."""
-        return list(self._connections)
+    def connections(self) -> list[FlowEnd]:
+        """The connections that are watched, in order of arrival."""
+        return list(self._connections.values())
 
-    def watch(self, connection: FlowConnection) -> None:
-        """See to a connection until it and its session are over."""
-        self._connections[connection] = None
-        connection.on_output = self._on_output
-        self._on_output(connection)
+    def watch(self, connection: FlowEnd) -> None:
+        """Send a connection's output and keep its time-outs, until it and its session are over."""
+        transport = connection.transport
+        self._connections[transport] = connection
+        transport.on_output = self._on_output
+        self._on_output(transport)
 
     def close(self) -> None:
-        """End all sessions with a last word, and close the socket; a second time does nothing."""
+        """Close all sessions, telling the peers, and the socket; a second call does nothing."""
         if self._socket is None:
             return
         self.endpoint.abort(now())
         self.flush()
-        for watcher in (self._reader, self._flusher, self._alarm, self._ticker):
+        self._alarm.cancel()
+        for watcher in (self._reader, self._flusher, self._ticker):
             watcher.stop()
             watcher.close()
         self._socket.close()
@@ -145,41 +148,41 @@ class RtmfpPort:
     def _on_work(self) -> None:
         self._touched = True
 
-    def _on_output(self, connection: FlowConnection) -> None:
-        self._dirty.append(connection)
+    def _on_output(self, transport: FlowTransport) -> None:
+        self._dirty.append(transport)
 
     def flush(self) -> None:
-        """Send everything, and see to the alarm; at the end of every turn this is done anyway."""
+        """Send all output and set the alarm, as is done at the end of every turn."""
         if self._socket is None or (not self._touched and not self._dirty):
             return
         moment = now()
         while self._dirty:
             dirty, self._dirty = self._dirty, []
-            for connection in dirty:
-                self._flush_one(connection, moment)
+            for transport in dirty:
+                self._flush_one(transport, moment)
         self._touched = False
         for datagram, destination in self.endpoint.take(moment):
             self._send(datagram, destination)
         for job in self.endpoint.take_jobs():
             self._work(job)
-        self._set_alarm(moment)
+        self._alarm.set(self.endpoint.deadline, moment)
         if self.on_turn is not None:
             # This turn's callbacks have run: one more would wait for whatever happens next.
             self._hub.loop.run_callback_threadsafe(self.on_turn)
 
-    def _flush_one(self, connection: FlowConnection, moment: float) -> None:
+    def _flush_one(self, transport: FlowTransport, moment: float) -> None:
         try:
-            connection.flush(moment)
+            transport.flush(moment)
         except Exception:
             log.exception("a connection fails")
-            self._guard(connection.abort, "internal error", moment)
-        if connection.is_over and connection in self._connections:
-            del self._connections[connection]
-            connection.on_output = None
+            self._guard(transport.abort, "internal error", moment)
+        if transport.is_over and transport in self._connections:
+            connection = self._connections.pop(transport)
+            transport.on_output = None
             self.on_over(connection)
 
     def _send(self, datagram: bytes, destination: Address) -> None:
-        """Send a datagram; one that the system does not take is as good as lost."""
+        """Send a datagram; one that the system does not take counts as lost."""
         assert self._socket is not None
         host, port = destination
         if self._is_v6 and ":" not in host:
@@ -190,7 +193,7 @@ class RtmfpPort:
             log.debug("cannot send to %s:%d: %s", *destination, error)
 
     def _work(self, job: Job[Any]) -> None:
-        """Run a job in a thread, and go on with its result here, even if there is none."""
+        """Run a job in a thread, then let the endpoint go on here, also if the job failed."""
 
         def done(_: None) -> None:
             if self._socket is not None:
@@ -199,39 +202,27 @@ class RtmfpPort:
 
         _workers().run(partial(self._guard, job.run), done)
 
-    def _set_alarm(self, moment: float) -> None:
-        """Be woken at the endpoint's deadline; to be woken too early does no harm."""
-        deadline = self.endpoint.deadline
-        if deadline is None or (self._alarm_at is not None and self._alarm_at <= deadline):
-            return
-        self._alarm_at = deadline
-        self._alarm.stop()
-        self._alarm.close()
-        self._alarm = self._hub.loop.timer(max(0.0, deadline - moment), priority=LATE)
-        self._alarm.start(self._on_alarm)
-
     def _on_alarm(self) -> None:
-        self._alarm_at = None
         self._guard(self.endpoint.tick, now())
         self._touched = True
 
     def _tick(self) -> None:
         moment = now()
-        for connection in list(self._connections):
+        for transport, connection in list(self._connections.items()):
             deadline = connection.deadline
             if deadline is not None and moment >= deadline:
                 self._guard(connection.tick, moment)
-                self._dirty.append(connection)
+                self._dirty.append(transport)
 
     def _guard(self, call: Callable[..., object], *args: object) -> None:
-        """Call a machine; a bug there costs what it was about, not the port."""
+        """Call a machine; an exception in it is logged and does not end the port."""
         try:
             call(*args)
         except Exception as error:
             self._on_bug(error)
 
     def _on_bug(self, error: Exception) -> None:
-        """Log it, but not each time that a far end can bring it about."""
+        """Log the 1st, 2nd, 4th, 8th ... exception: a peer may be able to cause one at will."""
         self._bugs += 1
         if self._bugs & self._bugs - 1 == 0:
             log.error("an endpoint fails, for the %d. time: %r", self._bugs, error, exc_info=error)

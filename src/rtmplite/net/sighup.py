@@ -1,4 +1,4 @@
-"""What SIGHUP means: to a service that files have changed, at a terminal that this has closed."""
+"""Handles SIGHUP: a service reads its files again, a program at a terminal ends."""
 
 import os
 import signal
@@ -8,10 +8,10 @@ import gevent
 
 
 def on_hangup(end: Callable[[], object], reload: Callable[[], object]) -> None:
-    """Call `end` at SIGHUP where somebody works at a terminal, and `reload` everywhere else.
+    """Call `end` at SIGHUP if the process has a terminal, else `reload`.
 
-    Looked at once, now: when the signal comes, the terminal may still be there or not.  Under
-    nohup a terminal that closes means nothing.
+    The terminal is looked for now, as it may be gone when the signal comes.  Under nohup `reload`
+    is called.
     """
     is_ours = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and has_terminal()
     gevent.signal_handler(signal.SIGHUP, end if is_ours else reload)

@@ -1,16 +1,18 @@
-"""Connected sockets and loop watchers around RTMP machines, whoever called whom.
+"""Serves connected TCP sockets with RTMP machines, those of a server and those of clients.
 
 No greenlet waits for a socket here.  A watcher reads once per wake-up; everything that the machines
-then want sent, to whomever, waits on one list and leaves at the end of that turn of the loop, by
+then want sent waits on one list and leaves at the end of that turn of the loop, by
 one system call per connection (or at the end of `merge_ms`, which makes fewer and larger ones).
-A socket that does not take it all keeps the rest and is watched until it does; nobody waits.
+A socket that does not take it all keeps the rest and is watched until it does; no other waits.
 With TLS, all that one connection has to send in one turn is sealed together before that.
 """
 
+import errno
 import logging
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import gevent
@@ -18,14 +20,15 @@ from gevent import monkey
 
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, ReadBudget
-from rtmplite.net.tls import Tls, explain
-from rtmplite.rtmp.connection import Connection
+from rtmplite.net.tcp_traffic import traffic
+from rtmplite.net.tls import Tls, explain, mistaken
+from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
 
 log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 65536  # bytes per wake-up ...
-SMALL_READ: Final = 4096  # ... of those who send little: room for more takes longer than a call
-LABOUR: Final = 0.01  # s for READ_SIZE; who takes longer is read in small pieces
+SMALL_READ: Final = 4096  # ... of peers that send little: room for more takes longer than a call
+LABOUR: Final = 0.01  # s for READ_SIZE; a connection that takes longer is read in small pieces
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
 DRAIN: Final = 30.0  # s, for a peer we have ended to take what was queued before that
@@ -38,7 +41,7 @@ WATCH_READ, WATCH_WRITE = 1, 2
 # Even where the program is monkey-patched: its sockets would watch a second time.
 Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
-M = TypeVar("M", bound=Connection)
+M = TypeVar("M", bound=ChunkEnd)
 
 
 class TcpConnections(Generic[M]):
@@ -50,7 +53,7 @@ class TcpConnections(Generic[M]):
         self._loop = gevent.get_hub().loop
         self.turns = ReadBudget(self._loop)
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
-        self.dirty: list[Peer[M]] = []  # who has something to send; always this list object
+        self.dirty: list[Peer[M]] = []  # peers that have something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
         self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
         # The last thing before the loop sleeps.  A callback of its own for every flush would make
@@ -74,7 +77,7 @@ class TcpConnections(Generic[M]):
         return [peer.machine for peer in self._peers]
 
     def farewell(self) -> None:
-        """Wait a moment for those whose machines are closed to read it: see `_say_goodbye`."""
+        """Wait a moment for peers that have been closed to read that: see `_say_goodbye`."""
         self._flush()
         end = now() + FAREWELL
         while self._peers and now() < end:
@@ -93,16 +96,16 @@ class TcpConnections(Generic[M]):
             self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
 
     def forget(self, peer: "Peer[M]") -> None:
-        """Drop a peer whose socket is closed."""
+        """Remove a peer whose socket is closed."""
         self._peers.pop(peer, None)
 
     def cut_off(self, machine: M) -> None:
-        """Hook: this one is ended by us, without its last words."""
+        """Hook: we end this connection at once, and what was queued for it is not sent."""
 
     def _flush(self) -> None:
-        """Send everything; the first branch is one message to a player who keeps up.
+        """Send everything; the first branch is one message to a player that keeps up.
 
-        That is nearly all a server with an audience does, so no call is spent there but `send`.
+        A server with an audience does hardly anything else, so `send` is the only call there.
         """
         if not self.dirty:
             return
@@ -111,7 +114,7 @@ class TcpConnections(Generic[M]):
         dirty = self.dirty.copy()
         self.dirty.clear()
         for peer in dirty:
-            output = peer.machine.output
+            output = peer.transport.output
             if len(output) == 1 and not peer.is_special:
                 data = output.pop()
                 try:
@@ -122,7 +125,7 @@ class TcpConnections(Generic[M]):
                 if sent != len(data):
                     peer.keep([data], sent)
             else:
-                peer.guard(peer.flush)  # whoever comes after must be sent to as well
+                peer.guard(peer.flush)  # the peers after this one must be served as well
 
     def _tick(self) -> None:
         moment = now()
@@ -136,9 +139,9 @@ class Peer(Generic[M]):
     def __init__(
         self, peers: TcpConnections[M], connected: socket.socket, machine: M, tls: Tls | None = None
     ) -> None:
-        self.machine = machine
+        self.machine, self.transport = machine, machine.transport
         self.send = connected.send
-        # It has unsent bytes, or an end to bring about, or all its bytes have to be sealed.
+        # It has unsent bytes, or is to be closed, or all its bytes have to be encrypted.
         self.is_special = tls is not None
         self._peers, self._socket, self._tls = peers, connected, tls
         self._dirty, self._merges, self._turns = peers.dirty, peers.merges, peers.turns
@@ -146,24 +149,26 @@ class Peer(Generic[M]):
         self._closing_at: float | None = None
         self._drain_ends: float | None = None
         self._open = True
-        self._receive, self._room = connected.recv, SMALL_READ
+        self._receive: Callable[[int], bytes] = self._receive_first
+        self._room = SMALL_READ
         loop = gevent.get_hub().loop
         self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
-        machine.on_output = self._on_output
-        machine.on_reading = self._on_reading
+        self.transport.traffic = partial(traffic, connected)
+        self.transport.on_output = self._on_output
+        self.transport.on_reading = self._on_reading
         if tls is not None:
             self._say_tls(tls)
-        if machine.output:  # who opens a connection speaks first
-            self._on_output(machine)
+        if self.transport.output:  # a client speaks first
+            self._on_output(self.transport)
 
     def flush(self) -> None:
         """Send what the machine has, unless the socket is still busy with the last."""
         machine = self.machine
         if not self._open:
             return
-        if machine.aborted:
+        if machine.transport.aborted:
             self._peers.cut_off(machine)
             self.shut()
             return
@@ -174,7 +179,7 @@ class Peer(Generic[M]):
             self._say_goodbye()
 
     def tick(self, moment: float) -> None:
-        """Let the machine see what time it is; close a socket that lingered for long enough."""
+        """Let the machine do what is due; close a socket that has lingered long enough."""
         if self._closing_at is not None and moment >= self._closing_at:
             self.shut()
             return
@@ -186,7 +191,7 @@ class Peer(Generic[M]):
             self.guard(self.machine.tick, moment)
 
     def _wait_for_room(self, moment: float) -> None:
-        """It is ended, but has not taken what is owed to it; perhaps it is dead."""
+        """Give a peer `DRAIN` seconds to take what was queued before its end."""
         if self._drain_ends is None:
             self._drain_ends = moment + DRAIN
         elif moment >= self._drain_ends:
@@ -202,10 +207,10 @@ class Peer(Generic[M]):
             watcher.close()
         self._socket.close()
         self._peers.forget(self)
-        self.machine.on_output = self.machine.on_reading = None
+        self.transport.on_output = self.transport.on_reading = None
 
     def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
-        """Wait for room, or give up, whichever `error` asks for."""
+        """Wait for room if the socket is full, else end the connection."""
         if isinstance(error, BlockingIOError):
             self.keep(output, 0)
         else:
@@ -220,7 +225,7 @@ class Peer(Generic[M]):
         if at == len(output):
             return
         self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
-        self.machine.unsent(sum(map(len, self._unsent)))
+        self.transport.unsent(sum(map(len, self._unsent)))
         self.is_special = True
         self._writer.start(self._on_writable)
 
@@ -238,15 +243,15 @@ class Peer(Generic[M]):
         except Exception:
             log.exception("a connection fails to close")
 
-    def _on_output(self, machine: Connection) -> None:
+    def _on_output(self, transport: ChunkTransport) -> None:
         if not self._dirty and self._merges:
             self._peers.schedule()
         self._dirty.append(self)
-        if machine.closed:
+        if transport.closed:
             self.is_special = True
 
-    def _on_reading(self, machine: Connection) -> None:
-        if not machine.reading:
+    def _on_reading(self, transport: ChunkTransport) -> None:
+        if not transport.reading:
             self._reader.stop()
         else:
             self._reader.start(self._on_readable)
@@ -272,18 +277,27 @@ class Peer(Generic[M]):
             return
         begun = now()
         if not data:
-            self._lost("closed by the peer")
+            self._lost("closed by the peer" if self._tls is None else self._tls.end)
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
-        elif not self.machine.closed:  # else it has not read our last words yet
+        elif not self.transport.closed:  # else it has not read our last words yet
             try:
-                self.machine.receive(data, begun)
+                self.transport.receive(data, begun)
             except Exception:
                 self._failed()
         spent = now() - begun
         self._turns.spent += spent
         is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
         self._room = READ_SIZE if is_bulk else SMALL_READ
+
+    def _receive_first(self, room: int) -> bytes:
+        """Receive for the first time: TLS where there should be none is told at once."""
+        data = self._socket.recv(room)
+        self._receive = self._socket.recv
+        if self._tls is None and (reason := mistaken(data)):
+            log.warning("%s:%d: %s", *self.transport.peer_address, reason)
+            raise ConnectionAbortedError(errno.ECONNABORTED, reason)
+        return data
 
     def _open_sealed(self, tls: Tls, data: bytes) -> None:
         try:
@@ -293,13 +307,13 @@ class Peer(Generic[M]):
             self.guard(self.machine.abort, explain(error), now())
             return
         self._say_tls(tls)
-        if data and not self.machine.closed:
+        if data and not self.transport.closed:
             self._feed(data)
         if tls.ended and self._open:
             self._lost("closed by the peer")
 
     def _say_tls(self, tls: Tls) -> None:
-        """Send what TLS itself wants to say, behind what waits."""
+        """Send what TLS itself has to send, after what waits."""
         if sealed := tls.take_output():
             if self._unsent:
                 self._unsent.append(sealed)
@@ -307,7 +321,7 @@ class Peer(Generic[M]):
                 self._send([sealed])
 
     def _output(self) -> list[bytes]:
-        output = self.machine.take_output()
+        output = self.transport.take_output()
         if self._tls is None or not output:
             return output
         self._tls.send(b"".join(output))
@@ -316,7 +330,7 @@ class Peer(Generic[M]):
 
     def _feed(self, data: bytes) -> None:
         try:
-            self.machine.receive(data, now())
+            self.transport.receive(data, now())
         except Exception:
             self._failed()
 
@@ -327,7 +341,7 @@ class Peer(Generic[M]):
     def _on_writable(self) -> None:
         output = self._unsent + self._output()
         self._unsent = []
-        self.machine.unsent(0)
+        self.transport.unsent(0)
         self._send(output)
         if self._open and not self._unsent:
             self._writer.stop()

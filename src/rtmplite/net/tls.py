@@ -1,4 +1,4 @@
-"""TLS between bytes and bytes, for sockets that are watched by somebody else.
+"""TLS that takes bytes and gives bytes, for sockets that other modules read and write.
 
 Implements nothing of its own: OpenSSL does it all, fed and emptied through memory, so that one
 system call still carries all that a connection has to send in one turn of the loop.
@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from rtmplite.errors import LocalError
+
+ON_PLAIN_PORT: Final = "TLS on a port without it"
+CLOSED_EARLY: Final = "closed by the peer before TLS had begun; it may not speak TLS here"
+CLOSED_UNHEARD: Final = "closed by the peer before it said a word; perhaps it wants rtmps://"
+TO_PLAIN_CLIENT: Final = "the server speaks TLS: try rtmps://"
+
+_ALERT, _HELLO, _MAJOR = 21, 22, 3  # content types and major version of a record of TLS
 
 READ_SIZE: Final = 65536  # bytes asked of OpenSSL at once; it gives a record, 16 KiB at most
 
@@ -25,14 +32,14 @@ class Tls:
         self._tls = context.wrap_bio(
             self._from_peer, self._to_peer, server_side=name is None, server_hostname=name
         )
-        self._waiting: list[bytes] = []  # what cannot be sealed before the handshake is over
+        self._waiting: list[bytes] = []  # what cannot be encrypted before the handshake is over
         self._is_ready = self.ended = False
         self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Give what is in the peer's bytes; raises ssl.SSLError if they are not what they should.
+        """Decrypt bytes of the peer.  Raises ssl.SSLError for what is not proper TLS.
 
-        In either case there may be an answer in `take_output`.
+        In either case `take_output` may have an answer.
         """
         self._from_peer.write(data)
         if not self._is_ready and not self._shake():
@@ -50,19 +57,24 @@ class Tls:
         return b"".join(pieces)
 
     def send(self, data: bytes) -> None:
-        """Seal bytes for the peer, or keep them until the handshake allows."""
+        """Encrypt bytes for the peer, or keep them until the handshake is over."""
         if self._is_ready:
             self._tls.write(data)
         else:
             self._waiting.append(data)
 
     def close(self) -> None:
-        """Say that nothing more will come."""
+        """Tell the peer that nothing more will come."""
         with suppress(ssl.SSLError):  # the peer has not said so yet, or there was no handshake
             self._tls.unwrap()
 
+    @property
+    def end(self) -> str:
+        """The reason to give when the connection ends and TLS has not said so."""
+        return "closed by the peer" if self._is_ready else CLOSED_EARLY
+
     def take_output(self) -> bytes:
-        """What is to be sent, and forget it."""
+        """Return the bytes that are to be sent, once."""
         return self._to_peer.read()
 
     def _shake(self) -> bool:
@@ -96,9 +108,10 @@ def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext
 
 
 def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:
-    """Settings of who connects: certificates are checked unless `insecure`.
+    """Settings of a client: certificates are checked unless `insecure`.
 
-    `ca` is a PEM file of those trusted instead of the system's.  Raises LocalError naming it.
+    `ca` is a PEM file of authorities to trust instead of the system's.  Raises LocalError naming
+    it.
     """
     try:
         context = ssl.create_default_context(cafile=ca)
@@ -110,8 +123,21 @@ def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSL
     return context
 
 
+def mistaken(first: bytes) -> str:
+    """The mistake if a connection without TLS begins with these bytes; empty if they may be RTMP.
+
+    Own design: RTMP 1.0 §5.2.2 begins with a version number, TLS on both sides with a record of
+    major version 3: the client with a hello, a server that reads RTMP with an alert.
+    """
+    if len(first) < 2 or first[1] != _MAJOR:
+        return ""
+    return {_HELLO: ON_PLAIN_PORT, _ALERT: TO_PLAIN_CLIENT}.get(first[0], "")
+
+
 def explain(error: ssl.SSLError) -> str:
-    """What went wrong, without OpenSSL's file names and line numbers."""
+    """The reason of an error, without OpenSSL's file names and line numbers."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the server's certificate is not trusted: {error.verify_message}"
-    return f"TLS fails: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    reason = (error.reason or str(error)).replace("_", " ").lower()
+    hint = " (the other side speaks no TLS)" if reason == "wrong version number" else ""
+    return f"TLS fails: {reason}{hint}"

@@ -1,4 +1,4 @@
-"""Threads for what a disk may take its time over: nothing that blocks is done in the hub.
+"""Threads for work that may block, such as that of a disk: the hub must not wait for it.
 
 gevent's threadpool makes its caller wait when all threads are busy, and the hub cannot wait; here
 jobs wait instead, in the order they came.
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Runs jobs in threads, and tells the hub what came of them."""
+    """Runs jobs in threads, and hands their results to callbacks in the hub."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._pool = ThreadPool(threads + 1)  # one more than is used: `spawn` never waits
@@ -40,11 +40,11 @@ class Workers:
 
     @property
     def idle(self) -> bool:
-        """Whether everything is done."""
+        """Whether no job runs or waits."""
         return self._free == self._threads
 
     def wait(self, seconds: float) -> bool:
-        """Let everything be done, for so long at most; whether it was."""
+        """Wait until all jobs are done, for `seconds` at most; whether they are."""
         end = now() + seconds
         while not self.idle and now() < end:
             gevent.sleep(0.01)

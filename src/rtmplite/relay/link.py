@@ -1,9 +1,9 @@
 """The link of a relay: one stream on another server, and how the connection to it comes back.
 
-Own design: the texts know clients and servers only, so to the other server we are a client as any.
-A link that fails comes back, later each time; one that is sent elsewhere goes there at once (Field
-§"Redirects"), and one that is asked to move (E-RTMP v2 §"Reconnect Request") makes the new
-connection beside the old one, which goes on until there is a good moment.
+Own design: the texts know clients and servers only, so a relay is a client to the other server.  A
+link that fails reconnects, after a longer wait each time; one that is redirected connects to the
+other server at once (Field §"Redirects"); one that is asked to move (E-RTMP v2 §"Reconnect
+Request") makes the new connection beside the old one, which goes on until a key frame.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from rtmplite.relay.session import ChunkSession, FlowSession, RelaySession, open
 from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
 from rtmplite.rtmp.wire.message import Message
 
-HOPS: Final = 3  # from server to server in one attempt
+HOPS: Final = 3  # redirects that one attempt follows
 AGAIN: Final = 2.0  # s until another attempt to reach a server that we were asked to move to
-OVERLAP: Final = 10.0  # s that two servers may do the same before a moment has to do
+OVERLAP: Final = 10.0  # s with both servers, after which the link moves without a key frame
 
 
 class State(StrEnum):
-    """Own design: how far a link has come."""
+    """The states of a link."""
 
     IDLE = "idle"
     CONNECTING = "connecting"
@@ -32,12 +32,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReconnectBackoff:
-    """When a link tries again; times in s.  Own design.
+    """The waits between the attempts of a link; times in s.
 
     The first wait is `first`, each next one twice as long up to `most`, and all are shortened at
-    random by up to a quarter, lest many come back at once.  A link that ran for `steady` begins
-    anew; without an answer for `answer` an attempt has failed, and after `attempts` failures in a
-    row there are no more.
+    random by up to a quarter, so that not all links reconnect at once.  A link that ran for
+    `steady` begins with the first wait again.  An attempt fails without an answer for `answer`,
+    and after `attempts` failures in a row the link gives up.
     """
 
     first: float = 1.0
@@ -47,7 +47,7 @@ class ReconnectBackoff:
     attempts: int | None = None
 
     def wait(self, failures: int, chance: int) -> float:
-        """Seconds after so many failures in a row, `chance` being 0 to 255.  Own design."""
+        """The seconds to wait after `failures` failures in a row; `chance` is 0 to 255."""
         longest = min(self.most, self.first * 2.0 ** min(failures - 1, 32))
         return longest * (1 - chance / 1024)
 
@@ -57,11 +57,11 @@ DEFAULT_BACKOFF: Final = ReconnectBackoff()
 
 
 class Link:
-    """One stream on another server, and the connection to it that comes and goes.  Own design.
+    """One stream on another server, and the connection to it, which is made again after a loss.
 
     `dial` connects a network to a machine, by `machine.target`, and tells it by `connection_lost`
-    when that fails.  `on_change` is called after every change of `state` and of `where`, which is
-    the server in use, that of `target` or another one; `reason` says why the last attempt ended.
+    when that fails.  `on_change` is called after every change of `state` and of `where`, the
+    server in use: that of `target` or another one.  `reason` says why the last attempt ended.
     """
 
     def __init__(
@@ -78,25 +78,25 @@ class Link:
         self._dial, self._random = dial, random
         self._session: RelaySession | None = None
         self._next: RelaySession | None = None  # at the server that we were asked to move to
-        self._asked: Target | None = None  # which is this
+        self._asked: Target | None = None  # that server
         self._hops = 0
         self._attempt_ends: float | None = None  # or the next begins
         self._move_at: float | None = None  # when to try to move, or when that has failed
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design."""
+        """When to call `tick`."""
         times = (self._attempt_ends, self._move_at)
         return min((at for at in times if at is not None), default=None)
 
     def start(self, now: float) -> None:
-        """Connect, unless that has been done.  Own design."""
+        """Connect, unless the link is connecting or running."""
         if self.state in (State.IDLE, State.GIVEN_UP):
             self.failures = 0
             self._begin(self.target, now)
 
     def stop(self, now: float) -> None:
-        """Say goodbye and come back no more, until the next `start`: RTMP 1.0 §7.2.2.3."""
+        """Leave the server, and do not reconnect until the next `start`: RTMP 1.0 §7.2.2.3."""
         sessions = [each for each in (self._session, self._next) if each is not None]
         self._session = self._next = self._asked = None
         for session in sessions:
@@ -106,7 +106,7 @@ class Link:
         self._become(State.IDLE, now)
 
     def tick(self, now: float) -> None:
-        """Try again, or wait no longer for an answer.  Own design."""
+        """Make the attempt that is due, or give up one without an answer."""
         if self._move_at is not None and now >= self._move_at:
             self._move_at = None
             self._move_is_due(now)
@@ -118,7 +118,7 @@ class Link:
         elif self._session is not None:
             self._session.abort("no answer in time", now)
 
-    # -- what a session says ----------------------------------------------------------------
+    # -- calls of a session -----------------------------------------------------------------
 
     def prepare(self, session: RelaySession) -> None:
         """Hook: before createStream."""
@@ -127,7 +127,7 @@ class Link:
         """Hook: publish or play."""
 
     def on_running(self, session: RelaySession, now: float) -> None:
-        """Begin, or move: here, or at a better moment.  Own design."""
+        """Begin to publish or play, or prepare to move if it is the next server's session."""
         if session is self._session:
             self._attempt_ends = None
             self._become(State.RUNNING, now)
@@ -137,13 +137,13 @@ class Link:
             self._joined(session, now)
 
     def on_media(self, session: RelaySession, message: Message, now: float) -> None:
-        """Hook: something is played to us."""
+        """Hook: a message of the stream that is pulled has come."""
 
     def on_eof(self, session: RelaySession, now: float) -> None:
-        """Hook: what is played has ended: RTMP 1.0 §7.1.7."""
+        """Hook: the stream that is pulled has ended: RTMP 1.0 §7.1.7."""
 
     def on_asked_to_move(self, session: RelaySession, target: Target, now: float) -> None:
-        """Connect there, too, while this one goes on.
+        """Connect to `target` as well, while this session goes on.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [careful-overlap].
@@ -154,7 +154,7 @@ class Link:
                 self._open_next(target, now)
 
     def on_end(self, session: RelaySession, now: float) -> None:
-        """The connection is gone: go on with another one, now or later.  Own design."""
+        """Hear that a connection has ended, and make another one, now or later."""
         if session is self._next:
             self._next_failed(session, now)
         elif session is self._session:
@@ -163,7 +163,7 @@ class Link:
     # -- attempts ---------------------------------------------------------------------------
 
     def _begin(self, where: Target, now: float) -> None:
-        """A new attempt, which may lead from server to server."""
+        """Make a new attempt, which may follow redirects."""
         self._hops = 0
         self._connect(where, now)
 
@@ -190,7 +190,7 @@ class Link:
             return
         if session.since is not None and now - session.since >= self.backoff.steady:
             self.failures = 0
-            if where is not None:  # it said that it would go, and where we should
+            if where is not None:  # the server asked us to move there before it ended
                 self._begin(where, now)
                 return
         self.failures += 1
@@ -203,7 +203,7 @@ class Link:
         self._become(State.WAITING, now)
 
     def _sent_to(self, session: RelaySession) -> Target | None:
-        """Where to try next at once: with the next proof, or elsewhere, but not for ever."""
+        """The target to try at once: with the next proof, or a redirect, up to `HOPS`."""
         target = None if session.since is not None else session.elsewhere
         if target is not None and not target.proof:
             self._hops += 1
@@ -222,7 +222,7 @@ class Link:
         self._dial(session)
 
     def _move_is_due(self, now: float) -> None:
-        """Try again, or go over without a good moment, or give this attempt up."""
+        """Try again to move, or move without a key frame, or give this attempt up."""
         if self._next is None:
             if self._asked is not None:
                 self._open_next(self._asked, now)
@@ -232,16 +232,16 @@ class Link:
             self._next.abort("no answer in time", now)
 
     def _next_failed(self, session: RelaySession, now: float) -> None:
-        """Stay where we are, and try again."""
+        """Stay with the server in use, and try again later."""
         self.reason, self._next = session.reason, None
         self._leave(session, now)
         self._move_at = now + AGAIN
         if (target := self._sent_to(session)) is not None:
-            self._asked = replace(target, proof="")  # which is good but once
+            self._asked = replace(target, proof="")  # a proof can be used once
             self._open_next(target, now)
 
     def _promote(self, session: RelaySession, now: float) -> None:
-        """The next server is the one in use from now on, whether it has answered or not."""
+        """Use the next server from now on, whether it has answered or not."""
         old, self._session, self._next = self._session, session, None
         self._asked = self._move_at = None
         self.where = session.target
@@ -255,7 +255,7 @@ class Link:
             self._become(State.CONNECTING, now)
 
     def _leave(self, session: RelaySession, now: float) -> None:
-        """Use a connection no longer."""
+        """Close a connection that is used no longer."""
         self._left(session, now)
         session.close(now, "stopped")
 
@@ -263,20 +263,20 @@ class Link:
     _limits = DEFAULT_LIMITS
 
     def _started(self, session: RelaySession, now: float) -> None:
-        """Hook: the server does what we asked for."""
+        """Hook: the server has begun to publish or to play."""
 
     def _joined(self, session: RelaySession, now: float) -> None:
-        """Hook: so does the one that we were asked to move to."""
+        """Hook: the next server has begun to publish or to play."""
 
     def _overlapped(self, session: RelaySession, now: float) -> None:
-        """Hook: that was long ago, and nothing has come of it."""
+        """Hook: `OVERLAP` has passed without a key frame to move at."""
         self._promote(session, now)
 
     def _taken_over(self, session: RelaySession, now: float) -> None:
-        """Hook: and it is the only one now."""
+        """Hook: the next server is the only one now."""
 
     def _left(self, session: RelaySession, now: float) -> None:
-        """Hook: this connection is to be used no longer."""
+        """Hook: this connection is about to be closed."""
 
     def _over(self, now: float) -> None:
-        """Hook: there is no connection at all."""
+        """Hook: the link has no connection."""

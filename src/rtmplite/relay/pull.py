@@ -17,7 +17,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 BUFFER: Final = 1000  # ms, what we say is buffered of a stream that is pulled
 START: Final = -2000.0  # what is live, else recorded; in ms: Field §"Play times"
 
-# About the connection, no part of the stream.
+# Data messages about the connection, not part of the stream.
 _NOT_MEDIA: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onStatus"))
 
 
@@ -50,10 +50,11 @@ class Pull(Link):
         session.send("play", session.target.stream, START, stream_id=session.stream_id)
 
     def on_media(self, session: RelaySession, message: Message, now: float) -> None:
-        """Pass it on, unless somebody else publishes under that name.  Own design.
+        """Pass a message on, unless another client publishes under that name here.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: from the next server on where that has a beginning, and nothing twice.
+        [leave-at-boundary]: of two servers, the next one is played from a key frame on, and no
+        message is played twice.
         """
         type_id, payload = message.type_id, message.payload
         if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
@@ -71,9 +72,9 @@ class Pull(Link):
                 self._pass_on(type_id, message.timestamp, payload, now)
 
     def on_eof(self, session: RelaySession, now: float) -> None:
-        """The publisher there has gone, ours therefore too: RTMP 1.0 §7.1.7.
+        """End the publication here, as the publisher there has gone: RTMP 1.0 §7.1.7.
 
-        Own design: unless he was asked to move as we were.
+        If the server has asked us to move, the publisher may have moved: use the next server.
         """
         if session is not self._session:
             return
@@ -84,11 +85,11 @@ class Pull(Link):
             self.on_over(now)
 
     def is_silent(self, now: float) -> bool:
-        """Never, so that nobody may replace it: the link itself watches.  Own design."""
+        """Never, so that no other publisher replaces it: the link watches its connection."""
         return False
 
     def replaced(self, now: float) -> None:
-        """Somebody publishes here: let go of the other server.  Own design."""
+        """Leave the other server, since a client publishes here."""
         self.is_publishing = False
         self.stop(now)
 
@@ -96,7 +97,7 @@ class Pull(Link):
         self._ahead = StandbyBuffer()
 
     def _overlapped(self, session: RelaySession, now: float) -> None:
-        """The two time lines do not meet: go over at the next beginning."""
+        """Move at the next key frame of any time: the times of the two servers do not meet."""
         if self._ahead is not None and self._ahead.begin is None:
             self._ahead.from_anywhere = True
         else:
@@ -113,7 +114,7 @@ class Pull(Link):
     def _take(
         self, session: RelaySession, type_id: int, timestamp: int, payload: bytes, now: float
     ) -> None:
-        """Pass on what the only server plays, or see where that of the next one begins."""
+        """Pass on a message of the only server, or keep one of the next server."""
         if self._ahead is None:
             self._pass_on_once(type_id, timestamp, payload, now)
             return
@@ -124,7 +125,7 @@ class Pull(Link):
             self._promote(session, now)
 
     def _pass_on_once(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Leave out what the server before has played, where two of them overlap."""
+        """Pass a message on unless the server before has played it."""
         if not self._passed.is_repeated(type_id, timestamp, payload, now):
             self._pass_on(type_id, timestamp, payload, now)
 

@@ -1,7 +1,7 @@
 """A live stream pushed to another server.
 
-Own design: a push is a player of the local stream whose bytes go to another server.  It shares
-them with all others that are pushed, and is skipped or cut off as any player who is slow.
+Own design: a push is a player of the local stream whose bytes go to another server.  All pushes of
+a stream share their bytes, and a slow one is skipped or cut off as any slow player.
 Implements RTMP 1.0 §7.2.2.6 from the client's side.
 """
 
@@ -13,7 +13,8 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
-from rtmplite.live.streams import Framing, LiveStream, Player
+from rtmplite.live.sink import Framing
+from rtmplite.live.streams import LiveStream, Player
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import FlowSession, RelaySession
 from rtmplite.rtmfp.netconnection.messages import encode_message
@@ -28,8 +29,8 @@ class Push(Link):
     """Publishes `live` on another server: RTMP 1.0 §7.2.2.6."""
 
     _start_code = "NetStream.Publish.Start"
-    # Servers have little to say to a publisher, and not all answer pings.  One that is dead is
-    # found out by its socket, which takes no more.
+    # Servers send little to a publisher, and not all answer pings.  A dead one is noticed because
+    # its socket takes no more bytes.
     _limits = replace(DEFAULT_LIMITS, ping_after=inf)
 
     def __init__(
@@ -46,11 +47,11 @@ class Push(Link):
 
     @property
     def players(self) -> int:
-        """How many of the players that `live` counts are ours.  Own design."""
+        """How many of the players of `live` belong to this push."""
         return len(self._players)
 
     def prepare(self, session: RelaySession) -> None:
-        """Own design: what Flash Media Live Encoder asks first, since some servers wait for it."""
+        """Call what Flash Media Live Encoder calls first, since some servers wait for it."""
         session.call("releaseStream", session.target.stream)
         session.call("FCPublish", session.target.stream)
 
@@ -59,27 +60,28 @@ class Push(Link):
         session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
 
     def _started(self, session: RelaySession, now: float) -> None:
-        self._players[session] = self.live.join(session.outlet(), _framing(session), None, now)
+        self._publish(session, now)
 
     def _joined(self, session: RelaySession, now: float) -> None:
-        """Publish there from the next key frame on, which ends it here.
+        """Publish there from the next key frame on, and leave the old server then.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary].
         """
-        usual = _framing(session)
 
-        def frame(type_id: int, timestamp: int, payload: bytes) -> bytes:
-            player = self._players.get(session)
-            if session is self._next and player is not None and not player.waiting:
+        def go_over(now: float) -> None:
+            if session is self._next:
                 self._promote(session, now)
-            return usual(type_id, timestamp, payload)
 
-        self._players[session] = self.live.join(session.outlet(), frame, None, now)
+        player = self._publish(session, now)
+        player.on_begun = go_over
+        if not player.waiting:  # nothing has been published yet
+            go_over(now)
 
-    def _taken_over(self, session: RelaySession, now: float) -> None:
-        self._players[session].framing = _framing(session)
-        self.live.rearrange()
+    def _publish(self, session: RelaySession, now: float) -> Player:
+        player = self.live.join(session.outlet(), _framing(session), None, now)
+        self._players[session] = player
+        return player
 
     def _left(self, session: RelaySession, now: float) -> None:
         player = self._players.pop(session, None)
@@ -95,7 +97,7 @@ def _framing(session: RelaySession) -> Framing:
 
 
 def in_flows(type_id: int, timestamp: int, payload: bytes) -> bytes:
-    """How a publisher writes messages over RTMFP: RFC 7425 §5.1.2, Field §"@setDataFrame"."""
+    """Write a message as a publisher does over RTMFP: RFC 7425 §5.1.2, Field §"@setDataFrame"."""
     return encode_message(type_id, timestamp, _published(type_id, payload))
 
 
@@ -106,9 +108,9 @@ def _published(type_id: int, payload: bytes) -> bytes:
 
 @cache
 def publishing(stream_id: int) -> Framing:
-    """How a publisher writes messages on `stream_id`: RTMP 1.0 §7.2.2.6, Field §"@setDataFrame".
+    """Give the framing of a publisher on `stream_id`: RTMP 1.0 §7.2.2.6, Field §"@setDataFrame".
 
-    Own design: always the same function for a stream id, so that pushes share bytes.
+    It is the same function for each stream id, so that pushes share bytes.
     """
 
     usual = ChunkFraming(stream_id)

@@ -1,6 +1,6 @@
-"""Which streams are pushed and pulled: rules, and the links that follow from them.
+"""Rules for the streams to push and to pull, and the links that they lead to.
 
-Own design: no text knows relays.  Patterns and URLs are written in one line, as an operator would:
+Own design: no text knows relays.  A rule is one line, a pattern and a URL:
 
     >>> rule = Rule.parse("live/*=rtmp://example.net/app/{name}-copy")
     >>> rule.target("live", "demo").tc_url, rule.target("live", "demo").stream
@@ -23,10 +23,10 @@ from rtmplite.rtmp.client import Target
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which streams are relayed where: `app/name=url`.  Own design.
+    """Which streams are relayed to which server: `app/name=url`.
 
-    `app` and `name` may have `*` for any letters; in the URL, `{name}` is the stream's name, which
-    is also added to a URL that ends with the application.
+    `app` and `name` may have `*` for any letters.  In the URL, `{name}` is the stream's name; a
+    URL that ends with the application gets it appended.
     """
 
     app: str
@@ -35,7 +35,7 @@ class Rule:
 
     @classmethod
     def parse(cls, rule: str) -> "Rule":
-        """Read one; LocalError for what is none, or would send several streams to one name."""
+        """Read a rule; LocalError if it is none, or would send several streams to one name."""
         pattern, _, url = rule.partition("=")
         app, _, name = pattern.partition("/")
         if not app or not name or not url:
@@ -46,22 +46,22 @@ class Rule:
         return cls(app, name, url)
 
     def target(self, app: str, name: str) -> Target | None:
-        """Where that stream is relayed, None if this rule is not about it.  Own design."""
+        """The target of that stream, None if this rule does not match it."""
         if not fnmatchcase(app, self.app) or not fnmatchcase(name, self.name):
             return None
         try:
             target = Target.parse(self.url.replace("{name}", name))
-        except LocalError:  # whoever plays chose that name
+        except LocalError:  # a player chose a name that makes no URL
             return None
         query = target.tc_url.partition("?")[1:]
         return target if target.stream else replace(target, stream=name + "".join(query))
 
 
 class Relays:
-    """All links of a server.  Own design: it hears from the registry who comes and goes.
+    """All links of a server, started and stopped as the registry tells.
 
-    A stream is pushed from its beginning to its end, by every rule of `push` about it; it is pulled
-    by the first rule of `pull` about it while it has players and no publisher of its own.
+    A stream is pushed from its beginning to its end, by every rule of `push` that matches it; it is
+    pulled by the first rule of `pull` that does, while it has players and no other publisher.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class Relays:
 
     @property
     def links(self) -> list[Link]:
-        """All that are in use.  Own design."""
+        """The links in use."""
         pushes = [push for group in self._pushes.values() for push in group]
         return [*pushes, *self._pulls.values()]
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design."""
+        """When to call `tick`."""
         times = [link.deadline for link in self.links]
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Let every link see what time it is.  Own design."""
+        """Pass the time on to every link."""
         for link in self.links:
             link.tick(now)
 
     def stop(self, now: float) -> None:
-        """End them all.  Own design."""
+        """Stop all links."""
         links = self.links
         self._pushes, self._pulls = {}, {}
         self._push = self._pull = ()
@@ -112,7 +112,7 @@ class Relays:
     def _begun(self, live: LiveStream, now: float) -> None:
         key = live.app, live.name
         if key in self._pushes:
-            return  # a second publisher without an end between
+            return  # another publisher has replaced the first one
         targets = [target for rule in self._push if (target := rule.target(*key))]
         pushes = [Push(live, each, self._dial, self._random, self._backoff) for each in targets]
         if pushes:
@@ -127,7 +127,7 @@ class Relays:
         self._watched(live, now)
 
     def _watched(self, live: LiveStream, now: float) -> None:
-        """Begin to pull for the first player, and end after the last."""
+        """Begin to pull for the first player, and stop after the last."""
         key = live.app, live.name
         pushes = self._pushes.get(key, [])
         watched = live.players > sum(push.players for push in pushes)
@@ -137,7 +137,7 @@ class Relays:
                 del self._pulls[key]
                 pull.stop(now)
             elif not live.publishing:
-                pull.start(now)  # which stopped if somebody published here
+                pull.start(now)  # it had stopped if a client published here
         elif watched and not live.publishing and (target := self._source(*key)) is not None:
             pull = Pull(live, target, self._dial, self._random, self._backoff)
             pull.on_change = self._on_change

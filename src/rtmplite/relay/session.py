@@ -1,4 +1,4 @@
-"""One connection of a relay: connect, get a stream, publish or play on it, and say what comes.
+"""One connection of a relay: it connects, creates a stream, and publishes or plays on it.
 
 It goes in chunks or in flows, as the URL says; its link sees no difference.
 
@@ -14,12 +14,10 @@ from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Outlet
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.outlet import FlowOutlet
-from rtmplite.rtmp.client import ClientConnection, NetClient, Target, redirection
-from rtmplite.rtmp.message_transport import ConnectionLimits, text
+from rtmplite.rtmfp.netconnection.client import ClientFlowTransport
+from rtmplite.rtmp.client import ClientChunkTransport, NetClient, Target, redirection
+from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.reconnect import requested
-from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message
 
@@ -28,28 +26,28 @@ _OVER: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStr
 
 
 class RelayOwner(Protocol):
-    """Whose connection it is.  Own design: `relay.Link`."""
+    """The link that owns a session.  Own design: `link.Link` is one."""
 
     def prepare(self, session: "RelaySession") -> None:
-        """Say what comes before createStream.  Own design."""
+        """Make the calls before createStream."""
 
     def ask(self, session: "RelaySession") -> None:
         """Publish or play: RTMP 1.0 §7.2.2."""
 
     def on_running(self, session: "RelaySession", now: float) -> None:
-        """The server does what it was asked for.  Own design."""
+        """Hear that the server has begun to publish or to play."""
 
     def on_media(self, session: "RelaySession", message: Message, now: float) -> None:
-        """Something is played to us: RTMP 1.0 §7.2.2.1."""
+        """Take a message of the stream that is played: RTMP 1.0 §7.2.2.1."""
 
     def on_eof(self, session: "RelaySession", now: float) -> None:
-        """What is played has ended: RTMP 1.0 §7.1.7."""
+        """Hear that the stream that is played has ended: RTMP 1.0 §7.1.7."""
 
     def on_asked_to_move(self, session: "RelaySession", target: Target, now: float) -> None:
-        """The server wants to be left: E-RTMP v2 §"Reconnect Request"."""
+        """Hear that the server asks to reconnect: E-RTMP v2 §"Reconnect Request"."""
 
     def on_end(self, session: "RelaySession", now: float) -> None:
-        """The connection is gone; `reason` says why.  Own design."""
+        """Hear that the connection has ended; `reason` says why."""
 
 
 class RelaySession(NetClient):
@@ -60,30 +58,36 @@ class RelaySession(NetClient):
     what it has given us.
     """
 
-    def __init__(self, owner: RelayOwner, start_code: str, random: Callable[[int], bytes]) -> None:
-        # What it is carried by is initialised by the class that joins the two.
+    def __init__(
+        self,
+        transport: MessageTransport,
+        owner: RelayOwner,
+        start_code: str,
+        target: Target,
+        random: Callable[[int], bytes],
+    ) -> None:
+        super().__init__(transport, target)
         self._owner, self._start_code, self._random = owner, start_code, random
         self.stream_id, self._create = 0, 0.0
         self.since: float | None = None
         self.elsewhere: Target | None = None
 
     def outlet(self) -> Outlet:
-        """Where a live stream puts what is to be published there.  Own design."""
-        raise NotImplementedError
+        """Give the outlet for a live stream that is published there: RTMP 1.0 §7.2.2.6."""
+        return self.transport.outlet(self.stream_id)
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Pass media on to the link: RTMP 1.0 §7.2.2.1."""
         self._owner.on_media(self, message, now)
 
-    def _on_control(self, message: control.Control, now: float) -> None:
-        super()._on_control(message, now)
-        self.events()  # nobody asks for them
-        if isinstance(message, control.StreamEof):
-            self._owner.on_eof(self, now)
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """Tell the link that playback has ended: RTMP 1.0 §7.1.7."""
+        self._owner.on_eof(self, now)
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Go on to the next question: RTMP 1.0 §7.2.1.1, §7.2.1.3, then the stream's."""
-        super()._on_command(command, stream_id, now)  # over RTMFP there is more to it
-        self.events()
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Take an answer or a status, and make the next call: RTMP 1.0 §7.2.1.1, §7.2.1.3."""
+        super().on_command(command, stream_id, now)  # over RTMFP there is more to it
+        self.events()  # nobody asks for them
         number, first = command.transaction_id, command.args[0] if command.args else None
         if command.name == "_error" and number in (_CONNECT, self._create):
             self._refused(first, now)
@@ -114,7 +118,7 @@ class RelaySession(NetClient):
             self._owner.on_eof(self, now)
 
     def _asked(self, command: Command, now: float) -> None:
-        """E-RTMP v2 §"NetConnection Commands": a status of the connection."""
+        """Take a status of the connection: E-RTMP v2 §"NetConnection Commands"."""
         try:
             url = requested(command, self.target.tc_url)
         except RemoteError:  # it names no place
@@ -123,7 +127,7 @@ class RelaySession(NetClient):
             self._owner.on_asked_to_move(self, target, now)
 
     def _refused(self, information: Value, now: float) -> None:
-        """It may be by another server's address, Field §"Redirects", or who are we.
+        """Take a refusal, which may be a redirect, Field §"Redirects", or ask for a user.
 
         The latter is Field §"authmod=adobe".
         """
@@ -137,12 +141,15 @@ class RelaySession(NetClient):
             words = str(error)
         self.abort(words, now)
 
-    def _ended(self, now: float) -> None:
+    def on_ended(self, now: float) -> None:
+        """Tell the link that the connection has ended."""
         self._owner.on_end(self, now)
 
 
-class ChunkSession(RelaySession, ClientConnection):
-    """One over the chunk stream.  Own design: a live stream's bytes go straight into it."""
+class ChunkSession(RelaySession):
+    """One over the chunk stream: RTMP 1.0 §7.2."""
+
+    transport: ClientChunkTransport
 
     def __init__(
         self,
@@ -153,16 +160,14 @@ class ChunkSession(RelaySession, ClientConnection):
         now: float,
         limits: ConnectionLimits,
     ) -> None:
-        RelaySession.__init__(self, owner, start_code, random)
-        ClientConnection.__init__(self, target, random, now, limits=limits)
-
-    def outlet(self) -> Outlet:
-        """The connection itself.  Own design."""
-        return self
+        transport = ClientChunkTransport(random, now, limits, digest=False)
+        super().__init__(transport, owner, start_code, target, random)
 
 
-class FlowSession(RelaySession, RtmfpClientConnection):
-    """One over RTMFP: RFC 7425 §5.3.  Own design: what is late is given up, as for players."""
+class FlowSession(RelaySession):
+    """One over RTMFP: RFC 7425 §5.3."""
+
+    transport: ClientFlowTransport
 
     def __init__(
         self,
@@ -173,14 +178,7 @@ class FlowSession(RelaySession, RtmfpClientConnection):
         now: float,
         limits: ConnectionLimits,
     ) -> None:
-        RelaySession.__init__(self, owner, start_code, random)
-        RtmfpClientConnection.__init__(self, target, now, limits=limits)
-
-    def outlet(self) -> Outlet:
-        """What sorts messages into the stream's flows.  Own design."""
-        outlet = FlowOutlet(self, self.stream_id, self.lifetimes)
-        self._output.outlets[self.stream_id] = outlet
-        return outlet
+        super().__init__(ClientFlowTransport(now, limits), owner, start_code, target, random)
 
 
 def open_session(
@@ -197,7 +195,7 @@ def open_session(
 
 
 def elsewhere(target: Target, url: str) -> Target | None:
-    """The same stream at another server, None for what is no address of one.
+    """Give the target of the same stream at another server, None if `url` is no address of one.
 
     Own design: nor for one without TLS if `target` has it; RTMFP is encrypted, and does not tell
     who the other end is.  The URL may name the stream or not.
@@ -216,7 +214,7 @@ def elsewhere(target: Target, url: str) -> Target | None:
 
 
 def _words(information: Value) -> str:
-    """What an information object says, for the log."""
+    """The code and description of an information object, for the log."""
     if not isinstance(information, dict):
         return "refused"
     words = [text(information.get(key)) for key in ("code", "description")]

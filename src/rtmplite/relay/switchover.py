@@ -1,13 +1,13 @@
-"""Going over from one server to another that plays the same stream, and leaving nothing out.
+"""Moving from one server to another that plays the same stream, without losing a message.
 
 E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-[leave-at-boundary]: the old server is heard until it comes to where one can begin at the new
-one.  Either may be ahead; the publisher may have been asked to move as well, so the old one may
-end at any moment, and has perhaps played the new one's first key frame.
+[leave-at-boundary]: the old server is played up to a place where the new one can begin.  Either
+server may be ahead.  The publisher may have been asked to move as well, so the old stream may end
+at any moment, and may contain the first key frame of the new one.
 
     >>> passed, ahead = PlayedPosition(), StandbyBuffer()
     >>> key, frame = bytes.fromhex("1701"), bytes.fromhex("2701")
-    >>> passed.note(9, 0, key, now=0.0)  # the old server has played no more than that
+    >>> passed.note(9, 0, key, now=0.0)  # all that the old server has played
     >>> for message in [(9, 0, key), (9, 40, frame)]:
     ...     ahead.take(*message, passed, now=0.0)
     >>> [time for _, time, _ in ahead.messages]
@@ -19,25 +19,25 @@ from typing import Final
 from rtmplite.flv.tag import TagType
 from rtmplite.live.tracks import Tracks, Weight
 
-FAR: Final = 10_000  # ms
-AHEAD: Final = 8 * 1024 * 1024  # bytes of what the next server has played meanwhile
+FAR: Final = 10_000  # ms; a time that much earlier is of another time line
+AHEAD: Final = 8 * 1024 * 1024  # bytes to keep of the next server's messages
 
 
 class PlayedPosition:
-    """How far those who watch have come, with one server or several.
+    """The times up to which messages have been passed on, from one server or several.
 
-    Own design: times in ms, of each medium by itself, since servers interleave them as they like;
-    `start` is the newest key frame, by which another server's stream is known to be the same.
+    Own design: in ms, for each medium alone, since servers interleave the media as they like;
+    `start` is the newest key frame, which shows that another server's stream is the same.
     """
 
     def __init__(self) -> None:
         self.start: tuple[int, bytes] | None = None
         self._times: dict[int, int] = {}
-        self._repeated: dict[int, int] = {}  # up to where the server in use repeats another one
+        self._repeated: dict[int, int] = {}  # times up to which the server in use repeats
         self._tracks = Tracks()
 
     def note(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """This was passed on.  Own design."""
+        """Note a message that was passed on."""
         weight, _ = self._tracks.note(type_id, timestamp, payload, now)
         if type_id != TagType.SCRIPT and weight is not Weight.ESSENTIAL:
             self._times[type_id] = timestamp
@@ -45,18 +45,15 @@ class PlayedPosition:
             self.start = timestamp, payload
 
     def has(self, type_id: int, timestamp: int) -> bool:
-        """Whether what is of that time was passed on.
-
-        Own design: unless it is far before, for then it is of another time line.
-        """
+        """Whether a message of that time was passed on; a far earlier time is another time line."""
         return _reaches(self._times.get(type_id), timestamp)
 
     def go_over(self) -> None:
-        """From now on another server plays, and may begin with what was passed on.  Own design."""
+        """Expect another server, which may repeat messages that were passed on."""
         self._repeated = dict(self._times)
 
     def is_repeated(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
-        """Whether the server in use plays what the one before has played.
+        """Whether the server in use repeats a message of the one before.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary]: no media twice, but codec headers may differ.
@@ -76,12 +73,12 @@ def _reaches(newest: int | None, timestamp: int) -> bool:
 
 
 class StandbyBuffer:
-    """What the next server has played, from where one can begin there.
+    """The messages of the next server, from a place where playing can begin.
 
-    Own design: `begin` is that place, type and time in ms: a key frame that was not passed on, or,
-    once the next server has played the very key frame that was passed on last, whatever follows
-    what was passed on; `is_due` is whether to go there without waiting for the old server to come
-    to it.
+    Own design: `begin` is that place, as type and time in ms: a key frame that was not passed on,
+    or, if the next server has played the last key frame that was, the first message after those
+    passed on.  `is_due` is whether to move at once, without waiting for the old server to reach
+    that place.
     """
 
     def __init__(self) -> None:
@@ -95,7 +92,7 @@ class StandbyBuffer:
     def take(
         self, type_id: int, timestamp: int, payload: bytes, passed: PlayedPosition, now: float
     ) -> None:
-        """Keep what is needed of one message; `passed` is what players have seen.
+        """Keep a message if it is needed; `passed` is the position of the players.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [leave-at-boundary].
@@ -104,7 +101,7 @@ class StandbyBuffer:
         if self.begin is None:
             if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == TagType.SCRIPT:
                 return
-            starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
+            starts = self._tracks.can_begin(weight, now)
             self._is_same = self._is_same or passed.start == (timestamp, payload)
             is_new = not passed.has(type_id, timestamp)
             here = is_new and (starts or self._is_same)
@@ -121,16 +118,15 @@ class StandbyBuffer:
             self.is_due = self.is_due or self._size > AHEAD
 
     def meets(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
-        """Whether the old server has come to where the new one is to go on, with this message.
+        """Whether to move before this message of the old server.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: where the new one begins, or, if that is behind, where one can begin
-        here; then the new one is waited for.
+        [leave-at-boundary]: at the place where the new server begins, or, if the new server is
+        behind, at a key frame of the old one; the new one's key frame follows later.
         """
         weight, _ = self._old.note(type_id, timestamp, payload, now)
         if type_id == TagType.SCRIPT or weight is Weight.ESSENTIAL:
             return False
         if self.begin is not None:
             return type_id == self.begin[0] and timestamp >= self.begin[1]
-        starts = weight is Weight.START or TagType.VIDEO not in self._tracks.kinds
-        return self._tracks.begun and starts
+        return self._tracks.begun and self._tracks.can_begin(weight, now)

@@ -1,11 +1,10 @@
-"""What a server application must be able to do, and what it can be given.
+"""The interface between a server's protocol and the application that decides.
 
-Own design: the commands of RTMP 1.0 §7.2 leave every decision to "the server"; this is the line
-between the part of it that knows the protocol and the part that decides.  Nothing here may block:
-an application that needs time answers later, by the same methods.
+Own design: the commands of RTMP 1.0 §7.2 leave every decision to "the server".  Nothing here may
+block: an application that needs time answers later, by the same methods.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -28,7 +27,7 @@ class PlayRequest:
     """The further arguments of play: RTMP 1.0 §7.2.2.1.
 
     `start` is in ms, or `ANY` or `LIVE_ONLY`; `duration` is in ms, or `TO_THE_END`.  Without
-    `reset` the stream is put at the end of what this client plays.
+    `reset` the stream is appended to the playlist of this client.
     """
 
     start: float = ANY
@@ -37,10 +36,10 @@ class PlayRequest:
 
     @classmethod
     def parse(cls, args: tuple[Value, ...]) -> "PlayRequest":
-        """Read what follows the name; anything odd reads as if it were absent: Field §"Play times".
+        """Parse the arguments after the name; a wrong one counts as absent: Field §"Play times".
 
-        RTMP 1.0 §7.2.2.1 gives seconds, which is what a script says; on the wire are ms, the two
-        special values with or without the factor.
+        RTMP 1.0 §7.2.2.1 gives seconds, the unit of scripts; clients send ms, and the two special
+        values with or without the factor.
         """
         start, duration, reset = [*args, None, None, None][:3]
         begin, length = _number(start, ANY), _number(duration, TO_THE_END)
@@ -50,13 +49,13 @@ class PlayRequest:
 
 
 class Playback(Protocol):
-    """Own design: what plays a recorded stream to one client; a live one needs no such thing."""
+    """Plays a recorded stream to one client.  Own design: a live stream needs no such object."""
 
     def pause(self, paused: bool, at: float, now: float) -> None:
-        """Stop or go on; `at` is the client's time in ms: RTMP 1.0 §7.2.2.8."""
+        """Pause or go on; `at` is the client's time in ms: RTMP 1.0 §7.2.2.8."""
 
     def seek(self, milliseconds: float, now: float) -> None:
-        """Go on from there: RTMP 1.0 §7.2.2.7."""
+        """Go on from a time of the client's: RTMP 1.0 §7.2.2.7."""
 
     def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
         """Switch a medium off or on: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
@@ -65,19 +64,22 @@ class Playback(Protocol):
         """Go over to another stream, by NetStreamPlayOptions: RTMP 1.0 §7.2.2.2."""
 
     def buffer(self, milliseconds: int, now: float) -> None:
-        """The client wants to have so much in hand: RTMP 1.0 §7.1.7."""
+        """Take the length of the client's buffer: RTMP 1.0 §7.1.7."""
 
     def stop(self, now: float) -> None:
-        """The client is gone, or plays something else.  Own design: say nothing more."""
+        """Stop without a word: the client is gone, or plays another stream."""
 
 
 class Application(Protocol):
-    """Own design: the deciding half of a server; one may serve any number of connections."""
+    """The part of a server that decides; one object may serve any number of connections.
+
+    Own design: the methods are the requests of a client that RTMP 1.0 §7.2 lets a server refuse.
+    """
 
     def on_connect(self, connection: "NetConnection", now: float) -> None:
         """Lead to `accept` or `reject`, now or later: RTMP 1.0 §7.2.1.1.
 
-        Until then nothing else of that client is looked at.
+        Nothing more is read from that client until then.
         """
 
     def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
@@ -97,31 +99,46 @@ class Application(Protocol):
         """Lead to `stream.accept_play` or `stream.reject_play`: RTMP 1.0 §7.2.2.1."""
 
     def on_disconnect(self, connection: "NetConnection", now: float) -> None:
-        """The connection is gone, whoever ended it; its streams have ended before.
-
-        Own design: it follows every `on_connect`, once.
-        """
+        """Hear that the connection has ended, after its streams; once for each `on_connect`."""
 
 
 class OpenApplication:
-    """The part of an application that lets everybody in and knows no calls.  Own design."""
+    """Base of applications: it accepts every client, and refuses to publish and to play.
+
+    Own design: a subclass defines what it offers, mostly `on_publish` and `on_play`.
+    """
 
     def on_connect(self, connection: "NetConnection", now: float) -> None:
-        """Let everybody in: RTMP 1.0 §7.2.1.1."""
+        """Accept every client: RTMP 1.0 §7.2.1.1."""
         connection.accept(now)
 
     def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
-        """There are no other calls: RTMP 1.0 §7.2.1.2."""
+        """Answer an unknown call by an error: RTMP 1.0 §7.2.1.2."""
         reason = RemoteError(f"No such call: {command.name}")
         connection.error(command.transaction_id, reason)
 
+    def on_publish(
+        self, connection: "NetConnection", stream: "ServerStream", name: str, now: float
+    ) -> None:
+        """Refuse: RTMP 1.0 §7.2.2.6."""
+        stream.reject_publish("NetStream.Publish.BadName", "Nobody publishes here.", now)
+
+    def on_play(
+        self, connection: "NetConnection", stream: "ServerStream", name: str, now: float
+    ) -> None:
+        """Refuse: RTMP 1.0 §7.2.2.1."""
+        stream.reject_play("NetStream.Play.StreamNotFound", "Nothing is played here.", now)
+
     def on_disconnect(self, connection: "NetConnection", now: float) -> None:
-        """Own design: nothing was kept; every stream has stopped before."""
+        """Do nothing: every stream has stopped before."""
 
 
 @runtime_checkable
 class HasLengths(Protocol):
-    """Own design: an application whose streams may be recorded, and have a length then."""
+    """An application whose streams may be recorded and then have a length.
+
+    Own design: clients ask by getStreamLength, which RTMP 1.0 does not define.
+    """
 
     def on_length(
         self,
@@ -137,6 +154,31 @@ class HasLengths(Protocol):
         """
 
 
+class InvalidApplication(OpenApplication):
+    """Refuses every client, and tells it the names of the applications there are.
+
+    Own design: RTMP 1.0 §7.2.1.1 has a client name an application and no way to ask for the names.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def on_connect(self, connection: "NetConnection", now: float) -> None:
+        """Answer connect by NetConnection.Connect.InvalidApp: RTMP 1.0 §7.2.1.1."""
+        name, names = connection.app.partition("/")[0], ", ".join(sorted(self._names()))
+        description = f"No such application: {name[:40]}; there are: {names}"
+        connection.reject(description, now, "NetConnection.Connect.InvalidApp")
+
+
+def applications(by_name: "Mapping[str, Application]") -> "Callable[[str], Application]":
+    """Make what a server connection finds applications with; other names are refused with a list.
+
+    Own design: `by_name` is looked at for each connection, so it may change later.
+    """
+    invalid = InvalidApplication(by_name.keys)
+    return lambda name: by_name.get(name, invalid)
+
+
 def _number(value: Value, default: float) -> float:
-    """A time as a client sent it; NaN and what is beyond 32 bits are no times."""
+    """A time as a client sent it; NaN and numbers beyond 32 bits are no times."""
     return value if isinstance(value, float) and abs(value) < 1 << 32 else default

@@ -1,8 +1,8 @@
-"""How much the peer lets us send before it acknowledges: Set Peer Bandwidth, obeyed.
+"""Obeys Set Peer Bandwidth: how much may be sent before the peer acknowledges it.
 
 Implements RTMP 1.0 §5.4.5 with the Acknowledgements of RTMP 1.0 §5.4.3.  Servers in use send
-dynamic limits alone, which limit nothing, so a connection has a `Throttle` only after a hard or
-soft one has come.
+dynamic limits only, which limit nothing, so a connection has a `Throttle` only after a hard or a
+soft limit.
 
     >>> throttle = Throttle(1000)
     >>> throttle.push(bytes(900)), throttle.push(bytes(900)), throttle.push(b"last")
@@ -19,17 +19,18 @@ from typing import Final
 
 from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
-# Own design: who limits us and acknowledges nothing at all would never hear from us again.
+# Own design: a peer that limits us and never acknowledges would get nothing more, so its limit is
+# ignored after that time.
 PATIENCE: Final = 5.0  # s
 
 _CIRCLE: Final = 1 << 32  # bytes, where sequence numbers begin again: RTMP 1.0 §5.4.3
 
 
 class Throttle:
-    """What waits because the peer has not acknowledged enough: §5.4.5.
+    """Holds messages back until the peer has acknowledged enough: §5.4.5.
 
-    Messages leave whole, so up to one of them goes beyond `window` bytes.  What was on its way
-    when the limit came counts as arrived.
+    Messages are sent whole, so up to one of them goes beyond `window` bytes.  Bytes under way when
+    the limit comes count as arrived.  Own design: see the members without a section.
     """
 
     def __init__(self, window: int, acknowledged: int = 0) -> None:
@@ -75,7 +76,7 @@ class Throttle:
         self._unacknowledged = max(0, self._unacknowledged - arrived)
 
     def push(self, data: bytes) -> None:
-        """Let bytes wait that are whole messages.  Own design: first in, first out."""
+        """Queue whole messages, first in, first out."""
         self._waiting.append(data)
         self.size += len(data)
 
@@ -89,23 +90,23 @@ class Throttle:
         return out
 
     def passed(self, size: int) -> None:
-        """Count what could not wait.  Own design: Acknowledgements, or both ends might wait."""
+        """Count an Acknowledgement, which is sent at once; else both ends might wait."""
         self._unacknowledged += size
 
     def drain(self) -> Iterable[bytes]:
-        """Give all that waits.  Own design: for the last words before the end."""
+        """Give all that waits, to be sent before the connection closes."""
         waiting, self._waiting, self.size = self._waiting, deque(), 0
         return waiting
 
     @property
     def deadline(self) -> float | None:
-        """Own design: when to call `tick`; at once if it has not begun to count."""
+        """When to call `tick`; 0 if the wait for an acknowledgement has not begun to count."""
         if not self.size or self.has_heard:
             return None
         return 0.0 if self.stuck_since is None else self.stuck_since + PATIENCE
 
     def tick(self, now: float) -> bool:
-        """Own design: whether this peer has shown for long enough that it never acknowledges."""
+        """Whether the peer has not acknowledged for `PATIENCE`, and never did before."""
         if self.deadline is None:
             return False
         self.stuck_since = now if self.stuck_since is None else self.stuck_since

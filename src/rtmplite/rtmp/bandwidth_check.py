@@ -1,6 +1,6 @@
-"""How fast and how far away a client is, measured by calls that carry nothing of use.
+"""Measures the bit rate and the round trip of a client by calls with a useless payload.
 
-Own design after Field §"Bandwidth check": old Flash players ask for it and choose a bit rate by it.
+Own design: after Field §"Bandwidth check"; old Flash players ask for it to choose a bit rate.
 
     >>> check = BandwidthCheck("onBWCheck", "onBWDone", number=7.0)
     >>> check.begin(10.0).args
@@ -17,7 +17,7 @@ from typing import Final
 from rtmplite.amf.values import Value
 from rtmplite.rtmp.wire.command import Command
 
-PAYLOADS: Final = (0, 8192, 8192)  # bytes; the first tells the way there and back alone
+PAYLOADS: Final = (0, 8192, 8192)  # bytes; the empty one measures the round trip
 NAMES: Final = {
     "_checkbw": ("_onbwcheck", "_onbwdone"),
     "checkBandwidth": ("onBWCheck", "onBWDone"),
@@ -27,7 +27,7 @@ NAMES: Final = {
 class BandwidthCheck:
     """One measurement: Field §"Bandwidth check".
 
-    `call` and `end` are what the client is called by, `number` is the transaction's.
+    `call` and `end` are the names of the calls to the client, `number` their transaction id.
     """
 
     def __init__(self, call: str, end: str, number: float) -> None:
@@ -36,11 +36,11 @@ class BandwidthCheck:
         self._latency, self._since, self._times = 0.0, 0.0, 0.0
 
     def begin(self, now: float) -> Command:
-        """Own design: the first call."""
+        """Give the first call."""
         return self._next(now)
 
     def answered(self, number: float, now: float) -> Command | None:
-        """Own design: the next call, or the last one with the figures; None for a stranger."""
+        """Give the next call, the last one with the figures; None for another transaction."""
         if number != self._number or self._sent > len(PAYLOADS):
             return None
         took = max(0.0, now - self._since)

@@ -1,4 +1,4 @@
-"""The client's side of a NetConnection: ask, and say what came back.
+"""The client's side of a NetConnection: it calls the server, and gives its answers as events.
 
 Implements RTMP 1.0 §7.2, read with RTMP Errata §8.1.  It keeps no NetStream states of its own:
 every command that arrives on a stream is handed on, and the caller knows what it asked for.
@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
-from rtmplite.rtmp.connection import Connection
+from rtmplite.rtmp.connection import ChunkTransport
+from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
@@ -41,11 +42,11 @@ _VIDEO_FUNCTIONS: Final = VideoFunction.SEEK | VideoFunction.HDR | VideoFunction
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an rtmp URL leads: RTMP Errata §8.1.2 and §8.1.3.
+    """The parts of an RTMP URL: RTMP Errata §8.1.2 and §8.1.3.
 
-    `stream` is what follows the last slash of a path with more than one, else empty; `secure` is
-    whether TLS comes first.  `user` and `password` are for a server that asks for them, and
-    `proof` is what it is told then, behind the application's name: Field §"authmod=adobe".
+    `stream` is the last part of a path with more than one, else empty; `secure` is whether to use
+    TLS.  `user` and `password` are for a server that asks for them; `proof` is the answer, which
+    is sent behind the application's name: Field §"authmod=adobe".
     """
 
     host: str
@@ -60,7 +61,7 @@ class Target:
 
     @property
     def by_datagrams(self) -> bool:
-        """Whether it is RTMFP that is spoken there: RFC 7425 §6.1 [uri-syntax]."""
+        """Whether the URL is one of RTMFP: RFC 7425 §6.1 [uri-syntax]."""
         return self.tc_url.startswith("rtmfp:")
 
     @classmethod
@@ -102,7 +103,7 @@ class Target:
         )
 
     def as_user_of(self, other: "Target") -> "Target":
-        """Who we are there we are here, unless the URL says another.  Own design: as ffmpeg."""
+        """Take the user and password of `other` if there are none.  Own design: as ffmpeg does."""
         if self.user:
             return self
         return replace(self, user=other.user, password=other.password)
@@ -110,10 +111,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a call: RTMP 1.0 §7.2.1.2.
+    """The answer to a call: RTMP 1.0 §7.2.1.2.
 
-    `values` are what followed the transaction id: for connect the properties and the information
-    object, else mostly null and one value.
+    `values` follow the transaction id: for connect the properties and the information object, else
+    mostly null and one value.
     """
 
     transaction_id: float
@@ -123,7 +124,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The server calls us; on a stream other than 0 mostly by onStatus: RTMP 1.0 §7.2.2."""
+    """A call of the server; on a stream other than 0 mostly onStatus: RTMP 1.0 §7.2.2."""
 
     stream_id: int
     command: Command
@@ -137,7 +138,7 @@ class Ended:
 
 
 def redirection(information: Value) -> str | None:
-    """Where a server sends whom it refuses, None if it does not: Field §"Redirects"."""
+    """The URL that a refusal redirects to, None if it has none: Field §"Redirects"."""
     more = information.get("ex") if isinstance(information, dict) else None
     if not isinstance(more, dict) or more.get("code") != REDIRECT:
         return None
@@ -148,42 +149,46 @@ def redirection(information: Value) -> str | None:
 Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
-class NetClient(MessageTransport):
+class NetClient(ConnectionEnd):
     """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
 
     Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
     """
 
     def __init__(
-        self, target: Target, args: Sequence[Value], properties: dict[str, Value] | None
+        self,
+        transport: MessageTransport,
+        target: Target,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
     ) -> None:
-        # Whoever carries the messages is initialised by the class that joins the two.
+        super().__init__(transport)
         self.target = target
         self._args, self._properties = tuple(args), properties or {}
         self._events: list[Event] = []
         self._next_call = 2.0
 
     def events(self) -> list[Event]:
-        """Own design: what happened since the last time, in order."""
+        """Give the events since the last call, in order."""
         events, self._events = self._events, []
         return events
 
     def call(self, name: str, *args: Value) -> float:
-        """Call the server; the number by which a `Reply` will answer: RTMP 1.0 §7.2.1.2."""
+        """Call the server; gives the transaction id of the `Reply`: RTMP 1.0 §7.2.1.2."""
         number, self._next_call = self._next_call, self._next_call + 1
         self.send_command(Command(name, number, None, args))
         return number
 
     def send(self, name: str, *args: Value, stream_id: int = 0) -> None:
-        """Call without wanting an answer, as all NetStream commands do: RTMP 1.0 §7.2.2."""
+        """Send a command that wants no answer, as all NetStream commands: RTMP 1.0 §7.2.2."""
         self.send_command(Command(name, 0.0, None, args), stream_id)
 
     def set_buffer_length(self, stream_id: int, milliseconds: int) -> None:
-        """Say how much is buffered, which players do before they play: RTMP 1.0 §7.1.7."""
+        """Tell the length of the buffer, as players do before they play: RTMP 1.0 §7.1.7."""
         self.send_control(control.SetBufferLength(stream_id, milliseconds))
 
-    def _connect(self) -> None:
-        """Connect, as RTMP 1.0 §7.2.1.1 has it, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
+    def on_ready(self) -> None:
+        """Send connect: RTMP 1.0 §7.2.1.1, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
         target = self.target
         proof = target.proof and ("&" if "?" in target.app else "?") + target.proof
         properties: dict[str, Value] = {
@@ -200,31 +205,54 @@ class NetClient(MessageTransport):
         properties |= RELAY.properties()  # in both lists and maps, for servers old and new
         self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Keep media for `events`."""
         self._events.append(message)
 
-    def _on_shared(self, message: SharedObject, now: float) -> None:
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """Keep a shared object message for `events`: RTMP 1.0 §7.1.3."""
         self._events.append(message)
 
-    def _on_control(self, message: control.Control, now: float) -> None:
-        super()._on_control(message, now)
-        if isinstance(message, control.StreamEof):
-            self._events.append(Ended(message.stream_id))
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """Keep the end of playback for `events`: RTMP 1.0 §7.1.7."""
+        self._events.append(Ended(stream_id))
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Keep an answer or a call for `events`: RTMP 1.0 §7.2.1.2."""
         if command.name in ("_result", "_error"):
             succeeded = command.name == "_result"
+            if succeeded and command.transaction_id == 1.0:
+                self.transport.on_accepted(command)
             values = (command.object, *command.args)
             self._events.append(Reply(command.transaction_id, succeeded, values))
         else:
             self._events.append(Called(stream_id, command))
 
 
-class ClientConnection(NetClient, Connection):
-    """One connection to a server over the chunk stream: RTMP 1.0 §7.2.
+class ClientChunkTransport(ChunkTransport):
+    """The client's end of a chunk stream: RTMP 1.0 §5.2.
 
     Own design: `connect` is sent as soon as the handshake allows.
     """
+
+    def __init__(
+        self, random: Callable[[int], bytes], now: float, limits: ConnectionLimits, *, digest: bool
+    ) -> None:
+        handshake = ClientHandshake(random, now, digest=digest)
+        super().__init__(handshake, now, limits)
+        self.put(handshake.start(now))
+
+    def _handshaken(self, now: float) -> None:
+        self.settle()
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
+        self.send_window(self.limits.window)
+        self.user.on_ready()
+
+
+class ClientConnection(NetClient):
+    """One connection to a server over the chunk stream: RTMP 1.0 §7.2."""
+
+    transport: ClientChunkTransport
 
     def __init__(
         self,
@@ -237,13 +265,5 @@ class ClientConnection(NetClient, Connection):
         digest: bool = False,
         limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
-        handshake = ClientHandshake(random, now, digest=digest)
-        Connection.__init__(self, handshake, now, limits)
-        NetClient.__init__(self, target, args, properties)
-        self.put(handshake.start(now))
-
-    def _handshaken(self, now: float) -> None:
-        self._settled = True
-        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
-        self.send_window(self.limits.window)
-        self._connect()
+        transport = ClientChunkTransport(random, now, limits, digest=digest)
+        super().__init__(transport, target, args, properties)

@@ -1,6 +1,6 @@
-"""One end of an RTMP connection below its commands: handshake, chunks, control messages, silence.
+"""The transport of messages over TCP: handshake, chunks, control messages, pings.
 
-Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` add the commands.
+Implements RTMP 1.0 §5.4 and RTMP 1.0 §7.1.7 for both ends; `server` and `client` say what differs.
 A sans-I/O machine: bytes go in by `receive`, bytes come out of `take_output`, and whoever owns the
 socket is told by `on_output` that there are some.  All times are in seconds on a clock that never
 runs backwards.
@@ -8,7 +8,7 @@ runs backwards.
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
@@ -27,23 +27,51 @@ if TYPE_CHECKING:
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
 
 
+class ChunkEnd(Protocol):
+    """An end of a NetConnection over the chunk stream, as the owner of its socket sees it.
+
+    Own design: time passes for the end, and bytes are its transport's business.
+    """
+
+    @property
+    def transport(self) -> "ChunkTransport":
+        """The transport of its messages: RTMP 1.0 §5."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, None once closed."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+    def abort(self, reason: str, now: float) -> None:
+        """Close at once."""
+
+    def connection_lost(self, now: float, reason: str = ...) -> None:
+        """Hear that the peer is gone."""
+
+
 class Handshake(Protocol):
-    """What `handshake.ServerHandshake` and `ClientHandshake` have in common: RTMP 1.0 §5.2."""
+    """The methods of both `ServerHandshake` and `ClientHandshake`: RTMP 1.0 §5.2."""
 
     @property
     def done(self) -> bool:
-        """Whether both sides have said all: RTMP 1.0 §5.2.1."""
+        """Whether the handshake is over: RTMP 1.0 §5.2.1."""
 
     @property
     def rest(self) -> bytes:
-        """What came after the handshake: RTMP 1.0 §5.3."""
+        """The bytes that came after the handshake: RTMP 1.0 §5.3."""
 
     def receive(self, data: bytes, now: float) -> bytes:
         """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
 
 
-class Connection(MessageTransport):
-    """The half of a connection that servers and clients share.
+class ChunkTransport(MessageTransport):
+    """The half of a connection over the chunk stream that servers and clients share.
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
     `deciding` is true (the peer's last command has no answer yet), and a few bytes that come in
@@ -59,8 +87,8 @@ class Connection(MessageTransport):
     ) -> None:
         super().__init__(now, limits)
         self.output: list[bytes] = []  # `output_size` is kept by the socket's owner and `put`
-        self.on_output: Callable[[Connection], None] | None = None
-        self.on_reading: Callable[[Connection], None] | None = None
+        self.on_output: Callable[[ChunkTransport], None] | None = None
+        self.on_reading: Callable[[ChunkTransport], None] | None = None
         self._handshake: Handshake | None = handshake
         self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
@@ -69,7 +97,7 @@ class Connection(MessageTransport):
         self._busy = False
         self._heard = now
         self._pinged: float | None = None
-        self._probed: float | None = None  # as well, and before, if it `_is_watched`
+        self._probed: float | None = None  # as well, and before, if it its user `is_watched`
         self._ack_every, self._acknowledged, self._window_told = 0, 0, 0
         self._their_acknowledgement = 0
         self._throttle: Throttle | None = None
@@ -95,7 +123,7 @@ class Connection(MessageTransport):
             self.abort(str(error), now)  # RTMP Errata §2 [errors-abort]
 
     def take_output(self) -> list[bytes]:
-        """Own design: give what is to be sent, in order, and forget it."""
+        """Own design: give the bytes to send, in order, and forget them."""
         output, self.output = self.output, []
         return output
 
@@ -117,7 +145,7 @@ class Connection(MessageTransport):
     def unsent(self, size: int) -> None:
         """Hear from the socket's owner how many bytes it could not send.
 
-        Own design: they count, and so does what a limit of the peer's keeps back.
+        Own design: they count as `output_size`, with those that a limit of the peer holds back.
         """
         self._is_busy = size > 0
         self.output_size = size + (self._throttle.size if self._throttle is not None else 0)
@@ -148,7 +176,7 @@ class Connection(MessageTransport):
             self.put(data)
 
     def send_window(self, size: int) -> None:
-        """Say after how many bytes we want an Acknowledgement: RTMP 1.0 §5.4.4."""
+        """Ask for an Acknowledgement after each `size` bytes: RTMP 1.0 §5.4.4."""
         self._window_told = size
         self.send_control(control.WindowAcknowledgementSize(size))
 
@@ -170,23 +198,27 @@ class Connection(MessageTransport):
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         return live.join(self, ChunkFraming(stream_id), viewer, now)
 
+    def outlet(self, stream_id: int) -> Self:
+        """Take the chunks of a live stream as they are: RTMP 1.0 §7.2.2.6."""
+        return self
+
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        """Own design: how many bytes wait, with those of this turn."""
         return self.output_size + sum(map(len, self.output))
 
     @property
     def account(self) -> Account:
-        """Own design: who pays for what is kept of this peer."""
+        """Own design: the account that pays for what is kept of this peer."""
         return self._account
 
     @property
     def room(self) -> int:
-        """How many bytes it may want to send at once.  Own design: a message, whatever is cut."""
+        """Own design: how many bytes the peer may send at once, a message in chunks of any size."""
         return self._reader.max_message + ROOM
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: see `receive`."""
+        """Own design: use the bytes that were kept while nothing was read, see `receive`."""
         self.receive(b"", now)
 
     @property
@@ -200,7 +232,7 @@ class Connection(MessageTransport):
             at = self._pinged + self.limits.ping_timeout
         else:
             at = self._heard + self.limits.ping_after
-            if self._probed is None and self._is_watched:
+            if self._probed is None and self.user.is_watched:
                 at = min(at, self._heard + QUIET)
         stuck = None if self._throttle is None else self._throttle.deadline
         return at if stuck is None else min(at, stuck)
@@ -237,7 +269,7 @@ class Connection(MessageTransport):
         return is_heard and self._probed is not None and now - self._probed >= ANSWER
 
     def _shut(self, now: float) -> None:
-        """Let the socket's owner send what is queued, or nobody: RTMP 1.0 §5.3."""
+        """Have the socket's owner send what is queued, unless aborted: RTMP 1.0 §5.3."""
         if self._throttle is not None:
             self._obey_no_longer(self._throttle)
         if self.on_output is not None:
@@ -272,7 +304,7 @@ class Connection(MessageTransport):
             while backlog and self.reading and not self.deciding:
                 message = backlog.popleft()
                 if message.type_id in CHUNK_STREAMS:
-                    self._on_media(message, now)
+                    self.user.on_media(message, now)
                 else:
                     self._on_message(message, now)
             if self._ack_every and reader.bytes_received - self._acknowledged >= self._ack_every:
@@ -290,13 +322,13 @@ class Connection(MessageTransport):
         return handshake.rest
 
     def _acknowledge(self) -> None:
-        """Report what has arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
+        """Report how many bytes have arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
         received = self._reader.bytes_received
         self._acknowledged = received  # RTMP 1.0 §5.4.4 [ack-since-last]
         self.send_control(control.Acknowledgement(received))
 
     def _release(self, ready: list[bytes]) -> None:
-        """Send what a limit of the peer's keeps back no longer."""
+        """Send what a limit of the peer holds back no longer."""
         for data in ready:
             if not self.output and self.on_output is not None:
                 self.on_output(self)
@@ -305,7 +337,7 @@ class Connection(MessageTransport):
                 self.output_size -= len(data)
 
     def _limit(self, message: control.SetPeerBandwidth) -> None:
-        """Obey RTMP 1.0 §5.4.5, as far as this peer acknowledges what it gets."""
+        """Obey RTMP 1.0 §5.4.5, as long as this peer acknowledges what it gets."""
         if message.size != self._window_told:
             self.send_window(message.size)  # RTMP 1.0 §5.4.5 [answer-with-window]
         if self._throttle is not None:

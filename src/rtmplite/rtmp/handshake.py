@@ -45,7 +45,7 @@ class State(StrEnum):
 
 
 class _Handshake:
-    """What both ends do: collect bytes, keep time, fill packets."""
+    """The part of both ends: it collects bytes, keeps time and fills packets."""
 
     def __init__(self, random: Callable[[int], bytes], now: float) -> None:
         self.state = State.UNINITIALIZED
@@ -60,7 +60,7 @@ class _Handshake:
 
     @property
     def rest(self) -> bytes:
-        """What came after the handshake, the beginning of the chunks: §5.3."""
+        """The bytes after the handshake, which begin the chunks: §5.3."""
         return self._input if self.done else b""
 
     @property
@@ -81,7 +81,7 @@ class _Handshake:
         return taken
 
     def _time(self, now: float) -> bytes:
-        """Milliseconds since this machine was made, our epoch: §5.2.3 [time-is-epoch]."""
+        """The milliseconds since this machine was made, its epoch: §5.2.3 [time-is-epoch]."""
         return _TIME.pack(int((now - self._epoch) * 1000) & 0xFFFFFFFF)
 
     def _packet_1(self, now: float, version: bytes = bytes(4)) -> bytes:
@@ -97,7 +97,7 @@ class _Handshake:
 
 
 class ServerHandshake(_Handshake):
-    """The end that was connected to: §5.2.1.
+    """The server's end: §5.2.1.
 
     `random(n)` gives n bytes; `now` is in seconds, on any clock that never runs backwards.
     `scheme` becomes "digest0" or "digest1" when the client signs its C1.
@@ -125,7 +125,7 @@ class ServerHandshake(_Handshake):
 
     @staticmethod
     def _check_version(version: int) -> None:
-        """Let any version pass that 3 is an answer to: §5.2.2."""
+        """Accept any version that may be answered by 3: §5.2.2."""
         if version >= FIRST_TEXT:
             # §5.2.2 [not-text]
             raise RemoteError(f"{version:#04x} does not begin an RTMP connection")
@@ -146,7 +146,7 @@ class ServerHandshake(_Handshake):
 
 
 class ClientHandshake(_Handshake):
-    """The end that connects: §5.2.1.
+    """The client's end: §5.2.1.
 
     With `digest` true C1 is signed; `scheme` tells later whether the server's S1 was, too.
     """

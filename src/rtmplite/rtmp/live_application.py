@@ -14,20 +14,20 @@ APP: Final = "live"
 
 
 class LiveApplication(OpenApplication):
-    """Own design: joins publishers and players through the connection's registry.
+    """Joins publishers and players through the connection's registry.
 
-    Names are taken from the end of the application's name on, so rtmp://host/live/a/b is one
-    stream however a client splits it.
+    Own design: names are taken from the end of the application's name on, so that
+    rtmp://host/live/a/b is one stream however a client splits it.
     """
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """First come, first served, while he is there: RTMP 1.0 §7.2.2.6.
+        """Let the first publisher of a name keep it while it is there: RTMP 1.0 §7.2.2.6.
 
-        Own design: who is silent and answers no ping gives way, see `succession`.
-        Whether it is recorded is the operator's choice; what the client wishes for by its type is
-        to continue a file.  No file is overwritten, whatever the text says of "record".
+        A publisher that is silent and answers no ping is replaced, see `timestamp_rebase`.  The
+        operator chooses what is recorded; the client may ask by its type that a file be continued.
+        No file is overwritten, whatever the text says of "record".
         """
         live = connection.registry.open(APP, stream.path)
         if not stream.path or (live.publishing and not _may_replace(live, now)):
@@ -42,7 +42,7 @@ class LiveApplication(OpenApplication):
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Play what is there, or wait for it: RTMP 1.0 §7.2.2.1 with its start of -2."""
+        """Play the stream, or wait for its publisher: RTMP 1.0 §7.2.2.1 with its start of -2."""
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
             return
@@ -50,12 +50,12 @@ class LiveApplication(OpenApplication):
 
 
 def _may_replace(live: LiveStream, now: float) -> bool:
-    """Whether its publisher is lost, as far as anybody can tell."""
+    """Whether its publisher neither sends nor answers."""
     return live.publisher is not None and live.publisher.is_silent(now)
 
 
 def _say_recorded(stream: ServerStream, recorded: bool) -> None:
-    """Say what became of the wish to record, by the codes of ActionScript's NetStream."""
+    """Tell the client whether it is recorded, by the codes of ActionScript's NetStream."""
     if recorded:
         stream.status("NetStream.Record.Start", f"Recording {stream.name}.")
     else:

@@ -1,12 +1,14 @@
-"""One end of a NetConnection below its commands, whatever its messages travel in.
+"""What carries the messages of a NetConnection, below its commands.
 
 Own design: RTMP 1.0 §7 speaks of commands and messages only; they go in chunks over TCP
-(`connection.Connection`) or in the flows of RTMFP (`rtmplite.rtmfp.netconnection.connection`).
-Servers and clients build on this and know no more, and neither do applications.
+(`connection.ChunkTransport`) or in the flows of RTMFP (`rtmplite.rtmfp.netconnection.connection`).
+Both ends of a NetConnection (`connection_end.ConnectionEnd`) have such a transport and know no
+more of it than this, and neither do applications.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.amf.values import Value
 from rtmplite.rtmp.wire import control
@@ -16,7 +18,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.streams import LiveStream, Player, Viewer
+    from rtmplite.live.streams import LiveStream, Outlet, Player, Viewer
 
 MEDIA_TYPES: Final = frozenset(
     (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)
@@ -27,14 +29,13 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much of our patience and memory one peer may use.
+    """How much time and memory one peer may use; sizes in bytes, times in seconds.
 
-    Own design: no text sets any.  Sizes are in bytes, times in seconds.  `message` is the longest
-    one we take, `stranger` the longest from a client whose connect we have not accepted; twice as
-    much may lie unfinished.  `held` may wait while we do not listen, `unread` while the peer does
-    not.  Connecting may take `setup`, and a peer silent for `ping_after` has `ping_timeout` more
-    to answer a ping.  Who then asks and sends nothing for `idle`, and plays nothing, is closed; 0
-    is never.
+    Own design: no text sets limits.  `message` is the longest message accepted, `stranger` the
+    longest before connect has been accepted; twice as much may lie unfinished.  `held` bytes may
+    wait while reading is paused, `unread` bytes while the peer does not read.  Connecting may take
+    `setup`; a peer that is silent for `ping_after` has `ping_timeout` more to answer a ping.  A
+    client that sends nothing for `idle` and plays nothing is closed, never if that is 0.
     """
 
     window: int = 2_500_000
@@ -49,18 +50,56 @@ class ConnectionLimits:
     streams: int = 32
 
 
-class MessageTransport:
-    """What carries messages, and looks into them as far as both ends do.
+class TransportUser(Protocol):
+    """What a transport tells the end of a NetConnection that it serves.
 
-    Own design: nothing is taken from the peer while `reading` is false (someone asked for a pause)
-    or `deciding` is true (the peer's last command has no answer yet).  `output_size` is how many
-    bytes the network has not taken.
+    Own design: `connection_end.ConnectionEnd` does nothing of each, and servers and clients do what
+    concerns them.
     """
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether to notice early that the peer is gone."""
+
+    def on_ready(self) -> None:
+        """Messages can be sent now: the handshake is over, or there is a session."""
+
+    def on_media(self, message: Message, now: float) -> None:
+        """A message of type 8, 9, 15 or 18 has come."""
+
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """A message of type 16 or 19 has come."""
+
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """A command has come on message stream `stream_id`."""
+
+    def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """A player says how many milliseconds it wants in hand."""
+
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """The server says that playback on a message stream is over."""
+
+    def on_ended(self, now: float) -> None:
+        """The transport has just been closed, by whichever side."""
+
+
+class MessageTransport:
+    """Carries messages, and looks into them as far as both ends of a NetConnection do.
+
+    Own design: `user` is the end that it serves, and hears what the peer sends.  Nothing is taken
+    from the peer while `reading` is false (the application asked for a pause) or `deciding` is true
+    (the peer's last command has no answer yet).  `output_size` is how many bytes the network has
+    not taken.  `traffic` gives how many bytes have come from the peer and how many have reached
+    it; the edge sets it where the system counts them.
+    """
+
+    user: TransportUser
 
     def __init__(self, now: float, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.output_size = 0
         self.peer_address: tuple[str, int] = ("", 0)
+        self.traffic: Callable[[], tuple[int, int] | None] = lambda: None
         self.reading, self.deciding = True, False
         self.closed, self.aborted, self.reason = False, False, ""
         self._opened = now
@@ -88,22 +127,39 @@ class MessageTransport:
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         raise NotImplementedError
 
+    def outlet(self, stream_id: int) -> "Outlet":
+        """Give what a live stream may be written to that is published on `stream_id`.
+
+        RTMP 1.0 §7.2.2.6.
+        """
+        raise NotImplementedError
+
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: `output_size` is."""
+        """How many bytes wait, with those of this turn, which `output_size` does not count."""
         raise NotImplementedError
 
     def synchronize(self, *stream_ids: int) -> None:
-        """Let what follows, on these message streams, arrive after all that went before.
+        """Let later messages on these streams arrive after all earlier ones.
 
-        Own design: where messages cannot pass each other there is nothing to do.
+        There is nothing to do where messages cannot overtake each other.
         """
 
     def stream_ended(self, stream_id: int) -> None:
-        """A message stream is used no longer.  Own design: what it used may be given back."""
+        """Give back what a message stream has used that is used no longer."""
+
+    def settle(self) -> None:
+        """Note that the peer has connected in time: the limit `setup` ends."""
+        self._settled = True
+
+    def welcome(self) -> None:
+        """Hook: the server accepts the client, which hears so next: RTMP 1.0 §7.2.1.1."""
+
+    def on_accepted(self, answer: Command) -> None:
+        """Hook: the server has accepted this client by `answer`: RTMP 1.0 §7.2.1.1."""
 
     def is_silent(self, now: float) -> bool:
-        """Whether the peer neither sends nor answers a ping.  Own design: see `succession`.
+        """Whether the peer neither sends nor answers a ping: see `timestamp_rebase`.
 
         Never where nothing is known of that: the network below watches for silence itself.
         """
@@ -112,30 +168,30 @@ class MessageTransport:
     # -- reading ------------------------------------------------------------------------
 
     def pause_reading(self) -> None:
-        """Ask for no more input.  Own design: so the network slows the peer down."""
+        """Ask for no more input, so that the network slows the peer down."""
         self.reading = False
         self._reading_changed()
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`.  Own design: what was kept is used at the next `proceed`."""
+        """Undo `pause_reading`; input that was kept is used at the next `proceed`."""
         self.reading = True
         self._reading_changed()
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: after `deciding`, say."""
+        """Use the input that was kept while `reading` was false or `deciding` true."""
         raise NotImplementedError
 
     def _on_message(self, message: Message, now: float) -> None:
         if message.type_id in MEDIA_TYPES:
-            self._on_media(message, now)
+            self.user.on_media(message, now)
         elif message.type_id in _COMMAND_TYPES:
-            self._on_command(Command.parse(message), message.stream_id, now)
+            self.user.on_command(Command.parse(message), message.stream_id, now)
         elif message.type_id == MessageType.AGGREGATE:
             for part in aggregated(message):
                 if part.type_id in MEDIA_TYPES:  # a command would overtake what is not decided
-                    self._on_media(part, now)
+                    self.user.on_media(part, now)
         elif message.type_id in _SHARED_TYPES:
-            self._on_shared(SharedObject.parse(message), now)
+            self.user.on_shared(SharedObject.parse(message), now)
         elif parsed := control.parse_control(message):
             self._on_control(parsed, now)
 
@@ -145,67 +201,47 @@ class MessageTransport:
             case control.PingRequest(timestamp):
                 self.send_control(control.PingResponse(timestamp))
             case control.SetBufferLength():
-                self._on_buffer_length(message, now)
+                self.user.on_buffer_length(message, now)
+            case control.StreamEof(stream_id):
+                self.user.on_stream_eof(stream_id, now)
 
     # -- time and the end ---------------------------------------------------------------
 
     @property
     def deadline(self) -> float | None:
-        """Own design: when to call `tick`, None once closed."""
+        """When to call `tick`, None once closed."""
         raise NotImplementedError
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design."""
+        """Do what is due."""
         raise NotImplementedError
 
     def close(self, now: float, reason: str = "closed by us") -> None:
-        """End it after what is queued has been sent.  Own design; a second time does nothing."""
+        """Close after sending what is queued; a second call does nothing."""
         if not self.closed:
             self.closed, self.reason = True, reason
             self._shut(now)
-            self._ended(now)
+            self.user.on_ended(now)
 
     def abort(self, reason: str, now: float) -> None:
-        """End it at once.  Own design: what is queued is not sent, nobody would read it."""
+        """Close at once; what is queued is not sent."""
         if not self.closed:
             self.aborted = True
             self.close(now, reason)
 
     def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:
-        """Own design: hear from the network that the peer is gone."""
+        """Hear from the network that the peer is gone."""
         self.abort(reason, now)
 
-    # -- hooks of what carries ----------------------------------------------------------
+    # -- hooks of chunks and flows ------------------------------------------------------
 
     def _reading_changed(self) -> None:
-        """Hook: `reading` is not what it was."""
+        """Hook: `reading` has changed."""
 
     def _shut(self, now: float) -> None:
-        """Hook: just closed; see that what is queued gets sent, unless it is `aborted`."""
-
-    # -- hooks of servers and clients ---------------------------------------------------
-
-    @property
-    def _is_watched(self) -> bool:
-        """Hook: whether to notice early that the peer is gone."""
-        return False
-
-    def _on_media(self, message: Message, now: float) -> None:
-        """Hook: a message of type 8, 9, 15 or 18."""
-
-    def _on_shared(self, message: SharedObject, now: float) -> None:
-        """Hook: a message of type 16 or 19."""
-
-    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        """Hook: a player says how much it wants in hand."""
-
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Hook: a command."""
-
-    def _ended(self, now: float) -> None:
-        """Hook: just closed, by whichever side."""
+        """Hook: it has been closed; send what is queued unless it is `aborted`."""
 
 
 def text(value: Value) -> str:
-    """A string argument, whatever the peer sent in its place: RTMP 1.0 §7.2."""
+    """Give `value` if it is a string, else "": RTMP 1.0 §7.2."""
     return value if isinstance(value, str) else ""

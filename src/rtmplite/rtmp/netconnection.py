@@ -2,7 +2,6 @@
 
 Implements RTMP 1.0 §7.2.1, read with RTMP Errata §8.  Clients send more than the texts list;
 what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that is answered here.
-Chunks or RTMFP flows, it is the same to all that is here.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +15,10 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
+from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream import State as StreamState
+from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.wire.command import Command, error, on_status, result
@@ -36,7 +36,7 @@ _PROPERTIES: Final[Mapping[str, Value]] = {"fmsVer": "FMS/3,5,7,7009", "capabili
 
 
 class State(StrEnum):
-    """How far a client has come: RTMP 1.0 §7.2.1.1.  Own design: no figure names these."""
+    """The states of a server's NetConnection: RTMP 1.0 §7.2.1.1.  Own design: in no figure."""
 
     NEW = "new"  # no connect command yet
     ASKING = "asking"  # the application has not decided
@@ -44,23 +44,24 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class NetConnection(MessageTransport):
+class NetConnection(ConnectionEnd):
     """One client, from its first byte to its last: RTMP 1.0 §7.2.1.
 
-    `app` is what it said, without a query; the first part of that chooses the application, and
-    `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (what
-    followed it) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs to the
-    application, `peer_address` to the edge.
+    `app` is the member of connect without a query; its first part chooses the application, and
+    `instance` is the rest.  `tc_url`, `properties` (the command object) and `connect_args` (the
+    further arguments) are as sent, `capabilities` what they say of enhanced RTMP.  `data` belongs
+    to the application, `peer_address` to the edge.
     """
 
     def __init__(
         self,
+        transport: MessageTransport,
         application_for: Callable[[str], Application | None],
         registry: Registry,
         random: Callable[[int], bytes],
         now: float,
     ) -> None:
-        # Whoever carries the messages is initialised by the class that joins the two.
+        super().__init__(transport)
         self._active = now  # when it last asked or sent something
         self.id = random(4).hex()
         self.registry = registry
@@ -81,7 +82,7 @@ class NetConnection(MessageTransport):
 
     @property
     def application(self) -> Application:
-        """Own design: who decides.  LocalError before the connect command."""
+        """The application of this client.  Own design: LocalError before the connect command."""
         if self._application is None:
             raise LocalError("no application before connect")
         return self._application
@@ -91,16 +92,17 @@ class NetConnection(MessageTransport):
     ) -> None:
         """Answer connect with success; `extra` says more: RTMP 1.0 §7.2.1.1 [then-result].
 
-        To who speaks enhanced RTMP we say that we relay whatever it is, in both objects, as the
-        text does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
+        A client with enhanced RTMP is told that we relay any codec, in both objects, as the text
+        does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
         [server-states-support].
-        Own design: a verdict on a connection that asks no longer does nothing.
+        Own design: a verdict that comes when the connection has ended does nothing.
         """
         if self.state is not State.ASKING:
             return
-        self.state, self.deciding, self._settled = State.CONNECTED, False, True
+        self.state, self.transport.deciding = State.CONNECTED, False
+        self.transport.settle()
         self._active = now
-        self._welcome()
+        self.transport.welcome()
         information: dict[str, Value] = {
             "level": "status",
             "code": "NetConnection.Connect.Success",
@@ -110,7 +112,7 @@ class NetConnection(MessageTransport):
         ours = RELAY.properties() if self.capabilities.is_enhanced else {}
         reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
         self.send_command(reply)
-        self.proceed(now)  # what came while the application was thinking
+        self.transport.proceed(now)  # what came while the application was thinking
 
     def reject(
         self, description: str, now: float, code: str = "NetConnection.Connect.Rejected"
@@ -121,7 +123,7 @@ class NetConnection(MessageTransport):
             self.close(now, reason=f"rejected: {description}")
 
     def redirect(self, url: str, now: float, description: str = "") -> None:
-        """Answer connect by another place to ask, then close: Field §"Redirects"."""
+        """Redirect the client to `url`, then close: Field §"Redirects"."""
         if self.state is State.ASKING:
             said: dict[str, Value] = {
                 "level": "error",
@@ -138,7 +140,7 @@ class NetConnection(MessageTransport):
         self._next_call += 1
 
     def result(self, transaction_id: float, *values: Value) -> None:
-        """Answer a call, but for number 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
+        """Answer a call, unless its number is 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
         if transaction_id:
             self.send_command(result(transaction_id, None, *(values or (None,))))
 
@@ -148,7 +150,7 @@ class NetConnection(MessageTransport):
             self.send_command(error(transaction_id, reason))
 
     def request_reconnect(self, tc_url: str | None = None) -> bool:
-        """Ask the client to come back, to `tc_url` if that is given; whether it knows how.
+        """Ask the client to reconnect, to `tc_url` if given; False if it does not know how.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [old-server-goes-on]: it is served as before until it leaves.
@@ -161,24 +163,24 @@ class NetConnection(MessageTransport):
     def hold_on(self, now: float) -> None:
         """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
 
-        Own design: librtmp and GStreamer give up a server that says nothing for some seconds.
+        Own design: librtmp and GStreamer close after some seconds without a word of the server.
         """
         self._patience = self._patience or self.limits
-        self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
+        self.transport.limits = replace(self.limits, ping_after=HOLD_ON_PING)
 
     def held_on(self, now: float) -> None:
         """Own design: undo `hold_on`."""
-        self.limits, self._patience = self._patience or self.limits, None
+        self.transport.limits, self._patience = self._patience or self.limits, None
 
     def wait_for(
         self,
         ask: Callable[[Callable[[T, float], None]], None],
         decide: Callable[[T, float], None],
     ) -> None:
-        """Let `ask` find out something, now or later, then `decide`; the client waits meanwhile.
+        """Call `ask`, and `decide` with its answer, which comes now or later; the client waits.
 
-        Own design: nothing more is read from it before the answer.  Only the first one counts,
-        and none does after the end.
+        Own design: nothing more is read from the client before the answer.  Only the first answer
+        counts, and none after the connection has ended.
         """
         waits = answered = False
 
@@ -188,25 +190,25 @@ class NetConnection(MessageTransport):
                 return
             answered = True
             try:
-                if waits and not self.deciding:
+                if waits and not self.transport.deciding:
                     self.resume_reading()
                 decide(found, now)
                 if waits:
-                    self.proceed(now)
-            except Exception:  # nobody else would close it, and it would wait for ever
+                    self.transport.proceed(now)
+            except Exception:  # or the connection would wait for ever
                 self.abort("internal error", now)
                 raise
 
         ask(answer)
         if not answered and not self.closed:
             waits = True
-            if not self.deciding:
+            if not self.transport.deciding:
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """End it after what is queued, and after a last status with `code`: RTMP 1.0 §7.2.2.
+        """Close after what is queued and a last status, such as NetConnection.Connect.Closed.
 
-        NetConnection.Connect.Closed is such a code; a second time does nothing.
+        RTMP 1.0 §7.2.2.
         """
         if code is not None:
             self.send_command(on_status("status", code, reason))
@@ -224,7 +226,7 @@ class NetConnection(MessageTransport):
 
     def tick(self, now: float) -> None:
         """Close a client that is idle for too long.  Own design: a player is never idle."""
-        if not self.reading or any(
+        if not self.transport.reading or any(
             each.state is StreamState.PLAYING for each in self.streams.values()
         ):
             self._active = now
@@ -237,14 +239,14 @@ class NetConnection(MessageTransport):
         super().tick(now)
 
     @property
-    def _is_watched(self) -> bool:
-        """A publisher's name is wanted back by those who lost their connection.  Own design."""
+    def is_watched(self) -> bool:
+        """Whether it publishes, so that its loss is to be noticed early: RTMP 1.0 §7.1.7."""
         return any(each.state is StreamState.PUBLISHING for each in self.streams.values())
 
-    def _on_media(self, message: Message, now: float) -> None:
+    def on_media(self, message: Message, now: float) -> None:
+        """Give media to the stream that publishes them: RTMP 1.0 §7.2.2.6."""
         self._active = now
-        stream = self.streams.get(message.stream_id)
-        if stream is not None:
+        if (stream := self.streams.get(message.stream_id)) is not None:
             stream.on_media(message, now)
 
     @property
@@ -252,18 +254,20 @@ class NetConnection(MessageTransport):
         """Whether both ends have AMF3: RTMP Errata §8.1.1."""
         return self.object_encoding == 3
 
-    def _on_shared(self, message: SharedObject, now: float) -> None:
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """Give a shared object message to the objects: RTMP 1.0 §7.1.3."""
         if self.state is not State.CONNECTED:
             raise RemoteError("a shared object before connect")
         self._active = now
         self.registry.shared.receive(self, self.app, message, now)
 
-    def _on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        stream = self.streams.get(event.stream_id)
-        if stream is not None:
+    def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """Tell a stream how much its player wants in hand: RTMP 1.0 §7.1.7."""
+        if (stream := self.streams.get(event.stream_id)) is not None:
             stream.on_buffer(event.milliseconds, now)
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Obey a command, the first of which must be connect: RTMP 1.0 §7.2.1, §7.2.2."""
         self._active = now
         if self.state is State.NEW:
             if command.name != "connect":
@@ -291,7 +295,7 @@ class NetConnection(MessageTransport):
         # Historical Specification Clarification" [object-encoding].
         if self.properties.get("objectEncoding") == 3.0:
             self.object_encoding = 3
-        self.state, self.deciding = State.ASKING, True
+        self.state, self.transport.deciding = State.ASKING, True
         application = self._application_for(name)
         if application is None:
             self.reject(f"No such application: {name}", now, "NetConnection.Connect.InvalidApp")
@@ -300,7 +304,7 @@ class NetConnection(MessageTransport):
         application.on_connect(self, now)
 
     def _on_create_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
+        """Add one: RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
         free = (number for number in range(1, self.limits.streams + 1))
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
@@ -310,34 +314,31 @@ class NetConnection(MessageTransport):
         self.result(command.transaction_id, float(stream_id))
 
     def _on_delete_stream(self, command: Command, now: float) -> None:
-        """RTMP 1.0 §7.2.2.3 [no-answer], a NetConnection command by RTMP Errata §8.3."""
+        """End a stream: RTMP 1.0 §7.2.2.3 [no-answer], on the connection by RTMP Errata §8.3."""
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
             self.streams.pop(int(stream_id)).stop(now)
-            self.stream_ended(int(stream_id))
+            self.transport.stream_ended(int(stream_id))
 
     def _on_check(self, command: Command, now: float) -> None:
-        """Measure how fast the client is: Field §"Bandwidth check"."""
+        """Measure the bit rate of the client: Field §"Bandwidth check"."""
         self.result(command.transaction_id)
         self._check = BandwidthCheck(*NAMES[command.name], self._next_call)
         self._next_call += 1
         self.send_command(self._check.begin(now))
 
     def _on_courtesy(self, command: Command, now: float) -> None:
-        """Answer with null what asks for no more, such as releaseStream of ffmpeg, librtmp and OBS.
-
-        librtmp sends FCSubscribe with --subscribe.
-        """
+        """Answer null to a call that needs no more, as releaseStream of ffmpeg, librtmp and OBS."""
         self.result(command.transaction_id)
 
     def _on_fc_publish(self, command: Command, now: float) -> None:
-        """Flash Media Live Encoder does not go on without this call."""
+        """Answer FCPublish by a call; Flash Media Live Encoder waits for it."""
         self.result(command.transaction_id)
         name = text(command.args[0]) if command.args else ""
         self._notify("onFCPublish", "NetStream.Publish.Start", name)
 
     def _on_fc_unpublish(self, command: Command, now: float) -> None:
-        """The name says which; librtmp and ffmpeg send it just before deleteStream."""
+        """End the publication of that name; librtmp and ffmpeg send this before deleteStream."""
         name = text(command.args[0]) if command.args else ""
         self._notify("onFCUnpublish", "NetStream.Unpublish.Success", name)
         for stream in self.streams.values():
@@ -351,9 +352,9 @@ class NetConnection(MessageTransport):
         self._notify("onFCSubscribe", "NetStream.Play.Start", name)
 
     def _on_get_stream_length(self, command: Command, now: float) -> None:
-        """ffmpeg asks before it plays; 0 s is what is live.
+        """Give the length of a recording, 0 s for a live stream; ffmpeg asks before it plays.
 
-        Nothing more is read before the answer: it is of no use to ffmpeg after the first message.
+        Nothing more is read before the answer, which ffmpeg ignores after the first message.
         """
         name, _, query = text(command.args[0] if command.args else None).partition("?")
         path = "/".join(part for part in (self.instance, name) if part)
@@ -371,10 +372,8 @@ class NetConnection(MessageTransport):
         said: dict[str, Value] = {"level": "status", "code": code, "description": description}
         self.send_command(Command(name, 0.0, None, (said,)))
 
-    def _welcome(self) -> None:
-        """Hook: what goes before the answer to connect, of which the client is told now."""
-
-    def _ended(self, now: float) -> None:
+    def on_ended(self, now: float) -> None:
+        """Stop the streams, and tell the application: RTMP 1.0 §7.2.1."""
         self.state = State.CLOSED
         for stream in list(self.streams.values()):
             stream.stop(now)

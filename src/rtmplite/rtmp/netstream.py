@@ -1,20 +1,21 @@
 """The server's side of one NetStream: it is published, or played, or neither.
 
-Implements RTMP 1.0 §7.2.2.  Which of the two is the client's wish, whether it may is the
-application's verdict; in between a stream is asking, and says nothing.
+Implements RTMP 1.0 §7.2.2.  The client asks to publish or to play, the application allows it or
+not; in between the stream waits for that verdict.  `netstream_state` has the table of states.
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
-from rtmplite.live.streams import LiveStream, Player, Sink
+from rtmplite.live.sink import Sink
+from rtmplite.live.streams import LiveStream, Player
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.message_transport import text
+from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command, on_status
 from rtmplite.rtmp.wire.message import Message, MessageType
@@ -26,25 +27,16 @@ if TYPE_CHECKING:
 MAX_KIND: Final = 32  # characters
 
 
-class State(StrEnum):
-    """What a stream is used for.  Own design: the texts draw no figure."""
-
-    IDLE = "idle"
-    WANTS_TO_PUBLISH = "wants to publish"
-    PUBLISHING = "publishing"
-    WANTS_TO_PLAY = "wants to play"
-    PLAYING = "playing"
-
-
 class ServerStream:
     """One message stream of a client, from createStream to deleteStream: §7.2.2.
 
-    `name` is what the client called it, `path` the same seen from the application's name on:
-    both ways to split a URL give the same `path` (see `NetConnection.instance`); `query` is
-    what followed a question mark.  `kind` is live, record or append: §7.2.2.6.  `request` is what
-    else the client said about playing, `buffer` how many ms it wants in hand.  An application that
-    answers `on_publish` later may set `on_withdrawn`, called when the client waits no longer;
-    `on_done` is called once when publishing or playing, once begun, is over.
+    `name` is the client's name of the stream, `path` the same with the rest of the application's
+    name before it: both ways to split a URL give the same `path` (see `NetConnection.instance`);
+    `query` is what followed a question mark.  `kind` is live, record or append: §7.2.2.6.
+    `request` holds the further arguments of play, `buffer` the length of the client's buffer in
+    ms.  An application that answers `on_publish` later may set `on_withdrawn`, called when the
+    client waits no longer; `on_done` is called once when publishing or playing has ended.
+    Own design: members without a section are what servers need beyond the texts.
     """
 
     def __init__(self, connection: "NetConnection", stream_id: int) -> None:
@@ -58,6 +50,11 @@ class ServerStream:
         self._excerpt: DurationLimit | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
         self.on_done: Callable[[float], None] | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the stream is published or played now."""
+        return self.state in (State.PUBLISHING, State.PLAYING)
 
     def on_media(self, message: Message, now: float) -> None:
         """Pass on what is published here; drop it in any other state: §7.2.2.6."""
@@ -78,46 +75,43 @@ class ServerStream:
     def accept_publish(self, sink: Sink, now: float) -> None:
         """Start: what comes from now on goes to `sink`: §7.2.2.6 [on-status], §7.3.1.
 
-        Own design: a verdict that comes too late, on a stream that asks no longer, be it this or
-        another, does nothing, except that `sink` is ended.
+        A verdict that comes too late, when the stream asks no longer, only ends `sink`.
         """
-        if self.state is not State.WANTS_TO_PUBLISH:
+        if Do.SAY_BEGIN not in self._on(Event.PUBLISH_ACCEPTED):
             sink.end(now)
             return
-        self.state, self._sink = State.PUBLISHING, sink
+        self._sink = sink
         self.connection.send_control(control.StreamBegin(self.id))
         self.status("NetStream.Publish.Start", f"{self.name} is now published.")
 
     def reject_publish(self, code: str, description: str, now: float) -> None:
         """Refuse, with a code such as NetStream.Publish.BadName: §7.2.2."""
-        if self.state is State.WANTS_TO_PUBLISH:
-            self.state = State.IDLE
+        if Do.SAY_ERROR in self._on(Event.PUBLISH_REJECTED):
             self.status(code, description, "error")
 
     def end_publish(self, code: str, description: str, now: float) -> None:
-        """Take back an `accept_publish`, then close the connection: §7.2.2.
+        """End a publication by an error, then close the connection: §7.2.2.
 
-        Own design: ffmpeg and librtmp go on sending whatever they are told; a closed connection
-        is what they understand.
+        ffmpeg and librtmp go on sending after an error; they stop when the connection closes.
         """
         self.status(code, description, "error")
         self.connection.close(now, reason=description)
 
     def is_silent(self, now: float) -> bool:
-        """Whether the client is lost, as far as anybody can tell.  Own design: `succession`."""
+        """Whether the client neither sends nor answers: see `timestamp_rebase`."""
         return self.connection.is_silent(now)
 
     def replaced(self, now: float) -> None:
-        """Tell the client that another one has its name, then close.  Own design: should it hear.
+        """Tell the client that another one publishes under this name, then close.
 
-        What it published is the other's now, so it is not ended.
+        The sink is not ended: it takes what the other client publishes.
         """
         self._sink = None
         description = f"{self.name} is published by another client now."
         self.end_publish("NetStream.Publish.BadName", description, now)
 
     def rename(self, name: str) -> None:
-        """Take another name than the client gave.  Own design: as an authority may decide."""
+        """Take the name that an authority has chosen in place of the client's."""
         self.name = name
         self.path = "/".join(part for part in (self.connection.instance, name) if part)
 
@@ -135,9 +129,8 @@ class ServerStream:
         rtmpdump waits for StreamBegin, Flash Player for |RtmpSampleAccess before it shows
         anything to a script, and ffmpeg for either of the two codes.
         """
-        if self.state is not State.WANTS_TO_PLAY:
+        if Do.SAY_BEGIN not in self._on(Event.PLAY_ACCEPTED):
             return
-        self.state = State.PLAYING
         self.connection.send_control(control.StreamBegin(self.id))
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
@@ -147,16 +140,16 @@ class ServerStream:
 
     @property
     def is_over(self) -> bool:
-        """Whether the client has had as much of a live stream as it wanted: §7.2.2.1."""
+        """Whether a live stream has been played for the duration that was asked for: §7.2.2.1."""
         return self._excerpt is not None and self._excerpt.is_over
 
     def finish(self, now: float) -> None:
-        """End an excerpt as a recording ends: §7.2.2.1, RTMP 1.0 §7.1.7.  Own design."""
+        """End a limited live playback as the end of a recording: §7.2.2.1, RTMP 1.0 §7.1.7."""
         self.stop(now)
         self.complete()
 
     def complete(self, **more: Value) -> None:
-        """Say that this was all: RTMP 1.0 §7.1.7.
+        """Tell the client that playback is complete: RTMP 1.0 §7.1.7.
 
         rtmpdump and ffmpeg end at the status, scripts wait for the data message.
         """
@@ -166,26 +159,24 @@ class ServerStream:
         self.connection.send_control(control.StreamEof(self.id))
 
     def play_status(self, code: str, details: str, **more: Value) -> None:
-        """What ActionScript's NetStream.onPlayStatus is called with.  Own design: RTMP has none."""
+        """Send the data message of ActionScript's onPlayStatus, which RTMP does not define."""
         information: dict[str, Value] = {"level": "status", "code": code, "details": details}
         self.data("onPlayStatus", information | more)
 
     def accept_recorded(self, now: float) -> None:
         """Start what `playback` plays: §7.2.2.1, in the order of its message flow."""
-        if self.state is State.WANTS_TO_PLAY:
-            self.state = State.PLAYING
+        if Do.SAY_BEGIN in self._on(Event.PLAY_ACCEPTED):
             self.connection.send_control(control.StreamIsRecorded(self.id))
             self.connection.send_control(control.StreamBegin(self.id))
             self._say_start()
 
     def reject_play(self, code: str, description: str, now: float) -> None:
         """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1 [not-found]."""
-        if self.state is State.WANTS_TO_PLAY:
-            self.state = State.IDLE
+        if Do.SAY_ERROR in self._on(Event.PLAY_REJECTED):
             self.status(code, description, "error")
 
     def published(self, now: float) -> None:
-        """Tell the player that somebody publishes.  Own design: as Flash Media Server does."""
+        """Tell the player that a publisher has come, as Flash Media Server does."""
         if self._player is not None:
             self.connection.send_control(control.StreamBegin(self.id))
             self.status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
@@ -200,12 +191,10 @@ class ServerStream:
         self.connection.send_control(control.StreamEof(self.id))
 
     def stop(self, now: float) -> None:
-        """Neither publish nor play any more; nothing is said: §7.2.2.3."""
+        """Neither publish nor play any more; the client is told nothing: §7.2.2.3."""
         sink, player, playback = self._sink, self._player, self.playback
-        withdrawn = self.state is State.WANTS_TO_PUBLISH
-        begun = self.state in (State.PUBLISHING, State.PLAYING)
-        self.state, self._sink, self._player, self.playback = State.IDLE, None, None, None
-        self._excerpt = None
+        todo = self._on(Event.STOP)
+        self._sink = self._player = self.playback = self._excerpt = None
         if playback is not None:
             playback.stop(now)
         if player is not None:
@@ -213,20 +202,20 @@ class ServerStream:
         if sink is not None:
             sink.end(now)
         withdraw, self.on_withdrawn = self.on_withdrawn, None
-        if withdrawn and withdraw is not None:
+        if Do.WITHDRAW in todo and withdraw is not None:
             withdraw(now)
         done, self.on_done = self.on_done, None
-        if begun and done is not None:
+        if Do.DONE in todo and done is not None:
             done(now)
 
     def unpublish(self, now: float) -> None:
-        """Stop publishing and say so.  Own design: librtmp asks for it by FCUnpublish."""
+        """Stop publishing and tell the client, as librtmp asks by FCUnpublish."""
         if self._sink is not None:
             self.stop(now)
             self.status("NetStream.Unpublish.Success", f"{self.name} is now unpublished.")
 
     def _on_publish(self, command: Command, now: float) -> None:
-        """Publish; where a name should be, ActionScript has false for publishing no longer."""
+        """Ask the application; `false` instead of a name is ActionScript's way to stop."""
         if command.args and command.args[0] is False:
             self._on_close(command, now)
             return
@@ -234,12 +223,12 @@ class ServerStream:
         self._take_name(command)
         kind = text(command.args[1]) if len(command.args) > 1 else ""
         self.kind = kind[:MAX_KIND] or "live"
-        self.state = State.WANTS_TO_PUBLISH
+        self._on(Event.PUBLISH)
         connection = self.connection
         connection.application.on_publish(connection, self, self.name, now)
 
     def on_buffer(self, milliseconds: int, now: float) -> None:
-        """Remember how much the client wants in hand: RTMP 1.0 §7.1.7."""
+        """Remember the length of the client's buffer: RTMP 1.0 §7.1.7."""
         self.buffer = milliseconds
         if self.playback is not None:
             self.playback.buffer(milliseconds, now)
@@ -247,7 +236,7 @@ class ServerStream:
     def status(
         self, code: str, description: str, level: str = "status", details: Value = None
     ) -> None:
-        """Send an onStatus for this stream: §7.2.2; the name is what it details, if nothing is."""
+        """Send an onStatus for this stream, with its name if `details` is None: §7.2.2."""
         details = self.name if details is None else details
         status = on_status(level, code, description, details=details, clientid=self.connection.id)
         self.connection.send_command(status, self.id)
@@ -257,9 +246,9 @@ class ServerStream:
         self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
 
     def _on_play(self, command: Command, now: float) -> None:
-        """Play at once, or, without `reset`, after what is recorded and plays already: §7.2.2.1.
+        """Play now, or, without `reset`, after the recordings in the playlist: §7.2.2.1.
 
-        `start` means nothing to a live stream.  ActionScript's play(false) plays no longer.
+        A live stream ignores `start`.  ActionScript's play(false) stops.
         """
         if command.args and command.args[0] is False:
             self._on_close(command, now)
@@ -267,13 +256,13 @@ class ServerStream:
         self.request = PlayRequest.parse(command.args[1:])
         if self.request.reset or self.playback is None:
             self.stop(now)
-            self.state = State.WANTS_TO_PLAY
+            self._on(Event.PLAY)
         self._take_name(command)
         connection = self.connection
         connection.application.on_play(connection, self, self.name, now)
 
     def _on_play2(self, command: Command, now: float) -> None:
-        """§7.2.2.2; a live stream has one bit rate, so changing it is playing another."""
+        """Change a recording's stream, or play another live one: §7.2.2.2."""
         options = command.args[0] if command.args else None
         if not isinstance(options, dict):
             self.status("NetStream.Play.Failed", "play2 without options.", "error")
@@ -293,7 +282,7 @@ class ServerStream:
             self.stop(now)
 
     def _on_pause(self, command: Command, now: float) -> None:
-        """§7.2.2.8 [notify]; a live stream goes on without those who pause."""
+        """Pause or go on: §7.2.2.8 [notify]; a live stream goes on without its paused players."""
         paused = bool(command.args and command.args[0])
         if self._player is not None:
             self._player.select(paused=paused)
@@ -304,7 +293,7 @@ class ServerStream:
         self.status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
 
     def _on_seek(self, command: Command, now: float) -> None:
-        """§7.2.2.7: what is live cannot be sought in, and nothing by what is no time.
+        """Seek in a recording: §7.2.2.7; a live stream and a wrong time give an error status.
 
         Departs from §7.2.2.7 [notify-or-error]: a failure is a status as well, since clients send
         the command without a number that an _error could name.
@@ -318,7 +307,7 @@ class ServerStream:
             self.playback.seek(at, now)
 
     def _on_receive(self, command: Command, now: float) -> None:
-        """§7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]."""
+        """Switch a medium off or on: §7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]."""
         wanted = bool(command.args and command.args[0])
         of_audio = command.name == "receiveAudio"
         audio, video = (wanted, None) if of_audio else (None, wanted)
@@ -332,6 +321,11 @@ class ServerStream:
             self.status("NetStream.Seek.Notify", f"{command.name} {self.name}.")
             self.status("NetStream.Play.Start", f"Started playing {self.name}.")
 
+    def _on(self, event: Event) -> tuple[Do, ...]:
+        """Follow the arrow of `NETSTREAM`, if there is one, and give its orders."""
+        self.state, todo = NETSTREAM[self.state].get(event, (self.state, ()))
+        return todo
+
     def _take_name(self, command: Command) -> None:
         given = text(command.args[0]) if command.args else ""
         if len(given) > MAX_NAME:
@@ -340,7 +334,7 @@ class ServerStream:
         self.rename(name)
 
     def _say_start(self) -> None:
-        """Flash Player shows a script nothing of the media before |RtmpSampleAccess."""
+        """Say Play.Start; Flash Player lets a script see media after |RtmpSampleAccess only."""
         if self.request.reset:  # §7.2.2.1 [reset-if-asked]
             self.status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
         self.status("NetStream.Play.Start", f"Started playing {self.name}.")

@@ -1,4 +1,4 @@
-"""ReconnectRequest: a server asks its client to come back, here or elsewhere.
+"""ReconnectRequest: a server asks its client to reconnect, to the same server or another.
 
 Implements E-RTMP v2 §"Reconnect Request".
 
@@ -21,9 +21,9 @@ CODE: Final = "NetConnection.Connect.ReconnectRequest"
 def request(
     tc_url: str | None = None, description: str = "The streaming server is undergoing updates."
 ) -> Command:
-    """Ask for it: E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level].
+    """Make the request: E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level].
 
-    Without `tc_url` the client comes back to where it is; with one it goes there: E-RTMP v2
+    Without `tc_url` the client reconnects to the same server; with one it goes there: E-RTMP v2
     §"Message Flow When Handling NetConnection.Connect.ReconnectRequest" [remap-sets-tc-url].  It
     has the layout of E-RTMP v2 §"NetConnection Commands" [on-status-layout].
     """
@@ -32,9 +32,10 @@ def request(
 
 
 def requested(command: Command, tc_url: str) -> str | None:
-    """Where to go, if this is such a request, from a connection with `tc_url`; else None.
+    """Give the tcUrl to reconnect to, None if `command` is no such request.
 
-    E-RTMP v2 §"NetConnection Commands".  RemoteError for what is no URL.
+    `tc_url` is that of the connection it came on: E-RTMP v2 §"NetConnection Commands".  RemoteError
+    for a tcUrl that is no URL.
     """
     information = command.args[0] if command.args else None
     if command.name != "onStatus" or not isinstance(information, dict):
@@ -49,7 +50,7 @@ def requested(command: Command, tc_url: str) -> str | None:
 
 
 def resolve(reference: str, tc_url: str) -> str:
-    """A tcUrl from an absolute or relative one: E-RTMP v2 §"NetConnection Commands"."""
+    """Make an absolute tcUrl of `reference`: E-RTMP v2 §"NetConnection Commands"."""
     try:
         return join(tc_url, reference)
     except LocalError as error:

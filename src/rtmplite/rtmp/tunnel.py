@@ -1,7 +1,7 @@
 """RTMPT: the bytes of an RTMP connection in the bodies of HTTP requests and of their answers.
 
-Implements Field §"HTTP tunnel", all that is known of it.  Who asks is a client behind a wall that
-lets HTTP through and nothing else; it asks again and again, since a server cannot begin.
+Implements Field §"HTTP tunnel", all that is known of it.  The client is behind a firewall that lets
+only HTTP through; it sends request after request, since the server can only answer.
 
     >>> from rtmplite.live.streams import Registry
     >>> tunnels = Tunnels(lambda address: ServerConnection({}.get, Registry(), bytes, 0.0), bytes)
@@ -24,12 +24,12 @@ TURN_LIMIT: Final = 5.0  # s that a request waits for the ones before it
 AHEAD: Final = 8  # requests; HTTP clients open no more connections than that
 FIRST_LIMIT: Final = 5.0  # s from the opening to the first bytes, which a client sends at once
 MAX_SESSIONS: Final = 1000
-MAX_OF_HOST: Final = MAX_SESSIONS // 8  # sessions of one host, which may be a wall around many
-MAX_SILENT: Final = 16  # of those, the ones that have brought nothing yet
-SMALL_BODY: Final = 1024  # bytes; a request that carries nothing has one byte
+MAX_OF_HOST: Final = MAX_SESSIONS // 8  # sessions of one host, which may be the NAT of many
+MAX_SILENT: Final = 16  # of those, the ones that have sent nothing yet
+SMALL_BODY: Final = 1024  # bytes; an empty request has one byte
 
-# What the first byte of an answer may be, from "ask again soon" to every half second, and after
-# how many answers without anything in them the next one is used.
+# The first byte of an answer, from "ask again soon" to every half second, and the number of empty
+# answers after which the next one is used.
 INTERVALS: Final = (0x01, 0x03, 0x05, 0x09, 0x11, 0x21)
 PATIENCE: Final = 10
 
@@ -38,7 +38,7 @@ Address: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TunnelAnswer:
-    """An HTTP status and a body.  Own design: headers are the edge's."""
+    """An HTTP status and a body.  Own design: the edge adds the headers."""
 
     status: int
     body: bytes = b""
@@ -50,10 +50,10 @@ _NO_SUCH: Final = TunnelAnswer(404)
 class Tunnels:
     """All tunnels of a server: Field §"HTTP tunnel".
 
-    `make_connection` gives the machine for a caller from `(host, port)`, or None if there is no
-    room for one, and one host has `max_of_host` at most; `random` makes numbers that nobody can
-    guess, for whoever knows the number of a tunnel is in it.  `cut_off` is told of connections that
-    we end without a word, `over` of all that have ended.
+    `make_connection` gives the machine for a client from `(host, port)`, or None if there is no
+    room for one; one host has `max_of_host` at most.  `random` makes the numbers of tunnels, which
+    must be hard to guess, since the number is all that a request needs.  `cut_off` is told of
+    connections that are aborted, `over` of all that have ended.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Tunnels:
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """Own design: all that are connected, in order of arrival."""
+        """Own design: the connections in order of arrival."""
         return [tunnel.machine for tunnel in self._tunnels.values()]
 
     def request(
@@ -87,8 +87,8 @@ class Tunnels:
         """Answer a POST; None if its turn has not come: ask again when another was answered.
 
         Own design: a request whose number is ahead waits, as does one for a connection that must
-        not be read at present.  The edge may do so for `TURN_LIMIT` and then `give_up`.  `feed`
-        gives a connection what is for it, and may take its time: what comes meanwhile waits.
+        not be read at present.  The edge lets it wait for `TURN_LIMIT` and then calls `give_up`.
+        `feed` gives the body to the connection, and may take time: later requests wait meanwhile.
         """
         words = path.strip("/").split("/")
         if words[0] == "open" and len(words) <= 2:
@@ -103,16 +103,15 @@ class Tunnels:
         return answer
 
     def room(self, path: str) -> tuple[int, Account | None]:
-        """How long the body of a request may be, and who pays for it while it arrives.
+        """The longest body that a request may have, and the account that pays for it.
 
-        Own design: nobody keeps our memory by bodies that belong to nothing, or that are longer
-        than a stranger's may be.
+        Own design: bodies for no tunnel, and those of strangers, must not use much memory.
         """
         words = path.strip("/").split("/")
         tunnel = self._tunnels.get(words[1]) if len(words) == 3 and words[0] == "send" else None
         if tunnel is None:
             return SMALL_BODY, None
-        return tunnel.machine.room, tunnel.machine.account
+        return tunnel.machine.transport.room, tunnel.machine.transport.account
 
     def give_up(self, path: str, reason: str, now: float) -> None:
         """Own design: end the tunnel of a request that cannot be answered."""
@@ -128,23 +127,23 @@ class Tunnels:
         return min((tunnel.deadline for tunnel in self._tunnels.values()), default=None)
 
     def tick(self, now: float) -> None:
-        """Let the connections see what time it is, and end those whose client has gone.
+        """Pass the time on to the connections, and end those whose client has gone.
 
-        Own design: nothing but its silence tells that.
+        Own design: only its silence shows that a client has gone.
         """
         for number, tunnel in list(self._tunnels.items()):
             tunnel.tick(now)
             self._judge(number, tunnel)
 
     def stop(self, now: float) -> None:
-        """Own design: end all; a client learns it from its next request."""
+        """Own design: end all tunnels; a client learns it from its next request."""
         tunnels, self._tunnels = self._tunnels, {}
         for tunnel in tunnels.values():
             tunnel.machine.connection_lost(now, "server stopped")
             self._over(tunnel.machine)
 
     def _judge(self, number: str, tunnel: "_Tunnel") -> None:
-        """Forget a tunnel that is over; one that we cut off will hear so when it asks again."""
+        """Forget a tunnel that is over; the client gets a 404 for its next request."""
         if tunnel.is_over and self._tunnels.pop(number, None) is not None:
             self._over(tunnel.machine)
             if tunnel.machine.aborted and not tunnel.was_left:
@@ -167,14 +166,14 @@ class Tunnels:
         return TunnelAnswer(200, number.encode() + b"\n")
 
     def _end_silent(self, number: str, now: float) -> None:
-        """Who opens one tunnel after the other, and uses none, has the last ones only."""
+        """End the oldest unused tunnel of a host that opens many."""
         tunnel = self._tunnels.pop(number)
         tunnel.machine.connection_lost(now, "nothing came")
         self._over(tunnel.machine)
 
 
 class _Tunnel:
-    """One connection, and what its client was told last, lest that was lost on the way."""
+    """One connection, with the last answer, which is repeated if the client asks again."""
 
     def __init__(self, machine: ServerConnection, host: str, now: float) -> None:
         self.machine, self.host = machine, host
@@ -184,7 +183,7 @@ class _Tunnel:
         self._last = _NO_SUCH
         self._empty = 0  # answers in a row
         self.is_over = self.was_left = self._busy = False
-        machine.unsent(1)  # all it says has to wait: see `Outlet`
+        machine.transport.unsent(1)  # all output has to wait: see `Outlet`
 
     @property
     def deadline(self) -> float:
@@ -220,7 +219,7 @@ class _Tunnel:
             self.machine.abort(f"request {number} instead of {expected}", now)
             self.is_over = True
             return TunnelAnswer(400)
-        waits = command == "send" and not self.machine.reading and not self.machine.closed
+        waits = command == "send" and not self.machine.transport.reading and not self.machine.closed
         if number > expected or waits or self._busy:
             return None
         if command == "send":
@@ -228,7 +227,7 @@ class _Tunnel:
             self._busy = True
             try:
                 if feed is None:
-                    self.machine.receive(body, now)
+                    self.machine.transport.receive(body, now)
                 else:
                     feed(self.machine, body)
             finally:
@@ -246,9 +245,9 @@ class _Tunnel:
         self.is_over = self.was_left = True
 
     def _answer(self) -> TunnelAnswer:
-        """The interval, then what the machine has to say."""
-        output = b"".join(self.machine.take_output())
-        self.machine.unsent(1)
+        """Give the interval, then the output of the connection."""
+        output = b"".join(self.machine.transport.take_output())
+        self.machine.transport.unsent(1)
         self._empty = 0 if output else self._empty + 1
         step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
         return TunnelAnswer(200, bytes((INTERVALS[step],)) + output)

@@ -1,7 +1,7 @@
 """The client's side of a remote shared object: a copy that follows the server's.
 
-Implements RTMP 1.0 §7.1.3.  Own changes show at once, as a script expects; when the server tells
-where in its order they came, the copy agrees with everybody else's.
+Implements RTMP 1.0 §7.1.3.  Own changes show at once, as a script expects; when the server has put
+them into its order, the copy agrees with those of all other clients.
 
     >>> mirror = Mirror("users")
     >>> mirror.set("ann", 1.0).events, mirror.data
@@ -34,7 +34,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Somebody has called everybody: §7.1.3."""
+    """A call of one user to all users: §7.1.3."""
 
     name: str
     args: tuple[Value, ...]
@@ -42,7 +42,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server does not do what we asked for: §7.1.3."""
+    """The server has refused a request: §7.1.3."""
 
     code: str
     level: str
@@ -52,9 +52,9 @@ News: TypeAlias = Sync | Heard | Refused
 
 
 class Mirror:
-    """One object as one client sees it.  Own design: methods give the message to send.
+    """One client's copy of an object.  Own design: methods give the message to send.
 
-    `data` is the copy, `version` the server's; `is_used` is whether the server lets us use it.
+    `data` is the copy, `version` the server's; `is_used` is whether the server has let us use it.
     """
 
     def __init__(self, name: str, persistent: bool = False) -> None:
@@ -64,11 +64,11 @@ class Mirror:
         self._asked = deque[Event]()  # what has no answer yet; answers come in the same order
 
     def use(self) -> SharedObject:
-        """Ask to use it: §7.1.3."""
+        """Ask to use the object: §7.1.3."""
         return self._ask(said.Use())
 
     def release(self) -> SharedObject:
-        """Need it no longer: §7.1.3."""
+        """Stop using the object: §7.1.3."""
         self.is_used = False
         return self._message(said.Release())
 
@@ -83,11 +83,11 @@ class Mirror:
         return self._ask(said.RequestRemove(name))
 
     def send(self, name: str, *args: Value) -> SharedObject:
-        """Call everybody who uses it, ourselves as well: §7.1.3."""
+        """Call all users of the object, ourselves as well: §7.1.3."""
         return self._message(said.SendMessage((name, *args)))
 
     def receive(self, message: SharedObject) -> list[News]:
-        """Follow what the server says: §7.1.3; gives what is new, in order."""
+        """Follow a message of the server: §7.1.3; gives the news in order."""
         self.version = message.version
         news = []
         for event in message.events:

@@ -1,10 +1,10 @@
-"""The server's side of remote shared objects: data that clients have in common, kept the same.
+"""The server's side of remote shared objects: data that many clients share and change.
 
-Implements RTMP 1.0 §7.1.3.  Every change passes through here and gets its place in one order;
-whoever uses the object hears of all changes in that order, and of its own by a success instead, so
-that all end with the same data.  The last one to write is right.
+Implements RTMP 1.0 §7.1.3.  The server puts all changes into one order.  Every client that uses the
+object hears of them in that order, of its own changes by a success, so that all end with the same
+data.  The last change of a slot wins.
 
-    >>> class Client:  # what a connection is to us
+    >>> class Client:  # stands for a connection
     ...     output_size, queued, amf3 = 0, 0, False
     ...     def __init__(self): self.heard = []
     ...     def send_shared(self, message): self.heard += SharedObject.parse(message).events
@@ -34,46 +34,48 @@ NO_ACCESS: Final = "SharedObject.NoReadAccess"
 NO_WRITING: Final = "SharedObject.NoWriteAccess"
 BAD_PERSISTENCE: Final = "SharedObject.BadPersistence"
 
-BATCH: Final = 64 * 1024  # bytes of slots in one message to who has just come
+BATCH: Final = 64 * 1024  # bytes of slots in one message to a new user
 _OVERHEAD: Final = 256  # bytes of memory for a slot beside its name and value
 
 
 class Member(Protocol):
-    """Own design: who uses objects; `ServerConnection` is one."""
+    """A client that uses objects; `ServerConnection` is one.  Own design: all they need of it."""
 
-    output_size: int
+    @property
+    def output_size(self) -> int:
+        """How many bytes the network has not taken."""
 
     @property
     def amf3(self) -> bool:
-        """Whether it is to be written to in AMF3: RTMP Errata §8.1.1."""
+        """Whether to write to it in AMF3: RTMP Errata §8.1.1."""
 
     @property
     def queued(self) -> int:
-        """How many bytes wait for it, also of this turn.  Own design: `output_size` is cheaper."""
+        """How many bytes wait for it, with those of this turn, unlike in `output_size`."""
 
     def send_shared(self, message: Message) -> None:
         """Send one message: RTMP 1.0 §7.1.3."""
 
     def abort(self, reason: str, now: float) -> None:
-        """Close without sending what is queued.  Own design: it would never be read."""
+        """Close without sending what is queued."""
 
 
 class Store(Protocol):
-    """Where persistent objects outlive their users.  Own design: nothing here waits for a disk."""
+    """Keeps persistent objects on disk.  Own design: its methods return at once."""
 
     def load(self, key: str, then: Callable[[bytes | None, float], None]) -> None:
         """Call `then`, now or later, with what was saved under `key`, None if nothing was."""
 
     def save(self, key: str, content: Callable[[], bytes]) -> None:
-        """Save, soon, what `content` then gives.  Own design: many changes are one write."""
+        """Call `content` soon, and save what it gives; many changes become one write."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """Own design: how much clients may keep in objects, sizes in bytes.
+    """How much clients may keep in objects; sizes in bytes.
 
-    `objects` are in use at once, `uses` by one client; `size` is that of one object, `total` that
-    of all; who lets `unread` bytes wait is cut off.
+    Own design: `objects` is how many may be in use at once, `uses` how many by one client; `size`
+    is that of one object, `total` that of all.  A client that leaves `unread` bytes is cut off.
     """
 
     objects: int = 10_000
@@ -87,7 +89,7 @@ class SharedLimits:
 
 
 class _Object:
-    """One object in use; `waiting` are messages for one that is being loaded, else None."""
+    """One object in use; `waiting` has messages while it is being loaded, else it is None."""
 
     __slots__ = ("flags", "key", "name", "size", "slots", "users", "version", "waiting")
 
@@ -107,9 +109,10 @@ class _Object:
 
 
 class SharedObjects:
-    """All objects of a server.  Own design: an object is of one application instance, its scope.
+    """All objects of a server, each in the scope of one application instance.
 
-    `permits` says who may use what: from client, scope, name, and whether it is persistent.
+    Own design: `permits` decides whether a client may use an object, from the client, the scope,
+    the name, and whether it is persistent.
     """
 
     def __init__(self, store: Store | None = None, limits: SharedLimits = SharedLimits()) -> None:
@@ -121,11 +124,11 @@ class SharedObjects:
         self._account = Account(MemoryBudget(limits.total))
 
     def __len__(self) -> int:
-        """How many are in use.  Own design."""
+        """The number of objects in use."""
         return len(self._objects)
 
     def receive(self, member: Member, scope: str, message: SharedObject, now: float) -> None:
-        """Take what a client says: §7.1.3; never raises."""
+        """Take a message of a client: §7.1.3; never raises."""
         key = f"{scope}?{message.name}"  # no scope has a question mark
         thing = self._uses.get(member, {}).get(key)
         if thing is None:
@@ -140,12 +143,12 @@ class SharedObjects:
             member.abort("too impatient for a shared object", now)
 
     def leave(self, member: Member, now: float) -> None:
-        """A client is gone: all its objects are released: §7.1.3."""
+        """Release all objects of a client that has gone: §7.1.3."""
         for thing in list(self._uses.get(member, {}).values()):
             self._release(thing, member)
 
     def _begin(self, member: Member, scope: str, key: str, message: SharedObject) -> _Object | None:
-        """Let a client in that begins with Use; None if it may not, or does not."""
+        """Give a client the object that it begins to use; None if it may not or does not."""
         if not any(isinstance(event, said.Use) for event in message.events):
             if any(
                 isinstance(each, said.RequestChange | said.RequestRemove) for each in message.events
@@ -169,7 +172,7 @@ class SharedObjects:
             self._refuse(member, message, NO_ACCESS)
             return None
         if thing is None:
-            size = 2 * len(key)  # the rest is bounded by how many there are
+            size = 2 * len(key)  # the limit on the number of objects bounds the rest
             try:
                 self._account.take(size)
             except RemoteError:
@@ -195,11 +198,11 @@ class SharedObjects:
 
     def _loaded(self, thing: _Object, content: bytes | None, now: float) -> None:
         if self._objects.get(thing.key) is not thing:
-            return  # everybody has gone meanwhile
+            return  # all its users have gone
         if content is not None:
             try:
                 stored = SharedObject.read(content)
-            except RemoteError:  # the store would have said so; then it begins empty
+            except RemoteError:  # the store reports that; the object begins empty
                 stored = thing.message(())
             thing.version = stored.version
             for event in stored.events:
@@ -211,7 +214,7 @@ class SharedObjects:
                 self._obey(thing, member, message, now)
 
     def _obey(self, thing: _Object, member: Member, message: SharedObject, now: float) -> None:
-        """Do what the events say, then tell the client, and then all others."""
+        """Apply the events, then tell the client, and then all others."""
         answers: list[Event] = []
         news: list[Event] = []
         version = thing.version
@@ -247,9 +250,9 @@ class SharedObjects:
             self.store.save(thing.key, thing.content)
 
     def _welcome(self, thing: _Object, member: Member, now: float) -> None:
-        """Give all there is: §7.1.3 [use-success] [clear-after-use], some slots at a time.
+        """Send all slots, some at a time: §7.1.3 [use-success] [clear-after-use].
 
-        Own design: a few bytes ask for much here, so that it is counted at once.
+        A short message asks for many bytes here, so the unread ones are counted at once.
         """
         if member.queued > self._limits.unread:
             member.abort("too many uses of a shared object", now)
@@ -265,7 +268,7 @@ class SharedObjects:
         self._tell(member, thing.message(events), now)
 
     def _broadcast(self, thing: _Object, origin: Member, news: SharedObject, now: float) -> None:
-        """Tell all but one, written at most twice: once for each encoding."""
+        """Tell all users but `origin`; the message is encoded once for AMF0 and once for AMF3."""
         written: dict[bool, Message] = {}
         for member in list(thing.users):
             if member is origin:
@@ -284,7 +287,7 @@ class SharedObjects:
             member.abort(f"too slow: {member.output_size} bytes behind", now)
 
     def _refuse(self, member: Member, message: SharedObject, code: str) -> None:
-        """Answer who uses nothing: §7.1.3 [status-on-error]."""
+        """Refuse a client that does not use the object: §7.1.3 [status-on-error]."""
         answer = SharedObject(message.name, 0, message.flags, (said.Status(code, "error"),))
         member.send_shared(answer.message(member.amf3))
 
@@ -328,5 +331,5 @@ class SharedObjects:
 
 
 def _truth(thing: _Object, name: str) -> Event:
-    """What a slot really holds, for who thought otherwise."""
+    """The event that tells a client what a slot really holds."""
     return said.Change(name, thing.slots[name][0]) if name in thing.slots else said.Remove(name)

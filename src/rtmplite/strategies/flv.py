@@ -58,7 +58,7 @@ def tags() -> SearchStrategy[Tag]:
 
 def files() -> SearchStrategy[bytes]:
     """Whole files: FLV 10.1 §E.3."""
-    return st.lists(tags(), max_size=5).map(file.write)
+    return st.lists(tags(), max_size=5).map(file.write_flv)
 
 
 def damaged() -> SearchStrategy[tuple[list[Tag], bytes]]:

@@ -1,10 +1,10 @@
-"""The `vod` application: play recorded files by name; nobody publishes here.
+"""The application `vod`: plays recorded files by name, and lets nobody publish.
 
-Implements RTMP 1.0 §7.2.2.1 for what is recorded, with a library of files that the edge provides.
+Implements RTMP 1.0 §7.2.2.1 for recorded streams, with a library of files that the edge provides.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from rtmplite.rtmp.application import Application, OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
@@ -14,15 +14,14 @@ from rtmplite.vod.playlist import Library, Recording
 
 APP: Final = "vod"
 
-
-LibraryFor = Callable[[NetConnection, str], Library]
-"""Which files a client may have, by the query of the name that it says."""
+# Gives the files a client may have, by the query of the name that it plays.
+LibraryFor: TypeAlias = Callable[[NetConnection, str], Library]
 
 
 class VodApplication(OpenApplication):
-    """Own design: a `FilePlayback` for every stream that plays; `wake` sees to their deadlines.
+    """Gives each stream that plays a `FilePlayback`; `wake` is told when one needs a `tick`.
 
-    `library` is one for all, unless `library_for` gives another, which is asked for each file.
+    Own design: `library` serves all clients, unless `library_for` gives one for each file.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class VodApplication(OpenApplication):
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Look it up.  Own design: what getStreamLength asks, which RTMP 1.0 does not know."""
+        """Answer getStreamLength, which RTMP 1.0 does not define, with the file's length."""
 
         def found(recording: Recording | None, now: float) -> None:
             if recording is not None:
@@ -51,16 +50,10 @@ class VodApplication(OpenApplication):
 
         self._library_for(connection, query).open(path, found)
 
-    def on_publish(
-        self, connection: NetConnection, stream: ServerStream, name: str, now: float
-    ) -> None:
-        """Refuse.  Own design: files come from elsewhere."""
-        stream.reject_publish("NetStream.Publish.BadName", "Nobody publishes here.", now)
-
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Play a file, or put it after what plays already: RTMP 1.0 §7.2.2.1."""
+        """Play a file, or append it to the playlist that plays already: RTMP 1.0 §7.2.2.1."""
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A stream needs a name.", now)
             return
@@ -72,7 +65,7 @@ class VodApplication(OpenApplication):
 
 
 class _Shelf:
-    """The files that the client of a stream may have when it asks, or what it plays comes to."""
+    """The library of one stream's client, asked for anew whenever the playlist needs a file."""
 
     def __init__(self, stream: ServerStream, library_for: LibraryFor) -> None:
         self._stream, self._library_for = stream, library_for

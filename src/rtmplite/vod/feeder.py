@@ -1,6 +1,6 @@
 """The tags of an open file, read ahead by a block at a time.
 
-Own design over FLV 10.1 §E.3: a disk answers when it likes, so blocks are asked for and come later.
+Own design: over FLV 10.1 §E.3, a disk may take its time, so blocks are asked for and come later.
 """
 
 from collections import deque
@@ -21,18 +21,18 @@ _SENT: Final = frozenset((TagType.AUDIO, TagType.VIDEO, TagType.SCRIPT))
 
 
 class Feeder:
-    """Own design: the tags of an open file from some place on, read as they are needed."""
+    """Gives the tags of an open file from some place on, reading blocks as they are needed."""
 
     def __init__(
         self, recording: Recording, place: IndexPlace, on_tags: Callable[[float], None]
     ) -> None:
         self.recording, self.tags = recording, deque[Tag]()
-        self.ended = False  # there is nothing more than `tags`
+        self.ended = False  # the file has no tags beyond `tags`
         self._on_tags, self._reader = on_tags, FlvReader(inside=True)
         self._at, self._reading, self._stopped = place.position, False, False
 
     def fill(self) -> None:
-        """Own design: read on, unless that is being done, or there is nothing more."""
+        """Read the next block, unless one is being read, or the file has ended."""
         size = min(BLOCK, self.recording.index.end - self._at)
         if self._reading or self.ended:
             return
@@ -43,7 +43,7 @@ class Feeder:
         self.recording.read(self._at, size, self._on_data)
 
     def stop(self) -> None:
-        """Own design: take no notice of what is still being read."""
+        """Ignore the block that is still being read."""
         self._stopped = True
 
     def _on_data(self, data: bytes, now: float) -> None:
@@ -53,23 +53,23 @@ class Feeder:
         self._at += len(data)
         tags = self._reader.feed(data)
         broken = next((at for at, tag in enumerate(tags) if tag.tag_type not in _KINDS), None)
-        self._take(tags[:broken])  # bytes that are no tag: who mends the file gets more
+        self._take(tags[:broken])  # bytes that are no tag: a repaired file would give more
         if not data or broken is not None:
             self._end()
         self._on_tags(now)
 
     def _end(self) -> None:
-        """Let go the last tag even where the size after it was cut off."""
+        """Give the last tag even if the size after it was cut off."""
         self.ended = True
         self._take(self._reader.feed(bytes(4)))
 
     def _take(self, tags: list[Tag]) -> None:
-        """All get type 18, as not all have AMF3: RTMP Errata §8.1.1 [no-extended-without]."""
+        """Keep tags, with AMF3 data as type 18: RTMP Errata §8.1.1 [no-extended-without]."""
         self.tags.extend(tag for tag in map(as_script, tags) if tag.tag_type in _SENT)
 
 
 def is_header(tag: Tag) -> bool:
-    """Whether a decoder needs this before all else: FLV 10.1 §E.4.2.1 and FLV 10.1 §E.4.3.1."""
+    """Whether a tag is a header that decoding needs: FLV 10.1 §E.4.2.1 and FLV 10.1 §E.4.3.1."""
     if tag.tag_type == TagType.AUDIO:
         return is_audio_header(tag.data)
     return tag.tag_type == TagType.VIDEO and is_video_header(tag.data)

@@ -1,9 +1,9 @@
-"""Playing a file to one client, at the pace of the clock or as far ahead as its buffer allows.
+"""Plays files to one client, at the pace of the clock or as far ahead as its buffer allows.
 
-Implements RTMP 1.0 §7.2.2.1, RTMP 1.0 §7.2.2.7 and RTMP 1.0 §7.2.2.8 for what is recorded.  A
-machine: what is to be sent goes to the stream's connection, `deadline` says when to call `tick`.
-A client that does not read holds up its own playback and nothing else, since no more is read from
-the file than it takes.
+Implements RTMP 1.0 §7.2.2.1, RTMP 1.0 §7.2.2.7 and RTMP 1.0 §7.2.2.8 for recorded streams.  A
+machine: it sends through the stream's connection, `deadline` says when to call `tick`.  A client
+that does not read holds up its own playback alone, since the file is read only as fast as the
+client takes it.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,10 +29,10 @@ FOREVER: Final = float("inf")
 
 
 class FilePlayback:
-    """A client's playlist, being played: RTMP 1.0 §7.2.2.1.
+    """Plays a client's playlist: RTMP 1.0 §7.2.2.1.
 
-    `wake` is called when `deadline` has changed; `position` is the client's time of what was last
-    sent, in ms.
+    `wake` is called when `deadline` has changed; `position` is the client's time of the last
+    message sent, in ms.
     """
 
     def __init__(
@@ -42,26 +42,26 @@ class FilePlayback:
         self.deadline: float | None = None
         self.position = 0.0
         self.playlist = Playlist()
-        self._epoch = 0  # of what was asked for; an answer of an older one comes too late
+        self._epoch = 0  # changes when answers of the library that are under way come too late
         self._started = self._pumping = self._paused = False
-        self._item: Item | None = None  # what `_feeder` plays
+        self._item: Item | None = None  # the one that `_feeder` plays
         self._feeder: Feeder | None = None
-        # When the client's time 0 would be sent, were it no earlier.
+        # The moment at which the client's time 0 is or would have been due.
         self._zero: float | None = None
         self._paused_at = 0.0
-        self._skip = -FOREVER  # nothing up to here is sent again, in the client's time
+        self._skip = -FOREVER  # the client's time up to which nothing is sent again
         self._until = FOREVER  # the last file time to be sent
         self._one_frame = False
         self._audio = self._video = True
         self._needs_key = False
         self._burst = 0
         self._sent_bytes = 0
-        self._successor: tuple[Recording, IndexPlace, str] | None = None  # what play2 switches to
+        self._successor: tuple[Recording, IndexPlace, str] | None = None  # play2 switches to it
 
-    # -- what the client asks for -------------------------------------------------------
+    # -- commands of the client ---------------------------------------------------------
 
     def append(self, name: str, request: PlayRequest) -> None:
-        """Play this when all before it has been played: RTMP 1.0 §7.2.2.1."""
+        """Play this after all items before it: RTMP 1.0 §7.2.2.1."""
         if not self.playlist.has_room:
             self._fail("Too many streams in the playlist.")
             return
@@ -71,9 +71,9 @@ class FilePlayback:
             self._open(self.playlist.current)
 
     def pause(self, paused: bool, at: float, now: float) -> None:
-        """Stop, or go on after the client's time `at`: RTMP 1.0 §7.2.2.8.
+        """Pause, or go on after the client's time `at`: RTMP 1.0 §7.2.2.8.
 
-        Who pauses keeps what it has, so it goes on with what it has not been sent.
+        A client keeps its buffer while it pauses, so it goes on with the first unsent message.
         """
         if paused and not self._paused:
             self._paused_at = now
@@ -106,7 +106,7 @@ class FilePlayback:
             self._open(item, at)
 
     def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
-        """Leave a medium out, or in again; pictures from a key frame on.
+        """Switch a medium off or on; pictures begin again at a key frame.
 
         RTMP 1.0 §7.2.2.4 and RTMP 1.0 §7.2.2.5.
         """
@@ -115,14 +115,14 @@ class FilePlayback:
         self._video = self._video if video is None else video
 
     def buffer(self, milliseconds: int, now: float) -> None:
-        """Send so far ahead from now on: RTMP 1.0 §7.1.7."""
+        """Send as far ahead as the client's buffer is long: RTMP 1.0 §7.1.7."""
         self._pump(now)
 
     def play2(self, options: Mapping[str, Value], now: float) -> None:
         """Change the playlist, or the stream within it: RTMP 1.0 §7.2.2.2.
 
-        `transition` is one of ActionScript's NetStreamPlayTransitions; a switch is meant if it
-        is missing.  Own design: anything else is refused.
+        `transition` is one of ActionScript's NetStreamPlayTransitions, "switch" if it is missing;
+        any other word is refused.
         """
         name, old = options.get("streamName"), options.get("oldStreamName")
         transition = options.get("transition") or "switch"
@@ -142,21 +142,21 @@ class FilePlayback:
             self._fail(f"No such transition: {str(transition)[:80]}")
 
     def stop(self, now: float) -> None:
-        """Say nothing more.  Own design: files are closed, answers ignored."""
+        """Close the files and send nothing more.  Own design: late answers are ignored."""
         self._close()
         self._set_deadline(None)
 
-    # -- what time asks for -------------------------------------------------------------
+    # -- sending in time ----------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Send what is due.  Own design: call it at `deadline`."""
+        """Send what is due.  Own design: to be called at `deadline`."""
         if self.deadline is not None and now >= self.deadline:
             self._pump(now)
 
     def _pump(self, now: float) -> None:
-        """Send what can be sent, and find out when there will be more.
+        """Send what can be sent, and set the next deadline.
 
-        What a file or a library gives at once comes back here; the outer call goes on with it.
+        A file or a library that answers at once calls this again; the outer call goes on then.
         """
         if self._pumping:
             return
@@ -168,7 +168,7 @@ class FilePlayback:
         self._set_deadline(deadline)
 
     def _send_due(self, now: float) -> float | None:
-        """Send tags until one is not due, the socket is full, or others should have a turn."""
+        """Send tags until one is not due, the socket is full, or the burst is used up."""
         while (feeder := self._feeder) is not None and not self._paused:
             if not feeder.tags:
                 feeder.fill()
@@ -176,7 +176,7 @@ class FilePlayback:
                     self._item_ended(now)
                     continue
                 if not feeder.tags:
-                    return None  # they are being read
+                    return None  # the file is being read
             deadline = self._hindrance(feeder.tags[0], now)
             if deadline is not None:
                 return deadline
@@ -184,7 +184,7 @@ class FilePlayback:
         return None
 
     def _hindrance(self, tag: Tag, now: float) -> float | None:
-        """When to try again, None if the tag can be sent now."""
+        """The time to try again, None if the tag can be sent now."""
         connection = self.stream.connection
         if connection.output_size or (self._burst >= BURST and connection.queued):
             return now + RETRY
@@ -201,7 +201,7 @@ class FilePlayback:
         return due if due > now else None
 
     def _take(self, tag: Tag, now: float) -> None:
-        """Send one tag, or leave it out; it may be the last, or the first of another file."""
+        """Send one tag or leave it out; end the item or switch files if it is time for that."""
         assert self._item is not None and self._item.shift is not None
         if tag.timestamp > self._until:
             self._item_ended(now)
@@ -273,7 +273,7 @@ class FilePlayback:
         self._begin(recording, item, at, now)
 
     def _begin(self, recording: Recording, item: Item, at: float, now: float) -> None:
-        """Go on from a file time; what a decoder needs comes first, unless it comes anyway."""
+        """Play from a time in the file, with the decoder's headers first."""
         index = recording.index
         from_start = at <= 0
         place = index.start if from_start else index.before(at)
@@ -310,11 +310,11 @@ class FilePlayback:
             self._open(following)
 
     def _complete(self) -> None:
-        """Say that this was all, and how much: RTMP 1.0 §7.1.7."""
+        """Tell the client that playback is complete, with duration and size: RTMP 1.0 §7.1.7."""
         self.stream.complete(duration=self.position / 1000, bytes=float(self._sent_bytes))
 
     def _missing(self, item: Item, now: float) -> None:
-        """Play what comes next in place of what is not there: RTMP 1.0 §7.2.2.1."""
+        """Play the next item in place of a missing file: RTMP 1.0 §7.2.2.1."""
         following = self.playlist.advance()
         if following is not None:
             self._open(following)
@@ -328,7 +328,7 @@ class FilePlayback:
             self.stream.reject_play("NetStream.Play.StreamNotFound", description, now)
 
     def _change(self, name: str, old: str) -> None:
-        """Put one stream in the place of another, of the one playing if none is named."""
+        """Replace one stream of the playlist, the one that plays if `old` names none."""
         item = self.playlist.find(old) if old else self.playlist.current
         if item is None:
             self._fail(f"{old or 'Nothing'} is not played.")
@@ -341,7 +341,7 @@ class FilePlayback:
     def _successor_opened(
         self, epoch: int, name: str, recording: Recording | None, now: float
     ) -> None:
-        """Wait for its first key frame that has not been sent yet, on the same time line."""
+        """Prepare to switch at the successor's first key frame after the client's position."""
         place = None
         if epoch == self._epoch and self._item is not None and recording is not None:
             place = recording.index.after(self.position - (self._item.shift or 0))
@@ -371,7 +371,7 @@ class FilePlayback:
             self._successor = None
 
     def _close(self) -> None:
-        """Close what is open; whatever was asked for comes too late."""
+        """Close the open files; answers of the library that are under way come too late."""
         self._epoch += 1
         self._drop_successor()
         if self._feeder is not None:
@@ -379,10 +379,10 @@ class FilePlayback:
             self._feeder.recording.close()
         self._feeder = self._item = None
 
-    # -- small things -------------------------------------------------------------------
+    # -- status messages ----------------------------------------------------------------
 
     def _play_status(self, code: str, details: str) -> None:
-        """With how much has been played.  Own design: as Flash Media Server has it."""
+        """Send a play status with duration and size, as Flash Media Server does."""
         duration, size = self.position / 1000, float(self._sent_bytes)
         self.stream.play_status(code, details, duration=duration, bytes=size)
 

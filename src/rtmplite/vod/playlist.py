@@ -1,7 +1,8 @@
-"""What one client plays from files, one after the other, and where in it each of them stands.
+"""The playlist of one client: the files it plays one after the other, each with its times.
 
-Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a playlist.  Files are asked for through
-`Library`, and come, as do their bytes, when they come: nothing here waits for a disk.
+Implements RTMP 1.0 §7.2.2.1 as far as it speaks of a playlist.  A `Library` gives files, and these
+their bytes, by calling back later: nothing here waits for a disk.  Own design: members without a
+section serve these two purposes.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,33 +13,32 @@ from rtmplite.amf.values import Value
 from rtmplite.flv.index import Index
 from rtmplite.rtmp.application import PlayRequest
 
-# Own design: more is no playlist.
 MAX_ITEMS: Final = 1000
 MAX_NAMES: Final = 64 * 1024  # characters, of all items together
 
 
 class Recording(Protocol):
-    """Own design: an open file."""
+    """An open file."""
 
     @property
     def index(self) -> Index:
-        """Own design: where it can be begun."""
+        """The index of the file: the places where playing can begin."""
 
     def read(self, at: int, size: int, then: Callable[[bytes, float], None]) -> None:
-        """Call `then` with so many bytes and the time, later or at once.
+        """Call `then` with `size` bytes and the time, later or at once.
 
-        Own design: fewer bytes at the end, none if they cannot be read.
+        It gets fewer bytes at the end of the file, none if they cannot be read.
         """
 
     def close(self) -> None:
-        """Own design: no `then` is called after this."""
+        """Close the file, and call no `then` any more."""
 
 
 class Library(Protocol):
-    """Own design: finds files by the names that clients say."""
+    """Finds files by the names that clients play."""
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
-        """Call `then` with the file, or None if there is none, and the time, later or at once."""
+        """Call `then`, now or later, with the file and the time; with None if there is no file."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Item:
 
 
 class Playlist:
-    """The items in order, and which of them is played now: §7.2.2.1."""
+    """The items in order, and the item that is played now: §7.2.2.1."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []
@@ -68,43 +68,43 @@ class Playlist:
 
     @property
     def current(self) -> Item | None:
-        """Own design: None before the first and after the last."""
+        """The item that is played now, None before the first and after the last."""
         return self._items[self._number] if self._number < len(self._items) else None
 
     @property
     def ends(self) -> float | None:
-        """The latest time of the client's that can be sought, in ms: RTMP 1.0 §7.2.2.7.
+        """The latest time of the client's that it can seek, in ms: RTMP 1.0 §7.2.2.7.
 
-        None while nothing has been begun.
+        None while no item has begun.
         """
         return max((item.ends for item in self._items if item.ends is not None), default=None)
 
     @property
     def has_room(self) -> bool:
-        """Own design: whether another item may be kept."""
+        """Whether another item may be kept."""
         return len(self) < MAX_ITEMS and sum(len(item.name) for item in self._items) < MAX_NAMES
 
     def append(self, name: str, request: PlayRequest) -> None:
-        """Play this after all others: §7.2.2.1, a play command without reset."""
+        """Add an item after all others, as play without reset does: §7.2.2.1."""
         self._items.append(Item(name, request))
 
     def advance(self) -> Item | None:
-        """Go to the next item.  Own design: there may be none, until one is appended."""
+        """Go to the next item, None if there is none until another is appended."""
         self._number = min(self._number + 1, len(self._items))
         return self.current
 
     def forget_the_rest(self) -> None:
-        """Drop what would come after the current item.  Own design: play2's "stop"."""
+        """Drop the items after the current one, as the "stop" of play2 asks."""
         del self._items[self._number + 1 :]
 
     def find(self, name: str) -> Item | None:
-        """The current or a later item of that name.  Own design: for play2's "swap"."""
+        """The current or a later item of that name, for the "swap" of play2."""
         return next((item for item in self._items[self._number :] if item.name == name), None)
 
     def at(self, milliseconds: float) -> Item | None:
-        """Go to the item that a time of the client's falls into: RTMP 1.0 §7.2.2.7.
+        """Go to the item that contains a time of the client's: RTMP 1.0 §7.2.2.7.
 
-        What has not been begun yet has no place in time; None if nothing has.
+        An item that has not begun yet has no times; None if no item has.
         """
         begun = [n for n, item in enumerate(self._items) if item.shift is not None]
         if not begun:
@@ -115,7 +115,7 @@ class Playlist:
 
 
 def request_of(options: Mapping[str, Value]) -> PlayRequest:
-    """`start` and `len` of NetStreamPlayOptions, or where to `resume`: RTMP 1.0 §7.2.2.2."""
+    """Read `start`, `len` and `offset` of NetStreamPlayOptions: RTMP 1.0 §7.2.2.2."""
     offset = options.get("offset")
     start = offset if isinstance(offset, float) and offset >= 0 else options.get("start")
     return PlayRequest.parse((start, options.get("len")))

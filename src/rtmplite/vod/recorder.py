@@ -1,9 +1,9 @@
-"""Recording: what is published becomes an FLV file that is whole at every moment.
+"""Makes an FLV file of a publication, which can be played at every moment.
 
-Implements FLV 10.1 §E.3 for what RTMP 1.0 §7.2.2.6 calls record and append.  The file begins with
-onMetaData that leaves room; whoever dies before the end leaves a file that plays.  Length and size
-can be written into that room at any time, and at the end all the rest, key frames above all.  Bytes
-go out, nothing is written here.
+Implements FLV 10.1 §E.3 for the types record and append of RTMP 1.0 §7.2.2.6.  The file begins with
+an onMetaData that leaves room, so a recording that is cut off still plays.  Length and size can be
+written into that room at any time, the rest at the end, above all the key frames.  The recorder
+gives bytes and positions; its caller writes them.
 
     >>> from rtmplite.flv.file import tags
     >>> recorder = Recorder()
@@ -38,10 +38,10 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 
 class Recorder:
-    """One file from one publication: bytes to append, and in the end bytes to overwrite.
+    """One file from one publication: bytes to append, and at the end bytes to overwrite.
 
-    Own design: times begin at 0, or, where a file is continued, after its last one; `before` is
-    that file's index.  Only one of our own can be continued, see `can_continue`.
+    Own design: times begin at 0, or, if a file is continued, after its last one; `before` is that
+    file's index.  Only files of a recorder can be continued, see `can_continue`.
     """
 
     def __init__(self, before: Index | None = None) -> None:
@@ -59,26 +59,26 @@ class Recorder:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next message may be too late for a tag: FLV 10.1 §E.4.1.
+        """Whether the times are within a minute of the last a tag can have: FLV 10.1 §E.4.1.
 
-        Own design: a minute before, go on with another file.
+        The recording is to go on in another file then.
         """
         return self._indexer.duration > LAST - 60_000
 
     @property
     def duration(self) -> int:
-        """Own design: how long the file is by now, in ms."""
+        """The duration of the file by now, in ms."""
         return max(self._indexer.duration, self._before.duration if self._before else 0)
 
     @property
     def size(self) -> int:
-        """Own design: how long the file is by now, in bytes."""
+        """The size of the file by now, in bytes."""
         return self._size
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """Give what to append for one message; `timestamp` is in ms and wraps: FLV 10.1 §E.4.1.
+        """Give the bytes to append for a message; `timestamp` is in ms and wraps: FLV 10.1 §E.4.1.
 
-        A message that begins a file makes it begin with our metadata, in place of the publisher's.
+        Before the first message goes the recorder's onMetaData, which has the publisher's members.
         """
         out = b""
         if self._size == 0:
@@ -96,19 +96,16 @@ class Recorder:
         return out + data
 
     def growth(self) -> list[tuple[int, bytes]]:
-        """Give what to write over the beginning by now: length and size, position and bytes.
+        """Give position and bytes of length and size, to overwrite while the file grows.
 
-        Own design: sixteen bytes, which is less work than all that `patches` tells; none if there
-        is no file yet, or one that another program began.
+        These are sixteen bytes, less work than `patches`; none if there is no file yet, or one
+        that another program began.
         """
         places = growing(self._description, self.duration, self._size) if self._size else []
         return [(_HEADER + HEADER_SIZE + at, data) for at, data in places]
 
     def patches(self) -> list[tuple[int, bytes]]:
-        """Give what to write over the beginning: position and bytes.
-
-        Own design: none if there is no file yet.
-        """
+        """Give position and bytes to write over the beginning; none if there is no file yet."""
         if self._size == 0:
             return []
         facts, before = self._facts, self._before
@@ -122,7 +119,7 @@ class Recorder:
         return [(0, head[:_HEADER] + bytes(Tag(TagType.SCRIPT, 0, self._described(facts))))]
 
     def _opening(self) -> bytes:
-        """Promise both media, since nobody knows yet: players find out."""
+        """Announce both media, since they are not known yet; players do not mind."""
         # E-RTMP v2 §"Enhancing onMetaData" [in-script-data] [never-encrypted]
         self._description = self._described(None)
         return start(True, True) + framed(Tag(TagType.SCRIPT, 0, self._description))
@@ -130,15 +127,15 @@ class Recorder:
     def _described(self, facts: Facts | None) -> bytes:
         try:
             return fit(self._members, facts, ROOM)
-        except LocalError:  # a publisher said more than there is room for
+        except LocalError:  # the publisher's members need more room than there is
             return fit({}, facts, ROOM)
 
     def _now(self) -> int:
-        """A time for data: many publishers give theirs none."""
+        """The time for a data message, since many publishers give it none."""
         return max(self._indexer.duration, self._start)
 
     def _unwrap(self, timestamp: int) -> int:
-        """Count on where 32 bits end: RTMP 1.0 §4."""
+        """Count on beyond 32 bits: RTMP 1.0 §4."""
         if self._time is None or self._shift is None:
             # FLV 10.1 §E.4.1 [begins-at-0]
             self._time, self._shift = timestamp, self._start - timestamp
@@ -153,9 +150,9 @@ class Recorder:
 
 
 def can_continue(index: Index) -> bool:
-    """Whether a file has room for what will be known at its end.
+    """Whether a file has the recorder's room for what is known at its end.
 
-    Own design: ours have; rewriting a long file of somebody else's would take too long.
+    Own design: rewriting a long file of another program would take too long.
     """
     first = index.head[0] if index.head else None
     return (
@@ -168,11 +165,11 @@ def can_continue(index: Index) -> bool:
 
 
 def file_name(path: str) -> str:
-    """Make a file name of a stream's name, without folders and without its ending.
+    """Make a file name of a stream's name, without folder and extension.
 
-    Own design: what is no plain letter or digit is written as % and two digits, a slash too, and
-    so is a leading dot.  No name leads out of a folder, and different names stay different unless
-    they are longer than any in use.
+    Own design: each byte of a character other than plain letters, digits and "-_." is written as %
+    and two digits, a slash too, and so is a leading dot.  No name leads out of the folder, and
+    different names stay different up to `MAX_NAME` characters.
 
         >>> file_name("a b"), file_name("../x"), file_name("")
         ('a%20b', '%2E.%2Fx', '%')
@@ -189,7 +186,7 @@ def _escaped(letter: str) -> str:
 
 
 def _members(type_id: int, payload: bytes) -> dict[str, Value] | None:
-    """What a publisher says of its stream, None if this is something else."""
+    """The members of a publisher's onMetaData, None if the message is another."""
     if type_id != TagType.SCRIPT or len(payload) > MAX_MEMBERS + HEADER_SIZE:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Who may use the telephone side from RTMP without a SIP password of their own.
+"""Whether an RTMP client may use telephones without a SIP login of its own.
 
-Own design: stock tools can't answer a Digest challenge, so on a gateway that has users they
-either run on the same machine, or carry `?user=...&password=...` in the URL.  A gateway
+Own design: stock tools can't answer a digest challenge, so on a gateway with users they
+either run on the same machine, or have `?user=...&password=...` in the URL.  A gateway
 without users serves loopback only, unless its operator said otherwise.
 """
 
@@ -19,26 +19,26 @@ from siprtmp.operation.config import is_loopback
 
 
 class Admitted(Enum):
-    """What becomes of a client that says it is a user.  Own design."""
+    """The verdict about a client that claims to be a user."""
 
     YES = "yes"
     NO = "no"
-    LATER = "later"  # too many wrong passwords: this one was not looked at
+    LATER = "later"  # too many wrong passwords: this one was not checked
 
 
 class Admission:
-    """Judges RTMP clients.  Own design: `users` and `credentials` are of the same file."""
+    """Judges RTMP clients; `users` and `credentials` come from the same file."""
 
     def __init__(self, allow_all: bool, users: UserStore | None, credentials: Users | None) -> None:
         self._allow_all, self._users, self._credentials = allow_all, users, credentials
         self._guesses = Guesses()
 
     def renew(self, users: UserStore | None, credentials: Users | None) -> None:
-        """Judge by these from now on.  Own design: who has been let in stays."""
+        """Judge by these from now on; clients that have been admitted stay."""
         self._users, self._credentials = users, credentials
 
     def judge(self, host: str, tc_url: str, query: str, now: float) -> Admitted:
-        """Whether a client at `host` may place and take calls.  Own design.
+        """Whether a client at `host` may place and take calls.
 
         `query` is what followed a question mark in the stream's name; the tcUrl may have one.
         """
@@ -47,10 +47,10 @@ class Admission:
         return self.prove(host, now, query, tc_url.partition("?")[2])
 
     def prove(self, host: str, now: float, *queries: str) -> Admitted:
-        """Whether any of these has a user's name and password, unless `host` guesses too fast.
+        """Whether any query has a user's name and password, unless `host` guesses too fast.
 
-        Own design: see `guesses`.  Each query is a guess at the user that it names itself, however
-        that is escaped: another one beside it pays for nothing.
+        See `guess_limit`.  Each query counts as a guess at the user that it names itself, also if
+        the name is escaped; a second query cannot be charged to another user.
         """
         users = self._credentials
         for query in queries if users is not None else ():
@@ -62,14 +62,14 @@ class Admission:
         return Admitted.NO
 
     def knows(self, host: str, user: str, password: str, now: float) -> Admitted:
-        """The same of a name and a password.  Own design."""
+        """Whether a name and a password are a user's, unless `host` guesses too fast."""
         users = self._credentials
         if users is None or not (user and password):
             return Admitted.NO
         return self._guarded(host, user, partial(users.knows, user, password), now)
 
     def _guarded(self, host: str, user: str, proves: Callable[[], bool], now: float) -> Admitted:
-        """Look at a proof, unless there were too many wrong ones: each counts for its own user."""
+        """Check a proof, unless this host or user has had too many wrong ones."""
         host, user = rate_limit_key(host), unquote(user)
         if self._guesses.wait(host, user, now):
             return Admitted.LATER
@@ -78,10 +78,10 @@ class Admission:
         return Admitted.YES if is_right else Admitted.NO
 
     def payer(self, host: str, aor: Aor | None, tc_url: str, query: str) -> str:
-        """Whose limits a client's calls count against: a user of ours, or else its host.
+        """The key that a client's calls are counted under: a user of ours, or else its host.
 
-        Own design: nobody without the password can be an identity that has one; so may a stock
-        tool be who its URL or the stream's name proves.
+        A rich client is such a user only with the password; a stock tool is the user that its URL
+        or the stream's name proves.
         """
         if aor is not None and self.has_user(*aor):
             return f"{aor[0]}@{aor[1]}"
@@ -92,9 +92,9 @@ class Admission:
 
     @property
     def has_users(self) -> bool:
-        """Whether anybody has a password.  Own design."""
+        """Whether there are users with passwords."""
         return self._credentials is not None
 
     def has_user(self, user: str, domain: str) -> bool:
-        """Whether the name belongs to somebody with a password.  Own design."""
+        """Whether a user with a password has this name."""
         return self._users is not None and self._users.has(user, self._users.realm_for(domain))

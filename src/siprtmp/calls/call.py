@@ -1,18 +1,19 @@
-"""One phone call with sound: the SIP call and its media, ended together.
+"""One phone call with sound: the SIP call and its media, which begin and end together.
 
 Implements RFC 3261 §13 and §15 by way of `p2psip.dialog`, and RFC 3264 §8 for what a
 re-INVITE changes.
 
-A sans-I/O machine.  What differs between the rich client's line and a stock tool's stream
-is what they tell their user; what a call needs is the same, and is here: an offer, the
-media leg, an end that forgets everything, one log line each for start, answer and end.
+A sans-I/O machine.  A rich client's line and a stock tool's stream differ in what they tell their
+clients; the call itself is the same for both, and is here: the offer, the media leg, the end, and
+log lines for start, answer and end.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from p2psip.server.call_allowance import Ticket
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -27,28 +28,29 @@ from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint
 
+NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
+
 
 class AudioCall(CallMedia, CallHandler):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
-    RFC 3261 §13; `user` hears what becomes of it.  After any of the `on_call_failed`,
-    `_cancelled` and `_over` it is spent.  `leg` is where published messages go, while there is
-    one.
+    RFC 3261 §13; `user` is told of its progress.  After `on_call_failed`, `on_call_cancelled` or
+    `on_call_over` nothing follows.  `leg`, while there is one, takes published messages.
     """
 
     def __init__(self, user: CallUser, facilities: CallContext) -> None:
         self.user, self._facilities = user, facilities
         self.call: UserAgentCall | None = None
         self._ringing: IncomingCall | None = None
-        self._told: tuple[int, str] | None = None  # of the far end's ringing
+        self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
-        self._offer: Session | None = None
-        self._local: Session | None = None
+        self._offer: SessionDescription | None = None
+        self._local: SessionDescription | None = None
         self._up_at: float | None = None
         self._held = False
         self._over = False
@@ -68,17 +70,19 @@ class AudioCall(CallMedia, CallHandler):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (403, 488, 503) when it can't even be tried.
+        Raises RemoteError (403, 488, 503) if no INVITE can be sent.
         """
         self.names = names
         self._ticket = self._permit(to.uri, from_.uri, now)
-        endpoint = self._open(now)
+        media = self._facilities.media
+        host = media.host_for(media.phone_hosts(to.uri, now) or (to.uri.host,))
+        endpoint = self._open(host, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
             self.call = self._facilities.agent.invite(
                 to,
                 from_,
-                contact,
+                self._reached_at(contact, host),
                 bytes(self._offer),
                 self,
                 now,
@@ -94,22 +98,24 @@ class AudioCall(CallMedia, CallHandler):
     def take(
         self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
     ) -> bool:
-        """Take an INVITE over, ringing; False if it was refused at once with 488 or 503.
+        """Take an INVITE; False if it was refused at once with 488 or 503.
 
-        RFC 3261 §13.3.1.  An offer without a codec the gateway knows never alerts anybody.
+        RFC 3261 §13.3.1.  An offer without a codec that the gateway knows makes nothing ring.
         """
-        request = server.request
-        call = self._facilities.agent.incoming(server, contact, self, now, credentials=credentials)
+        request, host = server.request, self._facilities.media.host_for((server.flow.remote[0],))
+        call = self._facilities.agent.incoming(
+            server, self._reached_at(contact, host), self, now, credentials=credentials
+        )
         self.call = self._ringing = call
         self._ticket = self._facilities.tolls.take(server)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
-                Session.parse(call.remote_sdp), host=self._facilities.media.media_host
+                SessionDescription.parse(call.remote_sdp), host=host
             ):
                 raise RemoteError("Not Acceptable Here", 488)
-            self._open(now)
+            self._open(host, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
             return False
@@ -131,7 +137,7 @@ class AudioCall(CallMedia, CallHandler):
             return
         self.names = names
         if call.remote_sdp:
-            theirs = Session.parse(call.remote_sdp)
+            theirs = SessionDescription.parse(call.remote_sdp)
             self._local, plan = sdp_map.answer(theirs, names, endpoint)
             self._start(plan, now, early=True)
         else:
@@ -139,10 +145,10 @@ class AudioCall(CallMedia, CallHandler):
         call.accept(bytes(self._local), now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
-        """Send a final failure: RFC 3261 §13.3.1.3.  The user is not told: it knows."""
+        """Send a final failure: RFC 3261 §13.3.1.3.  The user, which asks for it, is not told."""
         if self._ringing is not None and not self._over:
             self._ringing.reject(status, reason, now)
-            self._ringing.bye(now)  # where the 200 is out already, and else nothing
+            self._ringing.bye(now)  # if the 200 has been sent already
             self._end(now, f"{status} {reason}")
 
     # -- either way ---------------------------------------------------------------------
@@ -154,44 +160,44 @@ class AudioCall(CallMedia, CallHandler):
 
     @property
     def plan(self) -> AudioPlan | None:
-        """What the last answer settled: RFC 3264 §7."""
+        """The plan of the last answer: RFC 3264 §7."""
         return self.leg.plan if self.leg is not None else None
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
 
-        The user is not told: it asked.  `cause` is for the Reason header: RFC 3326 §2.
+        The user, which asks for it, is not told.  `cause` is for the Reason header: RFC 3326 §2.
         """
         if self.call is not None and not self._over:
             self.call.bye(now, cause)
             self._end(now, reason)
 
     def drop(self, now: float, reason: str, cause: str | None = None) -> None:
-        """Hang up where nobody asked for it, and tell the user: RFC 3261 §15."""
+        """Hang up for a reason of the gateway's, and tell the user: RFC 3261 §15."""
         if not self._over:
             self.hang_up(now, reason, cause)
             self.user.on_call_over(reason, now)
 
     def publish_ended(self, now: float) -> None:
-        """No more will be published; `user.on_drained` follows.  Own design: see `Leg`."""
+        """The publisher has ended; `user.on_drained` follows.  Own design: see `Leg`."""
         if self.leg is not None and self.leg.is_started:
             self.leg.publish_ended(now)
         else:
             self.user.on_drained(now)
 
-    # -- CallOwner ----------------------------------------------------------------------
+    # -- CallHandler --------------------------------------------------------------------
 
     def on_ringing(
         self, call: UserAgentCall, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
-        """Early media is heard when there is any: RFC 3960 §3.
+        """Start early media if the response has a description: RFC 3960 §3.
 
-        A phone says the same again for an INVITE that was repeated (RFC 3261 §17.2.1) or once a
-        minute (RFC 3261 §13.3.1.1); the user is told once.
+        A phone repeats a response to a repeated INVITE (RFC 3261 §17.2.1) and once a minute
+        (RFC 3261 §13.3.1.1); the user is told once.
         """
         if sdp and self._offer is not None and self.leg is not None:
             try:
-                plan = sdp_map.conclude(self._offer, Session.parse(sdp))
+                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp))
                 self._start(plan, now, early=True)
             except RemoteError:
                 self._log("early-media-unusable")
@@ -204,21 +210,22 @@ class AudioCall(CallMedia, CallHandler):
         plan = self.plan
         try:
             if self._offer is not None and (sdp or plan is None):
-                plan = sdp_map.conclude(self._offer, Session.parse(sdp or b""))
+                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp or b""))
             if plan is None:
                 raise RemoteError("Not Acceptable Here", 488)
         except RemoteError as error:
             self._unusable(error, now)
             return
         self._up_at = now
-        self._start(plan, now)  # anew even if nothing changed: from here on silence counts
+        self._start(plan, now)  # again even if nothing changed: the media time-out begins here
         self._log("call-answer", codec=plan.codec.name)
         self.user.on_call_up(plan, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """Nobody there, or nobody willing: RFC 3261 §13.2.2.3.
+        """The callee did not take the call: RFC 3261 §13.2.2.3.
 
-        A call for us that nobody answered (§13.3.1) ends for the user as if its caller had.
+        An incoming call that was not answered in time (§13.3.1) ends for the user as if its caller
+        had cancelled it.
         """
         if self._ringing is None:
             self._fail(status, reason, now)
@@ -233,7 +240,7 @@ class AudioCall(CallMedia, CallHandler):
             self.user.on_call_cancelled(now)
 
     def on_ended(self, call: UserAgentCall, reason: str, now: float) -> None:
-        """BYE from the phone, or the dialog is lost: RFC 3261 §15.1.2."""
+        """The phone sent a BYE, or the dialog is lost: RFC 3261 §15.1.2."""
         if not self._over:
             self._end(now, reason)
             self.user.on_call_over(reason, now)
@@ -246,22 +253,22 @@ class AudioCall(CallMedia, CallHandler):
         if self._endpoint is None or self._local is None:
             raise RemoteError("Not Acceptable Here", 488)
         if not sdp:
-            theirs = Session.parse(call.remote_sdp) if call.remote_sdp else None
+            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
             self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
             return bytes(self._local)
         self._local, plan = sdp_map.answer(
-            Session.parse(sdp), self.names, self._endpoint, previous=self._local
+            SessionDescription.parse(sdp), self.names, self._endpoint, previous=self._local
         )
         self._change(plan, now, early=True)
         return bytes(self._local)
 
     def on_confirmed(self, call: UserAgentCall, now: float) -> None:
-        """What we answered to a new offer is settled (RFC 3261 §14.2), wherever it moved us."""
+        """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
         if self.plan is not None:
             self._start(self.plan, now)
 
     def on_alive(self, call: UserAgentCall, now: float) -> None:
-        """A phone that talks SIP need not talk: RFC 3261 §12.2."""
+        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
         if self.leg is not None:
             self.leg.alive(now)
 
@@ -269,7 +276,7 @@ class AudioCall(CallMedia, CallHandler):
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
         if sdp and self._local is not None:
             try:
-                self._change(sdp_map.conclude(self._local, Session.parse(sdp)), now)
+                self._change(sdp_map.conclude(self._local, SessionDescription.parse(sdp)), now)
             except RemoteError as error:
                 self._unusable(error, now)
 
@@ -277,14 +284,14 @@ class AudioCall(CallMedia, CallHandler):
         """The session stays as it was: RFC 3261 §14.1."""
 
     def on_info(self, call: UserAgentCall, content_type: str, body: bytes, now: float) -> None:
-        """Nothing here uses INFO yet: RFC 6086 §4.2.2."""
+        """Ignore an INFO: RFC 6086 §4.2.2."""
 
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
-        """Count a call against its user's limits; tells who may not call, and raises RemoteError.
+        """Count a call against its user's limits; logs a refusal, and raises RemoteError.
 
-        Own design: see `tolls`.
+        Own design: see `toll_guard`.
         """
         try:
             return self._facilities.tolls.begin(self.user.payer, target, now)
@@ -295,55 +302,58 @@ class AudioCall(CallMedia, CallHandler):
             raise
 
     def _begin(self, origin: Origin) -> None:
-        """Be known from now on."""
+        """Enter the call into the list of calls and the log."""
         self.origin = origin
         self._facilities.calls.add(self)
         who = {"caller": origin.caller, "callee": origin.callee}
         self._log("call-start", direction=origin.direction, **who)
 
-    def _open(self, now: float) -> Endpoint:
+    def _reached_at(self, contact: Uri, host: str) -> Uri:
+        """Our Contact for a peer that sends media to us at `host`: RFC 3261 §8.1.1.8."""
+        return contact if host == self._facilities.media.media_host else contact.replace(host=host)
+
+    def _open(self, host: str, now: float) -> Endpoint:
         media = self._facilities.media
         try:
             self.leg, port = media.open_leg(self, now)
         except LocalError as error:
-            raise RemoteError("Service Unavailable", 503) from error
+            raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
         session_id = int.from_bytes(self._facilities.random(4), "big")
-        self._endpoint = Endpoint(media.media_host, port, session_id)
+        self._endpoint = Endpoint(host, port, session_id)
         return self._endpoint
 
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> Session:
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
         """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
 
-        Own design: an x-flv line that the other side takes up is not served yet, so what comes
-        there is dropped.
+        Own design: this version drops the media of an x-flv line that the other side accepts.
         """
         if "flv" in self.names:
             try:
                 self._reserved = self._facilities.media.reserve()
             except LocalError as error:
-                raise RemoteError("Service Unavailable", 503) from error
+                raise RemoteError(NO_PORT, 503) from error
             endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
         return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 
     def _start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
-        """Point the media where a description says; until the ACK the INVITE proves nothing.
+        """Send media where a description says; before the ACK the INVITE's source is not proven.
 
-        Own design: its sender may have written somebody else's address, even as its own.
+        Own design: the sender of an INVITE may have forged its address, or named a third party.
         """
         if self.leg is not None:
             proven = self._ringing is None or self._up_at is not None
             self.leg.start(plan, now, hosts=self._hosts(now), early=early, proven=proven)
 
     def _change(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
-        """Do what a later answer settled; the user hears of hold and its end: RFC 3264 §8.4."""
+        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
         self._start(plan, now, early=early)
         if plan.media.held != self._held:
             self._held = plan.media.held
             self.user.on_call_held(self._held, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
-        """End a call whose answer leaves nothing to hear, and tell the user: RFC 3264 §7."""
+        """End a call whose answer has no usable audio, and tell the user: RFC 3264 §7."""
         if self.call is None or self._over:
             return
         self.call.bye(now)

@@ -1,13 +1,13 @@
 """The RTMP application `call`: phone calls for tools that can only publish and play.
 
-Own design: one name has two directions.  What is published under it goes to the phone; what
-is played comes from the phone, never one's own media.  A name with `@` is dialled when it is
-published; one without waits to be called as sip:NAME@domain.
+Own design: one name has two directions.  A stream published under it goes to the phone; a stream
+played under it comes from the phone, and never has the publisher's own sound.  A name with `@` is
+dialled when it is published; a name without waits to be called as sip:NAME@domain.
 
 RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -35,7 +35,7 @@ DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
 class CallHome(Protocol):
-    """What the application needs of the gateway's SIP side.  Own design."""
+    """The gateway's SIP side, as the application sees it."""
 
     facilities: CallContext
 
@@ -50,14 +50,14 @@ class CallHome(Protocol):
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
     def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether this client may place calls.  Own design: no open relay to telephones."""
+        """Whether this client may place calls, so that strangers may not."""
 
     def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
-        """Whose limits a client's calls count against.  Own design: see `tolls`."""
+        """The key that a client's calls are counted under."""
 
 
 class CallApplication:
-    """All names in use.  Own design: a name is forgotten when nobody uses it."""
+    """All names in use; a name without publisher, players and call is forgotten."""
 
     def __init__(self, home: CallHome) -> None:
         self.home = home
@@ -68,12 +68,8 @@ class CallApplication:
         """How many names are in use."""
         return len(self._names)
 
-    def __iter__(self) -> "Iterator[NamedCall]":
-        """All of them."""
-        return iter(list(self._names.values()))
-
     def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Let everybody in; a name is what is asked about.  RTMP 1.0 §7.2.1.1."""
+        """Accept every client; its rights are checked with the first name.  RTMP 1.0 §7.2.1.1."""
         connection.accept(now)
 
     def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
@@ -115,7 +111,7 @@ class CallApplication:
         return named.incoming if named is not None and not named.dials else None
 
     def forget(self, named: "NamedCall") -> None:
-        """A name nobody uses is free.  Own design."""
+        """Forget a name that is not in use."""
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
@@ -130,7 +126,7 @@ class CallApplication:
 class NamedCall:
     """One name: at most one publisher, any number of players, at most one call.
 
-    Own design; it is the `CallUser` of its call and the sink of its publisher.
+    It is the `CallUser` of its call and the sink of its publisher.
     """
 
     def __init__(self, name: str, application: CallApplication, remote: LiveStream) -> None:
@@ -139,14 +135,14 @@ class NamedCall:
         self._publisher: ServerStream | None = None
         self._call: AudioCall | None = None
         self._is_up = False
-        self._hears: AudioCall | None = None  # the call, as soon as it takes sound
+        self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
     @property
     def dials(self) -> bool:
-        """Whether publishing places a call.  Own design: an `@` says whom to call."""
+        """Whether publishing places a call, to the address that the name is."""
         return "@" in self.name
 
     # -- the publisher ------------------------------------------------------------------
@@ -154,8 +150,8 @@ class NamedCall:
     def publish(self, stream: ServerStream, now: float) -> None:
         """Take a publisher, if there is none: RTMP 1.0 §7.2.2.6.
 
-        Own design: one who dials hears NetStream.Publish.Start when the phone answers, so
-        that no sound is lost and none is stale.  Pings keep impatient tools waiting.
+        Own design: a publisher that dials gets NetStream.Publish.Start when the phone answers,
+        so that no sound is lost and none is old.  Pings until then keep tools from timing out.
         """
         if self._publisher is not None or (self.dials and self._call is not None):
             stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
@@ -173,9 +169,9 @@ class NamedCall:
             self.on_call_failed(error.status, error.reason, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """What is published goes to the phone; while there is none it passes unheard.
+        """Send a published message to the phone, or drop it at the pace of a call without one.
 
-        RTMP 1.0 §7.1.4.  Own design: at the pace of a call all the same, see `DiscardPacer`.
+        RTMP 1.0 §7.1.4.  Own design: see `DiscardPacer`.
         """
         hears = self._hears
         if hears is not None and hears.leg is not None:
@@ -184,7 +180,7 @@ class NamedCall:
             self._void.put(timestamp / 1000, now)
 
     def end(self, now: float) -> None:
-        """Unpublishing hangs up, when what was sent has been heard.  RTMP 1.0 §7.2.2.3."""
+        """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
         if self._call is None:
@@ -213,7 +209,7 @@ class NamedCall:
     # -- a call for the name ------------------------------------------------------------
 
     def incoming(self, server: ServerHandle, now: float) -> None:
-        """Answer at once: the tools at this name can do nothing else.  RFC 3261 §13.3.1.4."""
+        """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
         call = AudioCall(self, self._application.facilities)
         if self._call is not None:
@@ -235,18 +231,18 @@ class NamedCall:
 
     @property
     def host(self) -> str:
-        """Where its publisher connects from, if there is one.  Own design."""
+        """The host of its publisher, empty without one."""
         publisher = self._publisher
         return publisher.connection.peer_address[0] if publisher is not None else ""
 
     @property
     def payer(self) -> str:
-        """The user that its publisher has proved to be, or else its host.  Own design."""
+        """The user that its publisher has proved to be, or else the publisher's host."""
         home, publisher = self._application.home, self._publisher
         return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Stock tools have no ear for it.  RFC 3261 §13.2.2.1."""
+        """Ignore ringing, which a stock tool has no message for.  RFC 3261 §13.2.2.1."""
 
     def on_call_up(self, plan: AudioPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
@@ -261,24 +257,24 @@ class NamedCall:
         self._finished(now, FAILED, f"{status} {reason}")
 
     def on_call_cancelled(self, now: float) -> None:
-        """The phone gave up: RFC 3261 §9.2."""
+        """The caller gave up: RFC 3261 §9.2."""
         self._finished(now)
 
     def on_call_over(self, reason: str, now: float) -> None:
-        """The phone hung up: a dialled publish ends, a waiting one waits.  RFC 3261 §15."""
+        """The phone hung up: end a publish that dialled; a waiting one stays.  RFC 3261 §15."""
         self._finished(now, OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Stock tools have no ear for it.  RFC 3264 §8.4."""
+        """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Sound from the phone goes to the players: RTMP 1.0 §7.1.4."""
+        """Send sound from the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
 
     def on_hold_back(self, hold: bool) -> None:
-        """Brake the publisher, or let it go.  Own design."""
+        """Stop reading from the publisher, or read again."""
         if self._publisher is None:
             return
         connection = self._publisher.connection
@@ -288,7 +284,7 @@ class NamedCall:
             connection.resume_reading()
 
     def on_drained(self, now: float) -> None:
-        """The publisher is gone and all it sent was heard: hang up.  RFC 3261 §15.1.1."""
+        """Hang up after the publisher has ended and its sound was sent.  RFC 3261 §15.1.1."""
         if self._publisher is None:
             self._hang_up(now)
 
@@ -303,7 +299,7 @@ class NamedCall:
         self._forget_if_idle(now)
 
     def _hear_if_possible(self) -> None:
-        """From now on the phone hears the publisher, unless its answer is still to come."""
+        """Send the publisher's sound to the phone from now on, if its answer is known."""
         if self._call is not None and self._call.plan is not None:
             self._hears = self._call
             self._void.stop()

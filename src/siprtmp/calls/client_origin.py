@@ -1,8 +1,8 @@
-"""Where the clients are in whose name this process speaks SIP.
+"""The host of the RTMP client for which this process has made a SIP request.
 
-Own design: the registrar sees their REGISTER come from this very process, all of them.  Wrong
-passwords of one would make the others wait, and no log line would say whose they were (RFC 3261
-§26.1 leaves guessing to the server).
+Own design: to the registrar every REGISTER of a rich client comes from this process.  Without the
+client's host, wrong passwords of one client would make all others wait, and log lines could not
+name it (RFC 3261 §26.1 leaves guessing to the server).
 """
 
 from collections import OrderedDict
@@ -16,9 +16,9 @@ MAX_CALL_IDS: Final = 20_000
 
 
 class Whence:
-    """The host of the client behind a request that was born here.  Own design: see the module.
+    """The host of the client behind a request that was born here.
 
-    `line_host(uri)` is where the line is that has been let in as `uri`, None if there is none.
+    `line_host(uri)` is the host of the line that is logged in as `uri`, None if there is none.
     """
 
     def __init__(self, line_host: Callable[[Uri], str | None]) -> None:
@@ -26,13 +26,13 @@ class Whence:
         self._hosts: OrderedDict[str, str] = OrderedDict()  # by the Call-ID of a registration
 
     def registers(self, call_id: str, host: str) -> None:
-        """Take that a client at `host` registers so.  Own design: it will take that back, too."""
+        """Remember the client's host for the Call-ID of its registration, and of its end."""
         self._hosts[call_id] = host
         if len(self._hosts) > MAX_CALL_IDS:
             self._hosts.popitem(last=False)
 
     def __call__(self, request: Request) -> str | None:
-        """The host, None if nobody knows.  Own design: a call is of the line that it is from."""
+        """The host of the client behind `request`, None if unknown; a call is its From's line's."""
         if request.method != "REGISTER":
             return self._line_host(request.from_.uri)
         host = self._hosts.get(request.call_id)

@@ -1,7 +1,7 @@
-"""What a call needs around it: ports, wake-ups, somebody to tell, and a log.
+"""The surroundings of a call: ports, timers, a user to tell, and a log.
 
-Own design: the seams between the gateway's machines and its edge, as the machines see them.
-RFC 3261 §13 is behind most of what a `CallUser` hears.
+Own design: the protocols between the gateway's machines and its edge.  RFC 3261 §13 is behind most
+events of a `CallUser`.
 """
 
 from collections.abc import Callable, Collection
@@ -20,39 +20,42 @@ if TYPE_CHECKING:
 
 
 class Reserved(Protocol):
-    """A pair of ports on which nobody listens: RFC 3550 §11."""
+    """A pair of ports whose datagrams are dropped: RFC 3550 §11."""
 
     rtp_port: int
 
     def close(self) -> None:
-        """Give the ports back.  Own design."""
+        """Give the ports back."""
 
 
 class Timed(Protocol):
-    """Anything with a deadline.  Own design: the house's machines all are."""
+    """A machine with a deadline."""
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None for never.  Own design."""
+        """The time to call `tick`, None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design."""
+        """Do what is due."""
 
 
 class Waker(Protocol):
-    """Wakes one machine at its deadline.  Own design."""
+    """Wakes one machine at its deadline."""
 
     def set(self) -> None:
-        """The deadline may have come nearer.  Own design."""
+        """Reset the timer if the deadline is earlier than before."""
 
     def cancel(self) -> None:
-        """The machine is gone.  Own design."""
+        """Stop waking the machine."""
 
 
 class MediaEdge(Protocol):
-    """Where legs get their ports and their wake-ups.  Own design: the gateway is the real one."""
+    """Opens the ports and timers of legs; `MediaSide` is the real one."""
 
     media_host: str
+
+    def host_for(self, peers: Collection[str]) -> str:
+        """The address to write into descriptions for peers at these hosts: RFC 8866 §5.7."""
 
     def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
         """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
@@ -61,27 +64,27 @@ class MediaEdge(Protocol):
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
 
     def close_leg(self, leg: Leg) -> None:
-        """Stop waking a leg that is closed.  Own design."""
+        """Stop waking a leg that is closed."""
 
     def reserve(self) -> Reserved:
         """Ports whose traffic is dropped (RFC 3550 §11); LocalError when no port is left."""
 
     def waker(self, machine: Timed) -> Waker:
-        """Something to wake a machine.  Own design."""
+        """A timer for a machine."""
 
 
 class CallUser(Protocol):
-    """Who makes or takes the call: a client's line, or a stock tool's stream.  Own design."""
+    """The RTMP side of a call: a rich client's line, or a stock tool's name."""
 
     log_id: str
 
     @property
     def host(self) -> str:
-        """Where its client connects from; empty without one.  Own design."""
+        """The host of its client, empty without one."""
 
     @property
     def payer(self) -> str:
-        """Whose limits its calls count against: see `tolls`.  Own design."""
+        """The key that its calls are counted under, see `toll_guard`."""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """A provisional response other than 100: RFC 3261 §13.2.2.1."""
@@ -105,15 +108,15 @@ class CallUser(Protocol):
         """Sound from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
 
     def on_hold_back(self, hold: bool) -> None:
-        """The publisher is too far ahead, or no longer.  Own design."""
+        """Hold the publisher back if `hold`, else let it go on."""
 
     def on_drained(self, now: float) -> None:
-        """All that was published has been sent.  Own design."""
+        """All that was published has been sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who began a call, whom for, from where, and when: for the operator.  Own design.
+    """The caller, callee, source and time of a call, for the operator.
 
     `source` is transport and host of the phone, or RTMP and the host of the client.
     """
@@ -127,7 +130,7 @@ class Origin:
 
 @dataclass(slots=True)
 class CallContext:
-    """What every call of the gateway shares.  Own design."""
+    """The services that all calls of the gateway share."""
 
     agent: UserAgent
     media: MediaEdge

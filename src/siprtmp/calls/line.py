@@ -1,9 +1,9 @@
 """The rich client's line: one RTMP connection is one single-line SIP user agent.
 
 Own design: the command set is that of the original siprtmp, kept compatible so that its
-clients work unchanged; it says `invite`, `accept`, `reject` and `bye` one way and `invited`,
-`ringing`, `accepted`, `rejected`, `cancelled` and `byed` the other.  What they do on the
-SIP side is RFC 3261 §13, §9 and §15.
+clients work unchanged: clients send `invite`, `accept`, `reject` and `bye`, and are sent
+`invited`, `ringing`, `accepted`, `rejected`, `cancelled` and `byed`.  On the SIP side these are
+RFC 3261 §13, §9 and §15.
 
 A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
@@ -33,25 +33,25 @@ from siprtmp.media.sdp_map import AudioPlan
 if TYPE_CHECKING:
     from siprtmp.calls.sip_app import SipApplication
 
-DECLINE: Final = "603 Decline"  # what `reject` means when it says nothing
+DECLINE: Final = "603 Decline"  # of a `reject` without a status
 MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
 
 
 class State(StrEnum):
-    """Where the line's only call is.  Own design: the words of the client's API."""
+    """The state of the line's only call, in the words of the client's API."""
 
     IDLE = "idle"
     INVITING = "inviting"
     INVITED = "invited"
-    ANSWERED = "answered"  # by us; the caller's ACK is on its way
+    ANSWERED = "answered"  # by us; the caller's ACK has not arrived
     UP = "up"
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What `connect` said: the identity, and how to prove it.
+    """The arguments of `connect`: the identity, and the login that proves it.
 
-    Own design: `user` is the authentication user (the identity's own when not given);
+    `user` is the authentication user (the identity's own when not given);
     an empty password means no REGISTER.
     """
 
@@ -67,12 +67,12 @@ class Account:
         return Address(self.identity, _printable(self.display))
 
     def __repr__(self) -> str:
-        """Own design: a password never reaches a log or a traceback."""
+        """The identity alone: a password never reaches a log or a traceback."""
         return f"Account({self.identity})"
 
 
 class Line:
-    """One client, one identity, at most one call.  Own design: see the module.
+    """One client with one identity and at most one call.
 
     It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
     """
@@ -97,10 +97,10 @@ class Line:
     # -- registering --------------------------------------------------------------------
 
     def connect(self, now: float, query: str = "") -> None:
-        """Register, or be let in at once when there is no password.
+        """Register, or admit the client at once if it has no password.
 
-        RFC 3261 §10.2: nothing is answered before the registrar has.  `query` is what followed
-        a question mark in a stream's name.
+        RFC 3261 §10.2: `connect` is answered after the registrar has answered.  `query` is the
+        text after a question mark in a stream's name.
         """
         if self.account.password:
             self.registration = self._home.register(self, now)
@@ -110,11 +110,11 @@ class Line:
             self._turn_away("403 Forbidden: this identity needs a password", now)
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
-        """The registrar took us, for the first time or again: RFC 3261 §10.2.4."""
+        """The registrar accepted the registration or its refresh: RFC 3261 §10.2.4."""
         self._enter(now)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
-        """The registrar refused: RFC 3261 §10.2.7.  Once let in, the line stays."""
+        """The registrar refused: RFC 3261 §10.2.7.  A line that was admitted stays."""
         if not self._home.has(self):
             self._turn_away(f"{status} {reason}", now)
 
@@ -125,12 +125,12 @@ class Line:
             self._turn_away("Already logged in.", now)
 
     def _turn_away(self, reason: str, now: float) -> None:
-        """Refuse to connect; or to stay, where the identity came with a stream's name."""
+        """Reject the connect, or close a connection whose identity came with a stream's name."""
         self.connection.reject(reason, now)
         self.connection.close(now, reason, "NetConnection.Connect.Rejected")
 
     def close(self, now: float) -> None:
-        """The connection is gone: hang up, and unregister (RFC 3261 §10.2.2)."""
+        """Hang up and unregister, as the connection has ended (RFC 3261 §10.2.2)."""
         if self._call is not None:
             self._call.hang_up(now, "client gone")
             self._call = None
@@ -142,7 +142,7 @@ class Line:
     # -- commands -----------------------------------------------------------------------
 
     def command(self, command: Command, now: float) -> None:
-        """Obey one call of the client (RTMP 1.0 §7.2.1.2): an empty result, then the deed."""
+        """Execute a command (RTMP 1.0 §7.2.1.2), after an empty result."""
         handler = _COMMANDS.get(command.name)
         if handler is None:
             reason = RtmpError(f"No such call: {command.name}")
@@ -193,7 +193,7 @@ class Line:
             self.state = State.ANSWERED
 
     def _reject(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3261 §13.3.1.3; what is no failure becomes 603."""
+        """RFC 3261 §13.3.1.3; a status that is no failure becomes 603."""
         if self.state is not State.INVITED or self._call is None:
             return
         said = args[0] if args and isinstance(args[0], str) else DECLINE
@@ -229,7 +229,7 @@ class Line:
         return Address(self._in_our_domain(address.uri), _printable(address.display))
 
     def _in_our_domain(self, uri: Uri) -> Uri:
-        """With the port that `connect` named for its domain, if that is meant: RFC 3261 §19.1.1."""
+        """A URI of the line's own domain with the port that `connect` named: RFC 3261 §19.1.1."""
         home = self.account.identity
         if uri.port is None and uri.host == home.host and not self._home.is_local_domain(uri):
             return uri.replace(port=home.port)
@@ -246,15 +246,18 @@ class Line:
             return
         if not call.take(server, self.contact, now, credentials=self._login()):
             return
-        self._call, self.state = call, State.INVITED  # what `take` refused leaves the line free
+        self._call, self.state = (
+            call,
+            State.INVITED,
+        )  # a call that `take` refused leaves the line free
         call.ring(now)
         request = server.request
         self.connection.call("invited", _plain(request.from_), _plain(request.to))
 
     def _login(self) -> Login | None:
-        """What may be told in calls, and to the registrar alone: RFC 3261 §22.1.
+        """The login for challenges, which is proven to the registrar alone: RFC 3261 §22.1.
 
-        A callee could ask for the password as well, and so could a caller in our BYE.
+        A callee could ask for it as well, and a caller when we send the BYE.
         """
         return self.registration.login if self.registration is not None else None
 
@@ -262,12 +265,12 @@ class Line:
 
     @property
     def host(self) -> str:
-        """Where the client connects from.  Own design."""
+        """The host of the client."""
         return self.connection.peer_address[0]
 
     @property
     def payer(self) -> str:
-        """Its identity, if that is a user of ours, else the client's host.  Own design."""
+        """The line's identity if that is a user of ours, else the client's host."""
         return self._home.payer(self.connection, self.account.identity)
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
@@ -305,20 +308,20 @@ class Line:
         self.connection.call("holded", held)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Sound from the phone goes to whoever plays `remote`: RTMP 1.0 §7.1.4."""
+        """Send sound from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             self._home.announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
 
     def on_hold_back(self, hold: bool) -> None:
-        """Brake the client, or let it go.  Own design."""
+        """Stop reading from the client, or read again."""
         if hold:
             self.connection.pause_reading()
         else:
             self.connection.resume_reading()
 
     def on_drained(self, now: float) -> None:
-        """Nothing to do: the call goes on without a publisher.  Own design."""
+        """Do nothing, since the call goes on without a publisher."""
 
     # -- streams ------------------------------------------------------------------------
 
@@ -333,7 +336,7 @@ class Line:
         stream.accept_publish(self, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """What the client publishes goes to the phone: RTMP 1.0 §7.1.4."""
+        """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         call = self._call
         if call is not None and call.leg is not None:
             call.leg.publish(type_id, timestamp, payload, now)
@@ -350,12 +353,12 @@ class Line:
 
 
 def _printable(text: str) -> str:
-    """What a client said, fit for a header: RTMP allows line breaks, RFC 3261 §7.3.1 none."""
+    """A client's text for a header field, without line breaks: RFC 3261 §7.3.1."""
     return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
 
 
 def _plain(address: Address) -> str:
-    """An address as clients show it, without the tag: RFC 3261 §20.10."""
+    """An address without its tag, as clients show it: RFC 3261 §20.10."""
     return str(Address(address.uri, address.display))
 
 

@@ -1,6 +1,6 @@
-"""What a SIP-born stream says of itself, so that stock players need not guess.
+"""The metadata of a stream that comes from a phone.
 
-Implements FLV 10.1 §E.5: without onMetaData, players wait for a picture that never comes.
+Implements FLV 10.1 §E.5: without onMetaData, stock players wait for video that never comes.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ def on_metadata(codec: AudioCodec) -> bytes:
 
 
 def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
-    """Open `remote` and say what the call's sound is: FLV 10.1 §E.5."""
+    """Begin `remote` with the metadata of the call's codec: FLV 10.1 §E.5."""
     remote.begin(now)
     plan = call.plan if call is not None else None
     if plan is not None:

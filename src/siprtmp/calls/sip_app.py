@@ -1,9 +1,9 @@
-"""The RTMP application `sip`: accounts, lines, and which line an INVITE is for.
+"""The RTMP application `sip`: logins of rich clients, and the line that an INVITE is for.
 
-Own design: the original siprtmp's API, from `connect` on; `line` has the rest.
+Own design: the API of the original siprtmp; its `connect` is here, its other commands in `line`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -25,14 +25,14 @@ from siprtmp.calls.line import Account, Line
 from siprtmp.calls.metadata import announce
 
 APP: Final = "sip"
-LINE_PARAM: Final = "line"  # tells lines of one user apart in the Contact we gave
+LINE_PARAM: Final = "line"  # in our Contact, tells the lines of one user apart
 
 Identity = tuple[str, str, int | None]
-"""User, domain, and the port that belongs to a domain of somebody else's."""
+"""User, domain, and for a foreign domain its port."""
 
 
 class SipHome(Protocol):
-    """What the application needs of the gateway's SIP side.  Own design."""
+    """The gateway's SIP side, as the application sees it."""
 
     facilities: CallContext
 
@@ -48,7 +48,7 @@ class SipHome(Protocol):
         """Take a registration back: RFC 3261 §10.2.2."""
 
     def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`.  Own design."""
+        """Whether a client without a password may be `identity`."""
 
     def canonical(self, uri: Uri) -> Identity:
         """The one form of an identity that all names of its domain share: RFC 3261 §10.3."""
@@ -57,14 +57,14 @@ class SipHome(Protocol):
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
 
     def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
-        """Whose limits a client's calls count against.  Own design: see `tolls`."""
+        """The key that a client's calls are counted under."""
 
 
 class SipApplication:
     """All lines of all rich clients.
 
-    Own design: a line is here once it has proved who it is, and only then it takes the place
-    of an earlier one; `keep_first` has it turned away instead.
+    A line is entered once it has proved its identity; it then replaces an earlier line of that
+    identity, or is refused with `keep_first`.
     """
 
     def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
@@ -74,20 +74,16 @@ class SipApplication:
         self._by_token: dict[str, Line] = {}  # the same, by what their Contacts carry
 
     def __len__(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self._lines)
-
-    def __iter__(self) -> Iterator[Line]:
-        """All of them."""
-        return iter(list(self._lines.values()))
 
     # -- Application --------------------------------------------------------------------
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
         """Read the identity and the account; register when there is a password.
 
-        RTMP 1.0 §7.2.1.1.  A stock tool whose URL was split before the identity has none
-        yet, and is let in; it can only name one by publishing or playing.
+        RTMP 1.0 §7.2.1.1.  A stock tool may split the URL before the identity; it is accepted, and
+        names the identity by publishing or playing.
         """
         if not connection.instance:
             connection.accept(now)
@@ -100,7 +96,7 @@ class SipApplication:
         self._log_in(connection, account, now)
 
     def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """Hand a call to the line: RTMP 1.0 §7.2.1.2."""
+        """Give a command to the line: RTMP 1.0 §7.2.1.2."""
         line = connection.data
         if isinstance(line, Line):
             line.command(command, now)
@@ -128,7 +124,7 @@ class SipApplication:
         stream.accept_play(line.remote, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """The line dies with its connection: RFC 3261 §15, §10.2.2."""
+        """End the line with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
             if self.has(line):
@@ -137,10 +133,10 @@ class SipApplication:
                 del self._by_token[connection.id]
             line.close(now)
 
-    # -- what lines ask -----------------------------------------------------------------
+    # -- for lines ----------------------------------------------------------------------
 
     def contact_for(self, identity: Uri, line: str) -> Uri:
-        """A Contact only this line has: RFC 3261 §8.1.1.8."""
+        """The Contact of one line: RFC 3261 §8.1.1.8."""
         return self._home.contact(identity.user or "", line)
 
     def register(self, line: Line, now: float) -> Registration:
@@ -150,7 +146,7 @@ class SipApplication:
         return self._home.register(line.account.address, line.contact, credentials, line, now)
 
     def credentials(self, account: Account) -> Login | None:
-        """What a challenge is answered with: RFC 7616 §3.4; None without a password."""
+        """The login that answers a challenge: RFC 7616 §3.4; None without a password."""
         return Login(account.user, account.password) if account.password else None
 
     def unregister(self, registration: Registration, now: float) -> None:
@@ -158,7 +154,7 @@ class SipApplication:
         self._home.unregister(registration, now)
 
     def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`.  Own design."""
+        """Whether a client without a password may be `identity`."""
         return self._home.may_claim(connection, identity, query)
 
     def is_local_domain(self, uri: Uri) -> bool:
@@ -166,7 +162,7 @@ class SipApplication:
         return self._home.is_local_domain(uri)
 
     def payer(self, connection: NetConnection, identity: Uri) -> str:
-        """Whose limits a line's calls count against.  Own design: see `tolls`."""
+        """The key that a line's calls are counted under."""
         return self._home.payer(connection, identity, "")
 
     def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
@@ -178,8 +174,8 @@ class SipApplication:
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The line an INVITE is for, by our Contact, the Request-URI, or To: RFC 3261 §16.5.
 
-        Own design: To comes last, and only with a domain that is not ours: the registrar there
-        may have put a bare Contact into the Request-URI.
+        To comes last, and only with a foreign domain, whose registrar may have put our Contact
+        without its parameters into the Request-URI.
         """
         line = self._by_token.get(request.uri.param(LINE_PARAM) or "")
         line = line or self._lines.get(self._home.canonical(request.uri))
@@ -188,20 +184,20 @@ class SipApplication:
         return line.incoming if line is not None else None
 
     def host(self, identity: Uri) -> str | None:
-        """Where the client of a line is, None if there is no such line.  Own design."""
+        """The host of a line's client, None if there is no such line."""
         line = self._lines.get(self._home.canonical(identity))
         return None if line is None else line.connection.peer_address[0]
 
     # -- inside -------------------------------------------------------------------------
 
     def has(self, line: Line) -> bool:
-        """Whether the line has been let in, and nobody took its place.  Own design."""
+        """Whether the line was admitted, and no other has replaced it."""
         return self._lines.get(self._home.canonical(line.account.identity)) is line
 
     def admit(self, line: Line, now: float) -> bool:
-        """Let a line in that has proved who it is; False if another one was first.
+        """Admit a line that has proved its identity; False if an earlier line keeps it.
 
-        Own design: `keep_first` decides which of the two stays.
+        `keep_first` decides which of the two stays.
         """
         key = self._home.canonical(line.account.identity)
         first = self._lines.get(key)
@@ -235,7 +231,7 @@ class SipApplication:
 def read_account(instance: str, args: tuple[Value, ...]) -> Account:
     """Read `USER@DOMAIN` and the optional arguments: account, password, display name, rate.
 
-    Own design: the original's order; "sip:" may stand before the identity.  Raises
+    In the original's order; "sip:" may stand before the identity.  Raises
     RemoteError(400) for what is not an identity.
     """
     uri = Uri.parse(f"sip:{instance.removeprefix('sip:')}")

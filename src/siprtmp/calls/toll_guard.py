@@ -1,9 +1,9 @@
-"""The calls of phones that pass through here, and what every user may do with the telephone.
+"""The calls that pass through the proxy, and the limits on the calls of every user.
 
-Own design: a call is judged where it begins, once, after its caller has proved who it is: in the
-proxy (RFC 3261 §16.3) for phones, before the INVITE is made for RTMP clients.  It counts until its
-final failure, or until a BYE that the other side has taken (RFC 3261 §15.1.1); one that nobody
-ends is forgotten at last.  A BYE that was refused leaves the call as it was, and counted.
+Own design: a call is judged once, where it begins, after its caller has proved its identity: for
+phones in the proxy (RFC 3261 §16.3), for RTMP clients before the INVITE is made.  It counts until
+its final failure, or until a BYE that the other side has accepted (RFC 3261 §15.1.1); without
+either it is forgotten after four hours.  After a BYE that was refused the call still counts.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
 from p2psip.transaction.key import new_branch
 
-MAX_CALLS: Final = 10_000  # that are known; of those beyond only the limits know
+MAX_CALLS: Final = 10_000  # that can be listed and ended; calls beyond are only counted
 GONE: Final = (408, 481)  # answers to a BYE that mean the other side has no such call
-LAST_CSEQ: Final = 2_000_000_000  # above what either side has counted to: RFC 3261 §12.2.2
+LAST_CSEQ: Final = 2_000_000_000  # above every CSeq of either side: RFC 3261 §12.2.2
 UNWANTED: Final = "Target Not Allowed"
 
 _Name = tuple[str, str, str]
@@ -37,7 +37,7 @@ _M = TypeVar("_M", Request, Response)
 
 @dataclass(slots=True, eq=False)
 class ThroughCall:
-    """A call between two phones.  Own design; `source` is transport and host of the caller."""
+    """A call between two phones; `source` is transport and host of the caller."""
 
     id: str
     caller: str
@@ -55,11 +55,11 @@ class ThroughCall:
     more: list[Ticket] = field(default_factory=list)
 
     def end(self, now: float) -> list[tuple[bytes, Flow]]:
-        """Give it up while it rings (RFC 3261 §16.10), else make a BYE of each side.
+        """Cancel a ringing call (RFC 3261 §16.10); for one that is up return a BYE of each side.
 
-        Own design: a proxy has no part in the dialog (RFC 3261 §16), and a stolen password has to
-        be stopped all the same.  The BYE of each is to be heard as if that side had sent it now,
-        so that it goes the way of any other, and then each side hears one from the other.
+        Own design: a proxy has no part in the dialog (RFC 3261 §16), but the operator must be able
+        to end the calls of a stolen password.  Each BYE is given to the stack as if that side had
+        sent it, and is forwarded like any other, so that each side receives one from the other.
         """
         invite, answer = self.invite, self.answer
         if invite is None or answer is None or self.flow is None or self.callee_flow is None:
@@ -80,7 +80,7 @@ class ThroughCall:
 
 
 def _what_is_needed(message: _M) -> _M:
-    """A message as far as its BYE needs it, since calls last long and messages are large."""
+    """The fields of a message that its BYE needs; the rest would be kept as long as the call."""
     wanted = {"From", "To", "Call-ID", "Contact", "Record-Route"}
     fields = [pair for pair in message.headers.fields if pair[0] in wanted]
     return message.replace(headers=Headers(fields), body=b"")
@@ -110,10 +110,10 @@ def _bye(
 
 
 class Tolls:
-    """Judges all calls, and keeps those that only pass through.  Own design: see the module.
+    """Judges all calls, and lists those that pass through the proxy.
 
-    `has_passwords` tells whether a caller of ours had to prove who it is; if not, the limits are
-    those of its host.  `nat` is what `Binding.way` is asked with.
+    With `has_passwords` a local caller has proved its identity, and its calls count for that user;
+    else they count for its host.  `nat` is the argument of `Binding.way`.
     """
 
     def __init__(
@@ -140,9 +140,9 @@ class Tolls:
     # -- phones -------------------------------------------------------------------------
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Judge a request that begins something, before it goes anywhere: RFC 3261 §16.3.
+        """Judge a request outside a dialog before it is forwarded: RFC 3261 §16.3.
 
-        Raises RemoteError, 403, which the caller is told.  RTMP clients have been judged.
+        Raises RemoteError, 403, for the caller.  Requests of RTMP clients have been judged.
         """
         flow = server.flow
         if flow.transport == LOCAL:
@@ -172,10 +172,10 @@ class Tolls:
     ) -> list[Binding]:
         """Those of a user's phones that may be called: RFC 3261 §16.5.
 
-        Own design: a phone that registers a contact at another host has its calls sent elsewhere,
-        which has to be allowed as any other call there.  Each of these is a call of its own, and of
-        whoever registered them; one is the caller's if that is a user.  Raises RemoteError, 403, if
-        that leaves none.
+        Own design: a phone that registers a contact at another host has its calls sent there, as
+        the patterns allow for any call to that host.  Each such contact counts as a call of the
+        user that registered it; the first counts for the caller if that is a user.  Raises
+        RemoteError, 403, if no contact is left.
         """
         there = [each for each in bindings if self._is_there(each)]
         elsewhere = [each for each in bindings if each not in there and self._is_allowed(each)]
@@ -220,14 +220,14 @@ class Tolls:
             self._up.popitem(last=False)
 
     def take(self, server: ServerHandle) -> Ticket | None:
-        """Hand over a call that does not pass through, but ends here.  Own design."""
+        """Hand over the ticket of a call that ends in this gateway instead of passing through."""
         call = self._ringing.pop(server, None)
         return call.ticket if call is not None else None
 
     # -- RTMP clients -------------------------------------------------------------------
 
     def begin(self, payer: str, target: Uri, now: float) -> Ticket:
-        """Count a call of an RTMP client, who is told apart as `payer`.  Own design.
+        """Count a call of an RTMP client under the key `payer`.
 
         Raises RemoteError, 403.
         """
@@ -235,20 +235,20 @@ class Tolls:
         return self._allowance.begin(payer, now)
 
     def end(self, ticket: Ticket | None) -> None:
-        """Take that a call is over, which was handed over or began here.  Own design."""
+        """Stop counting a call that was handed over or begun by an RTMP client."""
         self._allowance.end(ticket)
 
     # -- inside -------------------------------------------------------------------------
 
     def _payer(self, request: Request, binding: Binding) -> str:
-        """Whose limits a stranger's call counts against that goes on to a contact elsewhere."""
+        """The key for a stranger's call that is forwarded to a contact at another host."""
         aor = self._domains.address_of_record(request.uri)
         if self._has_passwords and aor is not None:
             return f"{aor[0]}@{aor[1]}"
         return rate_limit_key(binding.flow.remote[0])
 
     def _is_there(self, binding: Binding) -> bool:
-        """Whether a call goes to the host that the phone has registered from."""
+        """Whether a contact is at the host that the phone has registered from."""
         ways, flow = binding.way(nat=self._nat), binding.flow
         host = ways[0].remote[0] if ways else binding.contact.uri.host.strip("[]")
         return flow.transport == LOCAL or rate_limit_key(host) == rate_limit_key(flow.remote[0])
@@ -269,7 +269,7 @@ class Tolls:
             self._allowance.end(ticket)
 
     def _check(self, target: Uri, *routes: Uri) -> None:
-        """Refuse what leads away from our domains, unless a pattern names every host on the way."""
+        """Refuse a target outside our domains, unless a pattern allows every host on the way."""
         hosts = [uri.param("maddr") or uri.host for uri in routes]
         if target.param("maddr"):
             hosts.append(target.param("maddr") or "")

@@ -1,22 +1,23 @@
-"""`python -m siprtmp demo`: a call through a gateway, judged by what both ends hear.
+"""`siprtmp demo`: a call through a gateway, judged by the sound that arrives at both ends.
 
 Own design: gateway, client and phone are processes of their own that meet only at real sockets
 on free loopback ports, with the gateway's default settings.  The phone registers as bob at the
 embedded registrar; the client calls it through the public API of the application `sip`; each
-says a tone of its own in G.711, and the verdict is about the tones that were decoded at the
-other side.
+sends a tone of its own in G.711, and the verdict is drawn from the tones that were decoded at the
+other end.
 
-- `stage` starts the processes, listens to them, and leaves none behind.
-- `client` and `phone` are two of those; `ends` is what both do alike.
+- `stage` starts the processes, reads their output, and stops them all.
+- `client` and `phone` are two of these processes; `ends` has the code that both share.
 - `tones` makes and recognises tones; `figures` counts, times and judges.
-- `show` is the plot: who enters when, the live line, the verdict.
+- `show` runs the demo: the order of events, the live line, the verdict.
 """
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-from siprtmp.operation.config import Parser
+from siprtmp.operation.arguments import Parser, program, seconds
 
 SECONDS: Final = 10.0
 SHORTEST: Final = 1.0
@@ -24,7 +25,7 @@ LONGEST: Final = 3600.0
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Play the demo; 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
+    """Run the demo; returns 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
     from siprtmp.demo.show import Show
 
     options = _parser().parse_args(arguments)
@@ -33,25 +34,19 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m siprtmp demo",
+        prog=f"{program()} demo",
         description="Place a call on loopback: an RTMP client calls a SIP phone through a gateway. "
         "Exit code 0 if both heard the other's tone and nothing was lost, else 1.",
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=SECONDS, metavar="N", help="of talking (10)"
+        "--seconds",
+        type=partial(seconds, low=SHORTEST, high=LONGEST),
+        default=SECONDS,
+        metavar="N",
+        help="Let both ends talk for N seconds (10).",
     )
     parser.add_argument(
-        "--mute", choices=("client", "phone"), help="let one side say nothing, to see it fail"
+        "--mute", choices=("client", "phone"), help="Let one end say nothing, to see the demo fail."
     )
-    parser.add_argument("--verbose", action="store_true", help="show what the processes log")
+    parser.add_argument("--verbose", action="store_true", help="Show the logs of the processes.")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not SHORTEST <= value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text} is not between {SHORTEST:g} and {LONGEST:g}")
-    return value

@@ -21,15 +21,15 @@ from siprtmp.demo.tones import Tone
 from siprtmp.media.translate.codecs import PCMU
 
 ANSWER_SECONDS = 10.0
-PATIENCE_SECONDS = 1.0  # of silence, after which nothing more will come
+PATIENCE_SECONDS = 1.0  # of silence that ends the listening
 SAMPLES_PER_MS = 8
 
 
 def main() -> int:
-    """Read the arguments, play the part."""
+    """Run the client by its arguments; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.client")
     parser.add_argument("--url", required=True, help="rtmp://HOST:PORT/sip/USER@DOMAIN")
-    parser.add_argument("--dest", required=True, help="whom to invite")
+    parser.add_argument("--dest", required=True, help="the URI to invite")
     parser.add_argument("--frames", type=int, required=True)
     parser.add_argument("--tone", type=int, required=True, help="Hz")
     parser.add_argument("--expect", type=int, required=True, help="Hz")

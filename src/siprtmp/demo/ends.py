@@ -1,6 +1,6 @@
-"""What client and phone do alike: talk at a steady pace, listen, and write down when.
+"""The code that client and phone share: they talk at a steady pace, listen, and note times.
 
-Own design: each tells the demo what happens as JSON objects, one a line on standard output.
+Own design: each reports events to the demo as JSON objects, one a line on standard output.
 Times are those of the system's monotonic clock, which all its processes share.
 """
 
@@ -21,7 +21,7 @@ TELL_SECONDS = 0.1  # between lines about progress
 
 
 class End:
-    """One end of the call: `frames` to say and to hear, `expected` (Hz) the other's tone."""
+    """One end of the call: `frames` to send and to hear, `expected` (Hz) the other end's tone."""
 
     def __init__(self, frames: int, expected: int) -> None:
         self.frames, self._expected = frames, expected
@@ -50,7 +50,7 @@ class End:
         self.spoken_to.set()
 
     def hear_out(self, patience: float, is_over: Callable[[], bool]) -> None:
-        """Wait until all has been heard, nothing more for `patience` seconds, or the end."""
+        """Wait for all frames, for `patience` seconds of silence, or for the end of the call."""
         self._heard_at = max(self._heard_at, monotonic())
         while self._count < self.frames and not is_over():
             if monotonic() - self._heard_at > patience:
@@ -58,7 +58,7 @@ class End:
             gevent.sleep(FRAME_SECONDS)
 
     def conclude(self, **more: object) -> None:
-        """Tell the result."""
+        """Report the result."""
         self._teller.kill()
         self._tell_progress()
         heard = judge(self._recording.samples, self._expected)
@@ -84,16 +84,16 @@ class End:
 
 
 def tell(event: str, **values: object) -> None:
-    """Write one line to the demo."""
+    """Report an event to the demo."""
     print(json.dumps({"event": event, **values}), flush=True)
 
 
 def act(play: Callable[[], None]) -> int:
-    """Run an end; whatever goes wrong is told in one line.  The exit code of its process."""
+    """Run an end, and report an error in one line; returns the exit code of its process."""
     try:
         play()
     except BrokenPipeError:
-        sys.stderr.close()  # nobody listens any more
+        sys.stderr.close()  # the demo has ended
         return 1
     except (RemoteError, RtmpError, LocalError, TimeoutError, OSError) as error:
         tell("failed", reason=" ".join(str(error).split()))

@@ -1,7 +1,7 @@
-"""Counting, timing and judging what both ends of the demo have told.
+"""Counts, times and judges what both ends of the demo have reported.
 
-Own design: pure.  Frame n of one end is sample n * 160 at the other, whatever packets it came
-in; that is how sending and hearing are matched.
+Own design: pure.  Frame n of one end begins at sample n * 160 of the other end, whatever packets
+carried it; so the time of sending is matched with that of hearing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ RECENT = 25  # frames in the live figure of latency
 
 @dataclass(slots=True)
 class Direction:
-    """One way of the call: who speaks, who listens, the tone (Hz), the frames there are to be.
+    """One direction of the call: speaker, listener, tone (Hz), number of frames.
 
-    `latencies` are in seconds; `result` is what the listener said at the end.
+    `latencies` are in seconds; `result` is the listener's last report.
     """
 
     speaker: str
@@ -33,12 +33,12 @@ class Direction:
     _unmatched: list[tuple[float, int]] = field(default_factory=list)
 
     def add_sent(self, times: Sequence[float]) -> None:
-        """Take when the speaker sent its next frames."""
+        """Take the times at which the speaker sent its next frames."""
         self._sent += times
         self._match()
 
     def add_heard(self, heard: Sequence[tuple[float, int]]) -> None:
-        """Take what the listener heard: (time, place in samples) of each frame."""
+        """Take (time, place in samples) of each frame that the listener heard."""
         self.heard += len(heard)
         self._unmatched += heard
         self._match()
@@ -50,11 +50,11 @@ class Direction:
 
     @property
     def latency(self) -> float:
-        """The mean of late, in milliseconds."""
+        """The mean latency of the last frames, in milliseconds."""
         return 1000 * fmean(self.latencies[-RECENT:]) if self.latencies else 0.0
 
     def summary(self) -> str:
-        """What was heard, in one line."""
+        """The direction's figures in one line."""
         said = f"{self.speaker} -> {self.listener}"
         if self.result is None:
             return f"{said}  {self.heard} of {self.frames} frames"
@@ -67,11 +67,11 @@ class Direction:
 
     @property
     def windows(self) -> int:
-        """How many windows there should have been."""
+        """The number of windows in all frames."""
         return self.frames * FRAME // WINDOW
 
     def fault(self) -> str | None:
-        """Why this way did not hold, None if it did."""
+        """The reason why this direction failed, None if it held."""
         if self.result is None:
             return f"the {self.listener} has no result"
         if not self.heard:
@@ -96,6 +96,6 @@ def bar(part: float, width: int = 10) -> str:
 
 
 def cost(share: float, mhz: float | None) -> str:
-    """What the gateway took: of one core, and as MHz where the clock is known."""
+    """The gateway's CPU time: of one core, and as MHz where the clock is known."""
     core = f"{share:.1%} of a core"
     return core if mhz is None else f"{share * mhz:.0f} MHz per call ({core} at {mhz:.0f} MHz)"

@@ -1,6 +1,6 @@
-"""The phone of the demo: registers as bob, answers one call, speaks when spoken to.
+"""The phone of the demo: registers as bob, answers one call, and talks once it hears sound.
 
-Own design: it waits to be spoken to, since the caller can hear it only once it plays.
+Own design: it waits for the caller's sound, since the caller hears nothing before it plays.
 """
 
 import argparse
@@ -13,13 +13,13 @@ from p2psip.agent import Agent, Call
 from siprtmp.demo.ends import End, act, tell
 from siprtmp.demo.tones import Tone
 
-CALL_SECONDS = 15.0  # until somebody must have called
-HELLO_SECONDS = 0.5  # of silence, after which it speaks all the same
-END_SECONDS = 5.0  # until the other must have hung up
+CALL_SECONDS = 15.0  # until the call must have come
+HELLO_SECONDS = 0.5  # of silence, after which it talks anyway
+END_SECONDS = 5.0  # until the caller must have hung up
 
 
 def main() -> int:
-    """Read the arguments, play the part."""
+    """Run the phone by its arguments; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.phone")
     parser.add_argument("--user", required=True)
     parser.add_argument("--domain", required=True, help="HOST:PORT of the registrar")

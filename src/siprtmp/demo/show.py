@@ -1,4 +1,4 @@
-"""The plot of the demo: who enters when, what the user sees, and the verdict."""
+"""Runs the demo: the order of events, the lines for the user, and the verdict."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ class Show:
         self._gateway: Process
 
     def run(self) -> int:
-        """Play it; the exit code."""
+        """Run the demo; returns the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._interrupt)  # but nohup is obeyed
@@ -139,7 +139,7 @@ class Show:
                 self._other(name).result = event
 
     def _blame(self, process: Process, reason: str) -> None:
-        """A failed end is often the witness of another's death."""
+        """Report an end's failure; the cause may be that the gateway has died."""
         if self._gateway.is_gone():
             raise FailedError(f"the gateway {self._gateway.fate()} during the call")
         raise FailedError(f"the {process.name}: {reason}")

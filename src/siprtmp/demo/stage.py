@@ -1,7 +1,7 @@
-"""The processes of the demo: started, listened to, and gone when the demo is.
+"""Starts the processes of the demo, reads their output, and stops them with the demo.
 
-Own design: each has a session of its own, so that Ctrl-C reaches only the demo, which then ends
-them in order; and the kernel kills them should the demo itself be killed (Linux).
+Own design: each has a session of its own, so that Ctrl-C reaches only the demo, which then stops
+them in order.  On Linux the kernel kills them if the demo itself is killed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ CPUINFO: Final = Path("/proc/cpuinfo")
 
 
 class Process:
-    """One child of the demo; `name` is what the user reads."""
+    """One child process; `name` is shown to the user."""
 
     def __init__(self, name: str, arguments: Sequence[str], *, verbose: bool) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Process:
         return self._popen.pid
 
     def read(self) -> list[str] | None:
-        """The lines that have become whole; None at the end."""
+        """The lines that are complete now; None at the end."""
         data = os.read(self.stdout.fileno(), READ_SIZE)
         *whole, self._rest = (self._rest + data).split(b"\n")
         return [line.decode(errors="replace") for line in whole] if data else None
@@ -58,7 +58,7 @@ class Process:
         return self._popen.returncode is not None
 
     def fate(self) -> str:
-        """How it ended, for people; waits for that, since its output has."""
+        """How it ended, in words; waits for that, since its output has ended."""
         try:
             code = self._popen.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -66,7 +66,7 @@ class Process:
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
 
     def stop(self) -> int:
-        """End it, kindly first; the exit code, negative for a signal."""
+        """End it by SIGTERM, then SIGKILL; the exit code, negative for a signal."""
         if self._popen.poll() is None:
             self._popen.terminate()
             try:
@@ -79,7 +79,7 @@ class Process:
 
 
 class Stage:
-    """All processes of one demo, as a context manager that leaves none behind."""
+    """All processes of one demo, as a context manager that stops them all."""
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
@@ -94,7 +94,7 @@ class Stage:
         return process
 
     def lines(self, timeout: float) -> Iterator[tuple[Process, str | None]]:
-        """What arrives within `timeout` seconds, at once if something is there.
+        """The lines that arrive within `timeout` seconds, at once if there are some.
 
         None stands for the end of a process.
         """
@@ -149,7 +149,7 @@ def clock_mhz() -> float | None:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes a program, so that it never outlives the demo."""
+    """What a child does before exec, so that it never outlives the demo."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)

@@ -2,8 +2,8 @@
 
 Implements RFC 3551 §4.5.14 by way of `p2psip.rtp.payload.g711`.
 
-Own design: a window is right if nearly all of its energy is at one frequency.  One step of
-Goertzel's recurrence per sample finds that out, so that no library is needed.
+Own design: a window is right if nearly all of its energy is at the expected frequency.  Goertzel's
+recurrence computes that with one step per sample, without a library.
 
     >>> from array import array
     >>> sound = array("h")
@@ -46,7 +46,7 @@ class Tone:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was found: `right` of `windows` had the tone; `loudest` (Hz) is what one held."""
+    """A verdict: `right` of `windows` had the tone; `loudest` (Hz) is the frequency of one."""
 
     windows: int
     right: int

@@ -1,9 +1,9 @@
-"""What users may do with the telephone, as settings say; where strangers are near, not too much.
+"""The limits of calls, from the settings; with defaults where strangers reach a listener.
 
-Own design: a gateway on loopback serves the people of one machine, without limits unless some are
-given.  One that can be reached from other machines is found within the hour by those who try
-passwords, and calls by one stolen password can cost more than the machine: so there are limits
-that nobody at a desk will meet, and no call leaves our domains unless the operator says which may.
+Own design: a gateway on loopback serves the users of one machine, and has no limits unless some are
+given.  A gateway that other machines reach is found by password guessers within an hour, and the
+calls of one stolen password can cost more than the machine.  There its users have limits that no
+person with one phone meets, and no call leaves the gateway's domains without a pattern for it.
 """
 
 from typing import Final
@@ -19,13 +19,13 @@ AN_HOUR: Final = 60
 
 
 def tolls(settings: Settings, domains: Domains) -> Tolls:
-    """The judge that applies them.  Own design."""
+    """The object that applies the limits to each call."""
     has_passwords = settings.users is not None
     return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.nat)
 
 
 def allowance(settings: Settings) -> Allowance:
-    """The limits in force.  Own design: 0 is no limit."""
+    """The limits in force; 0 is no limit."""
     names = (*rtmp_options.LISTENERS, "sip")
     places = (getattr(settings, name) for name in names)
     is_open = any(place is not None and not is_loopback(place[0]) for place in places)

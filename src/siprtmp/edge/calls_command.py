@@ -1,7 +1,7 @@
-"""`python -m siprtmp calls`: what goes on in a running gateway, and an end to one of it.
+"""`siprtmp calls`: list the calls, registrations and streams of a gateway, or end one.
 
-Own design: the client of `control`.  What a peer has called itself is shown as ASCII, so that no
-name can play with the operator's terminal.
+Own design: the client of `control_socket`.  Names that peers have chosen are shown as printable
+ASCII, so that none of them can send control codes to the operator's terminal.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from siprtmp.edge.control_socket import NAME
-from siprtmp.operation.config import ConfigError, Parser
+from siprtmp.operation.arguments import ConfigError, Parser, program
 
 PATIENCE: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
@@ -25,7 +25,7 @@ _COLUMNS: Final = {
 
 
 def run(arguments: Sequence[str]) -> int:
-    """List, or end one; 1 where there is no such id.  Own design.
+    """List everything, or end one thing; returns the exit code, 1 for an unknown id.
 
     Raises ConfigError where no gateway answers.
     """
@@ -43,9 +43,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
-    """One request to the gateway that runs with this folder.  Own design.
+    """Send one request to the gateway that runs with this folder, and return its answer.
 
-    Raises ConfigError where none does, or it says nothing.
+    Raises ConfigError where no gateway runs, or it does not answer.
     """
     data = bytearray()
     try:
@@ -71,14 +71,25 @@ def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m siprtmp calls",
+        prog=f"{program()} calls",
         allow_abbrev=False,
-        description="List calls, registrations and streams of a running gateway, or end one.",
+        description="List the calls, registrations and streams of a running gateway, or end one.",
     )
     add = parser.add_argument
-    add("--state", type=Path, required=True, metavar="DIR", help="the folder it runs with")
-    add("--end", metavar="ID", help="hang up, unregister or disconnect what has this id")
-    add("--json", action="store_true", help="for programs")
+    add(
+        "--state",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="The folder that the gateway runs with as --state.",
+    )
+    add(
+        "--end",
+        metavar="ID",
+        help="Hang up the call, take back the registration or disconnect the publisher with this "
+        "id; the beginning of an id is enough.",
+    )
+    add("--json", action="store_true", help="Print JSON, for programs.")
     return parser
 
 
@@ -87,7 +98,7 @@ def _ended(reply: dict[str, Any]) -> list[str]:
 
 
 def _lines(reply: dict[str, Any]) -> list[str]:
-    """For people: a table of each kind, the columns aligned."""
+    """A table for each kind, with aligned columns."""
     lines = []
     for kind, columns in _COLUMNS.items():
         rows = reply.get(kind, [])
@@ -113,7 +124,7 @@ def _cell(row: dict[str, Any], name: str) -> str:
             return _duration(row.get("seconds"))
         case "expires":
             return _duration(row.get("expires"))
-        case "lost":  # from the phone, and to it
+        case "lost":  # in percent, from the phone and to it
             ways = (row.get("lost_from_phone"), row.get("lost_to_phone"))
             return "/".join("-" if way is None else f"{way:.1f}%" for way in ways)
         case "codecs":
@@ -137,7 +148,7 @@ def _duration(seconds: float | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Printable ASCII, the rest as Python writes it."""
+    """The text in printable ASCII; other characters as Python escapes."""
     return "".join(
         letter if letter.isascii() and letter.isprintable() else ascii(letter)[1:-1]
         for letter in text

@@ -1,8 +1,8 @@
-"""The operator's socket: a running gateway tells what goes on, and ends what it is told to end.
+"""The operator's socket: it lists calls, registrations and streams, and ends one on request.
 
-Own design: `control.sock` in the folder of `--state`.  Whoever may open it is the operator: the
-folder is for its owner alone and the socket has mode 0600, so nobody is asked who he is.  A
-client says one line of JSON, has one line back, and is hung up on:
+Own design: `control.sock` in the folder of `--state`.  The folder is
+its owner's alone and the socket has mode 0600, so a process that can open it acts for the operator,
+and no password is asked.  A client sends one line of JSON, receives one line, and is disconnected:
 
     {"do": "list"}           {"calls": [...], "registrations": [...], "streams": [...]}
     {"do": "end", "id": ID}  {"ended": ["call"]}, or {"error": "no id begins with ..."}
@@ -24,7 +24,7 @@ from gevent.server import StreamServer
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from siprtmp.edge.overview import KINDS, Overview, Row
-from siprtmp.operation.config import ConfigError
+from siprtmp.operation.arguments import ConfigError
 
 log: Final = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ ROWS: Final = 50  # between two pauses, in which packets go on
 
 
 class Control:
-    """Serves one socket in `folder`, which is ours alone.  Own design: see the module.
+    """Serves the socket in `folder`, which no other process may use.
 
-    What is found there was left by a gateway that is gone.  Raises ConfigError where no socket can
-    be made.
+    A socket that is found there was left by a gateway that has ended.  Raises ConfigError where no
+    socket can be made.
     """
 
     def __init__(self, folder: Path, overview: Overview) -> None:
@@ -59,13 +59,13 @@ class Control:
         self._server.start()
 
     def stop(self) -> None:
-        """Take the socket away.  Own design."""
+        """Stop listening, and delete the socket."""
         self._server.stop(timeout=0.2)
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
     def _serve(self, client: Any, address: object) -> None:
-        """One request and its answer; whoever does not read it is left."""
+        """Answer one request; a client that does not read the answer in time is dropped."""
         try:
             with suppress(gevent.Timeout), gevent.Timeout(PATIENCE):
                 reply = self._answer(_read_line(client))
@@ -93,7 +93,7 @@ class Control:
         return _dump({"ended": ended})
 
     def _list(self) -> bytes:
-        """All rows, a few at a time: ten calls must not wait for a list of a thousand."""
+        """All rows, with pauses in which media goes on: a list of a thousand calls takes long."""
         rows: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
         for number, (kind, row) in enumerate(self._overview.rows(monotonic()), 1):
             rows[kind].append(_dump(row))
@@ -104,7 +104,7 @@ class Control:
 
 
 def _read_line(client: Any) -> bytes:
-    """A line, or as much as there may be of one."""
+    """The first line, or the first `MAX_REQUEST` bytes without a line end."""
     data = b""
     while b"\n" not in data and len(data) < MAX_REQUEST:
         piece = client.recv(MAX_REQUEST - len(data))

@@ -1,12 +1,12 @@
-"""When garbage is looked for among what lives long: while nobody speaks, or as memory grows.
+"""When old objects are searched for garbage: while there is no call, or as memory grows.
 
 Own design: a collection of the old generation walks through every object there is; with the
 transactions of a flood that takes a tenth of a second and more, several times a minute, and
-every call is late by it.  Nothing that strangers can cause leaves cycles, so hardly anything is
-ever found: what the counting of references does not free are some 200 objects of an ended call.
-So only young objects are looked at by themselves, which takes a few milliseconds at most; the
-old ones when nobody would notice, or when the process has grown so much that it may be them.
-Measured: freezing what is there again and again would spare no more, and then leak.
+every call's sound is late by it.  No request of a stranger leaves reference cycles, so a collection
+finds little: some 200 objects of each call that has ended.  Young objects are collected as usual,
+which takes a few milliseconds at most; old ones while no call would notice, or when the process has
+grown so much that they may be the reason.  Measured: calling gc.freeze again and again saves no
+more time, and leaks.
 """
 
 import gc
@@ -17,16 +17,19 @@ from typing import Final
 
 LOOK: Final = 10.0  # s between two looks
 QUIET: Final = 300.0  # s between two collections while nobody speaks
-LATEST: Final = 6 * 3600.0  # s between two, whoever speaks
-GROWTH_MB: Final = 64.0  # by so much and a half more than after the last one, it may be garbage
+LATEST: Final = 6 * 3600.0  # s between two, calls or not
+GROWTH_MB: Final = (
+    64.0  # growth since the last one, beside half of the size then, that may be garbage
+)
 NEVER: Final = 1 << 30  # collections of the middle generation before one of the old
 _STATM: Final = Path("/proc/self/statm")
 
 
 class Collector:
-    """A machine with a deadline.  Own design: see the module.
+    """A machine with a deadline.
 
-    `is_quiet()` tells whether a pause would go unnoticed, `resident()` how many MB the process has.
+    `is_quiet()` tells whether no call or stream would notice a pause; `resident()` is the size of
+    the process in MB.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Collector:
         self.deadline: float | None = now + LOOK
 
     def tick(self, now: float) -> None:
-        """Look, and collect if it is time.  Own design."""
+        """Collect if one of the three reasons holds."""
         self.deadline = now + LOOK
         since = now - self._last
         if (
@@ -55,9 +58,9 @@ class Collector:
 
 
 def settle() -> None:
-    """What is there now stays for good, and what grows old is the collector's.
+    """Freeze the objects of the start, and leave old ones to `Collector`.
 
-    Own design: code and tables are never walked through again.
+    Code and tables are not searched again.
     """
     gc.collect()
     gc.freeze()
@@ -66,10 +69,7 @@ def settle() -> None:
 
 
 def resident_mb() -> float:
-    """The memory of this process in MB of 2**20 bytes, 0 where the system does not tell.
-
-    Own design: on Linux.
-    """
+    """The memory of this process in MB of 2**20 bytes, 0 where there is no /proc."""
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize() / 2**20
     except OSError:

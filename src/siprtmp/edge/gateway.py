@@ -1,8 +1,8 @@
-"""The gateway process: both worlds on one event loop.
+"""The gateway process: the SIP side, the RTMP side and the operator's ways in, on one event loop.
 
-Own design: sockets are opened first, so that machines know their addresses; then the SIP
-stack, the RTMP applications and the wires between them are built, and only then does
-anything listen.  Everything runs in the hub; no greenlet belongs to a call.
+Own design: sockets are opened first, so that the machines know their addresses; the SIP stack and
+the RTMP applications are built and connected next, and listening begins last.  Everything runs in
+the hub; a call has no greenlet of its own.
 """
 
 import os
@@ -20,12 +20,13 @@ from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
-from siprtmp.operation.config import ConfigError, Settings, load_credentials, load_users
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
 
 
 class Gateway:
-    """Everything one process serves.  Own design.
+    """All that one process serves.
 
     `start` opens the listeners; `stop` ends calls and connections properly.
     """
@@ -46,10 +47,7 @@ class Gateway:
         self._process = ProcessFigures()
 
     def start(self) -> None:
-        """Open what the settings ask for.  Raises ConfigError for an address that can't be had.
-
-        Own design.
-        """
+        """Open what the settings ask for.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
         if settings.sip is not None:
             with _naming("--sip", settings.sip):
@@ -72,7 +70,7 @@ class Gateway:
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """What is listened on, by name, for the ready line.  Own design."""
+        """The listeners by name, with their real ports, for the ready line."""
         out = dict(self.rtmp.addresses)
         if self.sip is not None:
             out["sip"] = self.sip.driver.address
@@ -81,21 +79,21 @@ class Gateway:
         return out
 
     def status(self) -> dict[str, object]:
-        """Figures that return to where they were when nothing goes on.  Own design."""
+        """The figures of /status, which return to their first values when everything has ended."""
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
         figures |= self.sip.status() if self.sip else {}
         figures |= self._process.figures()
         return figures
 
     def is_quiet(self) -> bool:
-        """Whether nobody would notice a pause: nothing is said, shown or asked.  Own design."""
+        """Whether no client would notice a pause, since there is no call and no stream."""
         is_silent = self.sip is None or self.sip.is_silent
         return is_silent and not self.rtmp.registry.streams
 
     def reload(self) -> None:
-        """Read again who is served and who we are: the users and the certificate.
+        """Read the files of users and certificate again.
 
-        Own design: each is taken as a whole or not at all, and who is here stays.
+        A file is taken as a whole or not at all; clients that are logged in stay.
         """
         files: dict[str, Callable[[], None]] = {}
         if self._verifier is not None:
@@ -117,13 +115,16 @@ class Gateway:
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
-    def stop_calls(self) -> None:
-        """Hang up every call: RFC 3261 §15."""
+    def stop_calls(self, signal: str | None) -> None:
+        """Log the end and the signal that asked for it, and hang up every call: RFC 3261 §15."""
+        status = self.status()
+        figures = {name: status.get(name, 0) for name in ("calls", "streams", "rtmp_connections")}
+        self.log.event("stopping", signal=signal, **figures)
         if self.sip is not None:
             self.sip.hang_up_all()
 
     def stop(self) -> None:
-        """Say NetConnection.Connect.Closed, unregister, close everything.  Own design."""
+        """Say NetConnection.Connect.Closed, unregister, close everything."""
         self.rtmp.stop()
         if self._control is not None:
             self._control.stop()
@@ -137,7 +138,7 @@ class Gateway:
 
 @contextmanager
 def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
-    """Say which listener it was that could not be opened."""
+    """Name the listener that could not be opened."""
     try:
         yield
     except (OSError, RemoteError) as error:

@@ -1,13 +1,14 @@
-"""The ports and the wake-ups of calls.
+"""The UDP ports and the timers of calls.
 
-Own design: RFC 3550 §11 gives each call a pair of ports; here are the sockets behind them, and the
-timers of the machines that use them.
+Own design: a call has a pair of ports (RFC 3550 §11); this opens their sockets, and wakes the
+machines that use them.
 """
 
 import os
 from collections.abc import Callable, Collection
 
 from p2psip.errors import LocalError
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import wallclock
 from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.port_pool import PortPool
@@ -15,7 +16,7 @@ from p2psip.net.rtp_ports import MediaPort
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import Timed
-from siprtmp.edge.alarm import Alarm
+from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.operation.config import Settings
@@ -23,21 +24,22 @@ from siprtmp.operation.logs import Log
 
 
 class MediaSide:
-    """The `MediaEdge` of all calls.  Own design.
+    """The `MediaEdge` of all calls.
 
-    `media_host` is where others send media to; `phone_hosts` tells where a user's phones have
-    registered from.
+    `media_host` is where peers outside send media to, `host_for` has the address for given peers;
+    `phone_hosts` tells where a user's phones have registered from.
     """
 
     def __init__(
         self,
         settings: Settings,
         bind_ip: str,
+        network: LocalNetwork,
         phone_hosts: Callable[[Uri, float], Collection[str]],
         log: Log,
     ) -> None:
         self.media_host = settings.external_ip or bind_ip
-        self._phone_hosts = phone_hosts
+        self._phone_hosts, self.host_for = phone_hosts, network.host_for
         self._bind_ip, self._log = bind_ip, log
         self._latch, self._timeout = settings.nat, settings.media_timeout
         self._ports = PortPool(*settings.rtp_ports)
@@ -46,7 +48,7 @@ class MediaSide:
 
     @property
     def legs(self) -> int:
-        """How many calls have ports.  Own design: for the status page."""
+        """The number of calls that have ports."""
         return len(self._alarms)
 
     def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
@@ -73,7 +75,7 @@ class MediaSide:
         return self._phone_hosts(user, now)
 
     def close_leg(self, leg: Leg) -> None:
-        """Stop waking a leg that is closed.  Own design."""
+        """Stop the timer of a leg that is closed."""
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
@@ -84,11 +86,11 @@ class MediaSide:
         return self._open_port()
 
     def waker(self, machine: Timed) -> Alarm:
-        """Something to wake a machine.  Own design."""
+        """A timer for a machine."""
         return Alarm(machine)
 
     def _open_port(self) -> MediaPort:
-        """Ports that nobody hears yet."""
+        """A pair of ports, whose datagrams are dropped until somebody takes them."""
         try:
             refuse_last(MEDIA)
             return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=self._latch)
@@ -98,4 +100,4 @@ class MediaSide:
 
 
 def _unheard(data: bytes, now: float) -> None:
-    """What becomes of datagrams on ports that nobody uses yet."""
+    """Drop a datagram, on ports that have no leg yet."""

@@ -1,8 +1,8 @@
-"""What goes on in a running gateway, one row for each thing, and how to end one of them.
+"""The calls, registrations and streams of a running gateway as rows, and how to end one.
 
-Own design: for the operator alone, since rows tell who talks to whom.  A row is made of what JSON
-has; times are seconds.  A row's `id` ends what it tells of, and is what the log calls it: the
-Call-ID of a call, the number of the RTMP connection of a publisher.
+Own design: for the operator alone, since rows name both sides of a call.  A row has JSON values,
+times in seconds.  A row's `id` is the one in the log, the Call-ID of a call or the number of a
+publisher's RTMP connection, and ends what the row describes.
 """
 
 import hashlib
@@ -19,14 +19,15 @@ from rtmplite.flv.video import CodecId
 from rtmplite.live.probe import Probe
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream, State
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.operation.logs import Log
 
 Row = dict[str, object]
 
-OPERATOR: Final = "operator"  # the reason of what ended by the operator's wish
+OPERATOR: Final = "operator"  # the reason in the log
 CLOSED: Final = "NetConnection.Connect.Closed"
 _BY_NUMBER: Final[Mapping[str, tuple[str, Mapping[float, str]]]] = {
     "audio": ("audiocodecid", {float(each): each.name for each in SoundFormat}),
@@ -36,7 +37,7 @@ KINDS: Final = ("calls", "registrations", "streams")
 
 
 class Overview:
-    """Calls, registrations and streams.  Own design: see the module.
+    """Lists calls, registrations and streams, and ends one of them.
 
     `connections` gives the RTMP clients there are.  The rest is of the SIP side, if there is one:
     `calls` are those that end here, `tolls` has those between phones; `hear` takes a datagram as
@@ -54,9 +55,9 @@ class Overview:
         self.wake: Callable[[], None] = _nothing
 
     def rows(self, now: float) -> Iterator[tuple[str, Row]]:
-        """Everything, each with its kind of `KINDS`.  Own design: the oldest calls first.
+        """All rows, each with its kind of `KINDS`; the oldest calls first.
 
-        It may be left for a while between two rows, and then tells what is still there.
+        The caller may pause between two rows; what has ended meanwhile gets none.
         """
         for call in sorted(self.calls, key=lambda each: each.origin.at if each.origin else now):
             yield "calls", _call(call, now)
@@ -74,10 +75,10 @@ class Overview:
                 yield "streams", _own_stream(live, now)
 
     def end(self, text: str, now: float) -> list[str]:
-        """End what has the id `text`, or the only id that begins so; gives what it was.
+        """End what has the id `text`, or the only id that begins so; returns the kinds ended.
 
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
-        Own design.  Raises LocalError where there is none, or more than one.
+        Raises LocalError where no id begins so, or several do.
         """
         calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
@@ -123,7 +124,7 @@ class Overview:
 
 
 def _nothing(*what: object) -> None:
-    """Where there is no SIP."""
+    """Do nothing, where there is no SIP side."""
 
 
 def _call(call: AudioCall, now: float) -> Row:
@@ -171,7 +172,7 @@ def _losses(seen: Statistics) -> Row:
 
 
 def _percent(lost: int, of: int) -> float | None:
-    """None where nothing was sent; what came twice is no loss."""
+    """The share in percent, None where nothing was sent; duplicates do not count as gain."""
     return round(100 * min(max(lost, 0) / of, 1.0), 2) if of > 0 else None
 
 
@@ -200,7 +201,7 @@ def _stream(
 
 
 def _own_stream(live: LiveStream, now: float) -> Row:
-    """A stream that no client publishes: a relay's, a phone's voice, or only waited for."""
+    """A stream that no client publishes: a relay's, a phone's voice, or one that players await."""
     return {
         "id": "",
         "name": f"{live.app}/{live.name}",
@@ -212,7 +213,7 @@ def _own_stream(live: LiveStream, now: float) -> Row:
 
 
 def _codecs(live: LiveStream) -> list[str]:
-    """What the codec headers tell, and else the metadata: FLV 10.1 §E.5."""
+    """The codecs by the stream's codec headers, or else by its metadata: FLV 10.1 §E.5."""
     probe = Probe(0.0)
     for type_id, payload in live.opening():
         probe.note(type_id, 0, payload, 0.0)

@@ -1,7 +1,7 @@
-"""What `vod` plays, and to whom: whoever has not proved to be a user gets no recorded calls.
+"""The files that `vod` plays: recorded calls are for users only.
 
-Own design: recordings of calls are known by their folder, since that is still there when the
-gateway is started with other options, or plays what another one has recorded.
+Own design: a recording of a call is known by its folder, since that holds whatever options the
+gateway is started with, and for recordings of another gateway.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ REASON: Final = "recorded calls are for users"
 
 
 class Films:
-    """The files of `--vod`; `all` has them all.  Own design.
+    """The files of `--vod`; `all` is the library with recorded calls.
 
     A client has proved to be a user by user and password in a query, by answering a challenge, or
     by being on this machine, if nobody else can reach any listener.
@@ -41,7 +41,7 @@ class Films:
         self._hidden = (*CALLS, *recorded)  # the latter for what links lead to
 
     def library_for(self, connection: NetConnection, query: str) -> Files:
-        """What a client may have, who says `query` behind a name.  Own design."""
+        """The library for a client that has `query` behind the name of a file."""
         asked = Question.of(connection, Event.PLAY)
         if self._is_proven(asked, query):
             return self.all
@@ -49,7 +49,7 @@ class Films:
         return Files(self._folder, self._workers, hidden=self._hidden, on_hidden=refuse)
 
     def say(self) -> None:
-        """Log who is played recorded calls, if any are or may come to be there.  Own design."""
+        """Log which clients may play recorded calls, if there are any or may be some later."""
         if not self._has_calls():
             return
         users = ["users"] if self._settings.users is not None else []
@@ -73,7 +73,7 @@ class Films:
         )
 
     def _refuse(self, connection: NetConnection, asked: Question, query: str, name: str) -> None:
-        """Tell of it; to guess passwords takes a connection each time."""
+        """Log a refusal; a wrong password ends the connection, so each guess needs a new one."""
         self._log.event(
             "refused",
             source=asked.host,

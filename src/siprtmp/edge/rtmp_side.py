@@ -1,10 +1,10 @@
-"""The RTMP half of the gateway: listeners, applications and who may use them, files, relays.
+"""The RTMP half of the gateway: listeners, applications, guards, files and relays.
 
-Own design: `live` and `vod` are behind all guards, also for browsers; `call` and `sip` have users
-of their own, and ask the web service alone.
+Own design: all guards stand before `live` and `vod`, also for browsers.  `call` and `sip` judge
+their users themselves, and have the web service alone before them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,25 +16,26 @@ from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access
 from rtmplite.net.server.files import Alarms
+from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication
 from rtmplite.net.server.record import Recordings
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.server.transports import Transports, place
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link, State
 from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.admission import Admission
 from siprtmp.edge.recorded_calls import Films
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
 
 class RtmpSide:
-    """Everything that speaks RTMP, and what it stores.  Raises ConfigError for a bad setting.
+    """Everything that speaks RTMP, and the files it stores.  Raises ConfigError for a bad setting.
 
-    Own design: `start` opens the listeners; `stop` ends connections properly.
+    `start` opens the listeners; `stop` ends connections properly.
     """
 
     def __init__(self, settings: Settings, log: Log, admission: Admission) -> None:
@@ -43,11 +44,13 @@ class RtmpSide:
         options = settings.namespace()
         with _as_setting():
             self._doors = access.Access(options, self._refused)
+            self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
             self._applications: dict[str, Application] = {}
+            unknown = UnknownApplication(lambda: list(self._applications), self._happened)
             crowd = access.crowd(options)
             self._ways = Transports(
                 options,
-                self._applications.get,
+                lambda name: self._applications.get(name, unknown),
                 self.registry,
                 access.limits(options),
                 crowd,
@@ -55,40 +58,45 @@ class RtmpSide:
             )
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
-        self.live = FlvHttp(self.registry, admits=self._doors.admits, crowd=crowd)
+        self.live = FlvHttp(
+            self.registry,
+            admits=self._doors.admits,
+            crowd=crowd,
+            on_viewer=self._streams.watch,
+        )
 
     def add(self, name: str, application: Application) -> None:
-        """Serve an application with users of its own.  Own design."""
+        """Serve an application that judges its users itself."""
         self._applications[name] = self._doors.ask_service(application)
 
     def start(self) -> None:
-        """Open what the settings ask for.  Own design."""
-        self._applications["live"] = self._doors.guard(LiveApplication())
+        """Open the folders and listeners of the settings."""
+        self._applications["live"] = self._doors.guard(self._streams)
         self._open_folders()
         with _as_setting():
             self._ways.start()
 
     def renew_users(self) -> None:
-        """Read again who may publish and play.  Own design: ConfigError changes nothing."""
+        """Read the file of users again; after a ConfigError the old users stay."""
         with _as_setting():
             self._doors.reload()
 
     def renew_certificate(self) -> None:
-        """Read again who we are.  Own design: ConfigError changes nothing."""
+        """Read the certificate again; after a ConfigError the old one stays."""
         with _as_setting():
             self._ways.reload()
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """What is listened on, by name.  Own design."""
+        """The RTMP listeners by name."""
         return self._ways.addresses
 
     def connections(self) -> list[NetConnection]:
-        """The clients of all listeners.  Own design: for the operator."""
+        """The clients of all listeners."""
         return self._ways.connections
 
     def status(self) -> dict[str, object]:
-        """Figures of the RTMP side.  Own design."""
+        """Figures of the RTMP side."""
         links = self._ways.relays.links
         return {
             "rtmp_connections": len(self._ways.connections),
@@ -101,7 +109,7 @@ class RtmpSide:
         }
 
     def stop(self) -> None:
-        """Say NetConnection.Connect.Closed, write what is to be written.  Own design."""
+        """Close all connections with NetConnection.Connect.Closed, and finish the files."""
         self._ways.stop()
         self.live.stop()
         self._doors.stop()
@@ -113,7 +121,7 @@ class RtmpSide:
     def _open_folders(self) -> None:
         """Record and play files, and keep objects, if there are folders for them.
 
-        Whatever is published is recorded, calls as well: who asks for recordings wants them.
+        Whatever is published is recorded, calls as well.
         """
         settings = self._settings
         if settings.record is not None:
@@ -128,8 +136,12 @@ class RtmpSide:
             self._shared = SharedFiles(_folder("shared", settings.shared), self._workers)
             self.registry.shared.store = self._shared
 
+    def _happened(self, event: str, values: Mapping[str, object]) -> None:
+        """Log what clients of `live` do, and connections to applications that are not there."""
+        self._log.event(event, **values)
+
     def _refused(self, question: Question, reason: str) -> None:
-        """Tell who may not do what; what was said to prove it is no part of this."""
+        """Log a refusal, without the password or key that the client gave."""
         self._log.event(
             "login-refused" if reason == NO_USER else "refused",
             source=question.host,
@@ -141,7 +153,7 @@ class RtmpSide:
         )
 
     def _linked(self, link: Link, moment: float) -> None:
-        """Tell what becomes of a relay."""
+        """Log a relay's change of state."""
         values: dict[str, object] = {"url": place(link.where), "state": str(link.state)}
         if link.state is State.WAITING and link.deadline is not None:
             values["seconds"] = round(link.deadline - moment, 1)
@@ -160,7 +172,7 @@ def _folder(option: str, path: Path) -> Path:
 
 @contextmanager
 def _as_setting() -> Iterator[None]:
-    """What the library calls our mistake is the operator's."""
+    """Turn a LocalError of the library into the operator's ConfigError."""
     try:
         yield
     except LocalError as error:

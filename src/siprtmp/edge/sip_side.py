@@ -1,6 +1,6 @@
-"""The SIP half of the gateway: one stack, and everybody that it serves.
+"""The SIP half of the gateway: one stack with registrar, proxy, and the calls of RTMP clients.
 
-Own design: the seams between the machines of calls and the domain services of `p2psip`.
+Own design: it connects the calls of `siprtmp.calls` to the services of `p2psip`.
 """
 
 import os
@@ -32,18 +32,20 @@ from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
+from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
-FEW = 100  # transactions: phones that register again
+FEW = 100  # transactions, as of phones that register again
 USER_AGENT = f"siprtmp/{__version__}"
 
 
 class SipSide:
-    """The SIP half: stack, domain services, lines, and the ports of media.  Own design.
+    """The SIP half: stack, domain services, lines, and the ports of media.
 
     It is the `SipHome` and the `CallHome` of what it holds.
     """
@@ -54,14 +56,8 @@ class SipSide:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
         ports = SipPorts(*settings.sip)
-        stack = Stack(
-            random=os.urandom,
-            t1=settings.sip_t1 / 1000,
-            listeners=ports.listeners,
-            advertised=settings.external_ip,
-            hosts=settings.domains,
-            user_agent=USER_AGENT,
-        )
+        network = LocalNetwork(settings, ports.address[0])
+        stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
             stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
@@ -83,7 +79,7 @@ class SipSide:
         self.proxy = Proxy(stack)
         self._registrations = Registrations()
         self.tolls = call_limits.tolls(settings, self._domains)
-        self.media = MediaSide(settings, ports.address[0], self._phone_hosts, log)
+        self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
@@ -118,11 +114,11 @@ class SipSide:
         return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
 
     def _is_caller(self, uri: Uri) -> bool:
-        """Whether it is who stock tools call as; a rich client had to prove that it is."""
+        """Whether `uri` is the caller of stock tools; rich clients have proved their identities."""
         return self.canonical(uri) == self.canonical(self.caller.uri)
 
     def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here, marked with whose it is: RFC 3261 §8.1.1.8."""
+        """A Contact that leads back here, and names the line it belongs to: RFC 3261 §8.1.1.8."""
         contact, token = self.stack.contact(user or None), _token(line)
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
@@ -149,7 +145,7 @@ class SipSide:
         return self._domains.of(uri) is not None
 
     def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether a client may place calls.  Own design: see `admission`."""
+        """Whether a client may place calls."""
         return self._admits(connection, query)
 
     def canonical(self, uri: Uri) -> Identity:
@@ -158,7 +154,7 @@ class SipSide:
         return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
 
     def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`.  Own design."""
+        """Whether a client without a password may be `identity`."""
         aor = self._domains.address_of_record(identity)
         if aor is not None and self._admission.has_user(*aor):
             source, reason = connection.peer_address[0], "a password is needed"
@@ -167,7 +163,7 @@ class SipSide:
         return self._admits(connection, query)
 
     def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
-        """Whose limits a client's calls count against.  Own design: see `admission`."""
+        """The key that a client's calls are counted under, see `admission`."""
         aor = self._domains.address_of_record(identity) if identity is not None else None
         return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
 
@@ -181,7 +177,7 @@ class SipSide:
     # -- the rest -----------------------------------------------------------------------
 
     def status(self) -> dict[str, object]:
-        """Figures of the SIP side.  Own design."""
+        """Figures of the SIP side."""
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
@@ -200,7 +196,7 @@ class SipSide:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is no call, and hardly a request under way.  Own design."""
+        """Whether there is no call, and fewer than `FEW` transactions."""
         return not self.media.legs and self.stack.transactions < FEW
 
     def hang_up_all(self) -> None:
@@ -211,28 +207,40 @@ class SipSide:
         self.driver.wake()
 
     def stop(self) -> None:
-        """Send what is left to send, and close.  Own design."""
+        """Send what is queued, and close the sockets."""
         self.driver.wake()
         self.driver.close()
         if self._location is not None:
             self._location.close()
 
     def _keeps(self, flow: Flow) -> bool:
-        """Whether a connection leads to a phone of ours, or to a side of a call that passes by."""
+        """Whether a connection leads to a registered phone, or to one side of a proxied call."""
         return self.registrar.keeps(flow, monotonic()) or self.proxy.dialogs.keeps(flow)
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
-        """Where the phones of a user of ours registered from."""
+        """The hosts that the phones of a local user registered from."""
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
 
     @property
     def _domain_host(self) -> str:
-        """The domain that is ours for others too: localhost would be the callee's own machine."""
+        """A domain that others reach us by; `localhost` would mean the callee's own machine."""
         return self._settings.domain[0] if self._settings.domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
-        """First a client's line, then a stock tool's name: the inbound order of the house."""
+        """The line of a rich client that a request is for, or else the name of a stock tool."""
         return self.lines.find(request) or self.names.find(request)
+
+
+def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:
+    return Stack(
+        random=os.urandom,
+        t1=settings.sip_t1 / 1000,
+        listeners=ports.listeners,
+        advertised=settings.external_ip,
+        inside=network.own_address,
+        hosts=settings.domains,
+        user_agent=USER_AGENT,
+    )
 
 
 def _locations(settings: Settings) -> Locations:

@@ -1,8 +1,8 @@
-"""The folder of `--state`: what outlives the process, and the socket of its operator.
+"""The folder of `--state`, for registrations and the operator's socket, and its lock.
 
-Own design: one running gateway has the folder to itself, by a lock that the system takes back
-when the process dies, however it dies.  Whatever is found in there by the one that holds the lock
-was left by a process that is gone.
+Own design: one running gateway has the folder, by a lock that the system releases when the process
+ends, also by kill -9.  Files that the holder of the lock finds there are those of a process that
+has ended.
 """
 
 import errno
@@ -12,13 +12,13 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from siprtmp.operation.config import ConfigError
+from siprtmp.operation.arguments import ConfigError
 
 _TAKEN: Final = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class StateFolder:
-    """A folder that is ours until `close`, made with mode 0700 if it is missing.  Own design.
+    """A folder that is locked until `close`, made with mode 0700 if it is missing.
 
     Raises ConfigError, one line, if it cannot be made or written to, if other users may write to
     it, or if another gateway has it.
@@ -38,11 +38,11 @@ class StateFolder:
             raise
 
     def close(self) -> None:
-        """Leave the folder to the next gateway.  Own design."""
+        """Release the lock."""
         os.close(self._lock)
 
     def _take(self) -> None:
-        """Look whether it can be used safely, and lock it."""
+        """Check that only its owner can write to it, and lock it."""
         mode = stat.S_IMODE(os.fstat(self._lock).st_mode)
         if mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise ConfigError(f"--state {self.path}: other users may write to it; chmod go-w")

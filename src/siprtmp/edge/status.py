@@ -1,7 +1,7 @@
-"""The `/status` page: what goes on, as JSON.
+"""The `/status` page: the gateway's figures as JSON.
 
-Own design: figures for watching and for tests that wait until everything is over; no name,
-address or secret of anybody.
+Own design: figures for monitoring, and for tests that wait until everything has ended.  They hold
+no names, addresses or secrets.
 """
 
 import json
@@ -20,21 +20,19 @@ from siprtmp.calls.admission import Admitted
 from siprtmp.edge.status_access import StatusDoor, said_proof
 from siprtmp.operation.logs import Log
 
-# One question each: a client that asks on without reading the answers has to be hung up on.
+# One request a connection: a client that sends on without reading answers would fill memory.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
-ACCEPTS: Final = 4  # connections taken in one turn of the loop: media waits meanwhile
-FRESH: Final = 20  # answers a second that are gathered anew
+FRESH: Final = 20  # answers a second with newly collected figures
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
-WRONG_SECONDS: Final = 1.0  # that a wrong password takes; nobody else waits
+WRONG_SECONDS: Final = 1.0  # until a wrong password is answered; other clients do not wait
 
 
 class ProcessFigures:
     """Sockets and greenlets of this process.
 
-    Own design: greenlets are counted as they are spawned, since a walk over all objects
-    would stall the media for as long as it takes.
+    Greenlets are counted as they are spawned, since a walk over all objects would stall the media.
     """
 
     def __init__(self) -> None:
@@ -42,7 +40,7 @@ class ProcessFigures:
         Greenlet.add_spawn_callback(self._spawned.add)
 
     def figures(self) -> dict[str, object]:
-        """What is open and alive now, the asking greenlet not counted.  Own design."""
+        """The open sockets and the greenlets, without the one that asks."""
         asking = getcurrent()
         alive = [each for each in self._spawned if not each.dead and each is not asking]
         return {"sockets": _open_sockets(), "greenlets": len(alive)}
@@ -51,8 +49,8 @@ class ProcessFigures:
 class StatusServer:
     """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
 
-    Own design: `live` owns the address, which it shares with browsers that watch streams; it
-    also sees that clients who are slow, or many, cost little.
+    `live` owns the listener, which serves streams to browsers too, and limits what slow or many
+    clients cost.
     """
 
     def __init__(
@@ -65,22 +63,21 @@ class StatusServer:
     ) -> None:
         self._figures, self._door, self._log = figures, door, log
         self._server = live.serve(address, self._answer)
-        self._server.max_accept = ACCEPTS
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and real port.  Own design."""
+        """Host and real port."""
         host, port = self._server.socket.getsockname()[:2]
         return host, port
 
     def stop(self) -> None:
-        """Stop listening.  Own design."""
+        """Stop listening."""
         self._server.stop(timeout=0.2)
 
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/status":
             start("404 Not Found", TEXT)
-            return [b"There is only /status here.\n"]
+            return [b"There is /status here, and /live/NAME.flv for each live stream.\n"]
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]
@@ -111,9 +108,9 @@ class StatusServer:
 
 
 class Seldom:
-    """Figures that are asked for often are the same for a moment.
+    """Figures that are collected `FRESH` times a second at most; other requests get the last ones.
 
-    Own design: gathering them takes longer than asking, and asking is free.
+    To collect them costs more than to request them.
     """
 
     def __init__(
@@ -124,7 +121,7 @@ class Seldom:
         self._last: dict[str, object] = {}
 
     def __call__(self) -> dict[str, object]:
-        """Those of now, or the last ones if there were many questions.  Own design."""
+        """New figures, or the last ones if there were many requests."""
         if self._room.take(self._clock()) is not None:
             self._last = self._figures()
         return self._last

@@ -1,8 +1,9 @@
-"""Who may read `/status`.
+"""The check of each request for `/status`.
 
-Own design: by the name it is asked for, since a page of anybody's can have a browser ask whatever
-its own name resolves to, this machine too; and where other machines reach the listener, by user and
-password.  A proxy on this machine is a stranger's as well, so there loopback proves nothing.
+Own design: the Host of a request must be a name of the gateway, since a page on the internet can
+make a browser send requests to any address that the page's own name resolves to, this machine's
+too.  Where other machines reach the listener, user and password are needed, also from loopback,
+where a proxy may pass on the requests of strangers.
 """
 
 import binascii
@@ -19,9 +20,9 @@ MAX_PROOF: Final = 1024  # letters of a header with user and password
 
 
 class StatusDoor:
-    """Judges requests.  Own design: `names` are ours besides localhost and any numeric address.
+    """Judges requests; `names` are accepted beside localhost and any numeric address.
 
-    Everybody may read if `is_open`, else who proves to `admission` to be a user.
+    If `is_open` every client may read, else those that prove to `admission` to be a user.
     """
 
     def __init__(self, names: Iterable[str], *, is_open: bool, admission: Admission) -> None:
@@ -36,15 +37,15 @@ class StatusDoor:
         serves_all: bool,
         admission: Admission,
     ) -> "StatusDoor":
-        """Open on loopback, or where everybody is served; else for users.  Own design."""
+        """Open on loopback, or with --allow-anonymous; else for users."""
         host = http[0] if http is not None else ""
         names = filter(None, (*domains, host, gethostname()))
         return cls(names, is_open=serves_all or is_loopback(host), admission=admission)
 
     def is_ours(self, environ: Mapping[str, Any]) -> bool:
-        """Whether it was asked for by a name of ours: RFC 9112 §3.2.
+        """Whether the Host of a request is a name of the gateway: RFC 9112 §3.2.
 
-        Own design: a client that says no name at all is no browser, and serves no stranger's page.
+        A client without a Host is no browser, so no page can have sent it.
         """
         text = str(environ.get("HTTP_HOST", ""))
         if not text:
@@ -56,7 +57,7 @@ class StatusDoor:
         return name.lower().rstrip(".") in self._names or _is_address(name)
 
     def judge(self, environ: Mapping[str, Any], now: float) -> Admitted:
-        """Whether who asks may read: HTTP Basic, or `?user=NAME&pass=PASSWORD`.  Own design."""
+        """Whether the client may read, by HTTP Basic or `?user=NAME&pass=PASSWORD`."""
         if self.is_open:
             return Admitted.YES
         host = str(environ.get("REMOTE_ADDR", ""))
@@ -67,7 +68,7 @@ class StatusDoor:
 
 
 def said_proof(environ: Mapping[str, Any]) -> bool:
-    """Whether somebody tried to prove to be a user.  Own design: who did not is only asked."""
+    """Whether a request has credentials; one without any is only challenged."""
     return "HTTP_AUTHORIZATION" in environ or "user=" in str(environ.get("QUERY_STRING", ""))
 
 

@@ -1,9 +1,9 @@
-"""Under load the loop waits a moment before it looks again, and then finds more to do.
+"""Under load the loop sleeps briefly between two turns, so that each turn reads more packets.
 
 Own design: with many calls a packet comes every fraction of a millisecond, and waking up for
 each one costs more than the packet.  From `BUSY_CALLS` on, the loop sleeps `GATHER_SECONDS`
-between two looks, as network cards do with their interrupts.  Sound is late by that at most,
-a tenth of a packet; a single call is not late at all.
+between two turns, as network cards coalesce interrupts.  Sound is delayed by that at most, a tenth
+of a packet; a single call is not delayed at all.
 """
 
 import time
@@ -17,13 +17,13 @@ _LAST: Final = -2  # a watcher's priority: after whatever sends at the end of a 
 
 
 class WakeupCoalescer:
-    """Watches how many calls there are.  Own design: see the module."""
+    """Makes the loop sleep between turns while there are many calls."""
 
     def __init__(self) -> None:
         self._watcher: Any = get_hub().loop.prepare(ref=False, priority=_LAST)
 
     def set_calls(self, calls: int) -> None:
-        """There are so many now.  Own design."""
+        """Take the number of calls, and start or stop sleeping."""
         if calls < BUSY_CALLS:
             self._watcher.stop()
         elif not self._watcher.active:

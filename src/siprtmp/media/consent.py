@@ -1,8 +1,8 @@
-"""Whether the address that a description names wants to hear us.
+"""Consent of an address in a description to be sent media.
 
-Own design: whoever writes an SDP may write anybody's address into it, and would make of every
-call a flood that somebody else receives.  ICE, which asks the address itself, no phone of ours
-speaks; what an address sends us is as good an answer.
+Own design: the sender of an SDP may name any third party's address, and would have the gateway
+flood that party.  ICE asks the address itself, but the phones served here do not speak it.  A
+packet that arrives from the address is as good an answer.
 """
 
 from collections.abc import Collection
@@ -14,13 +14,13 @@ OCTETS: Final = 1000  # of payload to it in all, or a single packet
 
 
 class Consent:
-    """Leave to send to one call's media address.
+    """Decides whether packets may be sent to a call's media address.
 
-    Own design: an address is trusted on the host that signals, once we know that this host is
-    real; and once something came from it.  A third party, such as the media server of a PBX,
-    mostly speaks at once.  If it waits for us, it hears a packet a second for `GRACE` seconds
-    after the answer, and then no more until it is heard.  These are the seconds of the whole
-    call, however many third parties it names one after another.
+    An address is trusted on the host that signals, once that host is proven not to be forged, and
+    any address from which a packet has come.  A third party, such as the media server of a PBX,
+    mostly sends at once.  If it waits for us, it gets a packet a second for `GRACE` seconds after
+    the answer, and then none until it sends.  These seconds are counted for the whole call, over
+    all third parties that it names.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Consent:
         *,
         answered: bool,
     ) -> None:
-        """Take where an offer or answer wants media; `hosts` are those that we know are real.
+        """Take the media address of an offer or answer; `hosts` are those proven not to be forged.
 
-        RFC 3264 §8.3.1.  `answered` is false while nobody has agreed to that description yet.
+        RFC 3264 §8.3.1.  `answered` is false until the description is agreed on.
         """
         self._stop(now)
         if address is not None and address != self._address:
@@ -51,12 +51,12 @@ class Consent:
             self._since = now
 
     def hear(self, now: float) -> None:
-        """Take that something valid came from there.  Own design: it is a party to the call."""
+        """Take that a valid packet came from the address, which so takes part in the call."""
         self._stop(now)
         self.is_heard = self.is_open = True
 
     def spend(self, octets: int, now: float) -> bool:
-        """Whether a third party that was not heard gets this packet.  Own design: see above."""
+        """Whether to send this packet to a third party that has not sent any."""
         is_time = self._since is not None and now < self._since + self._left and now >= self._next
         if not is_time or (octets > self._room and self._room < OCTETS):
             return False

@@ -2,9 +2,9 @@
 
 Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
 
-A sans-I/O machine: it is given datagrams and tags, and calls back with datagrams and tags.
-Nothing else touches a packet, so this is the hot path: one header unpacked, one table
-lookup, one tag made; and the other way round.
+A sans-I/O machine: it takes datagrams and tags, and calls back with datagrams and tags.  This is
+the hot path of a call: for each packet it unpacks one header, looks into one table and makes one
+tag, or the reverse.
 """
 
 from collections.abc import Callable, Collection
@@ -20,6 +20,7 @@ from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
+ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
@@ -29,9 +30,9 @@ class Leg:
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` came nearer by itself.  `on_tag` is told of every
-    piece of sound from the phone (type, RTMP time in ms, tag body, now): it is nobody's until
-    it is set, and set to whoever needs no go-between.
+    has it; `wake` is called when `deadline` becomes earlier between events.  `on_tag` is called
+    with each piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
+    directly, to save a call for each packet.
     """
 
     def __init__(
@@ -50,16 +51,17 @@ class Leg:
         self.on_tag: OnTag = _ignore
         self._random, self._cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
+        self._patience = min(media_timeout / 2, ANSWER_SECONDS)
         self._started = self._heard = now
         self._consent = Consent()
-        self._silence_at: float | None = None  # when to look whether the phone still lives
+        self._silence_at: float | None = None  # when to check whether the phone shows life
         self._asked = False
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
-        self._up: FlvToRtp | None = None
-        self._up_type = self._up_format = -1
-        self._down: RtpToFlv | None = None
+        self._to_phone: FlvToRtp | None = None
+        self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
+        self._to_rtmp: RtpToFlv | None = None
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
@@ -80,9 +82,9 @@ class Leg:
         """Send and receive as an answer settled; again after every later one.
 
         RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
-        `hosts` are where the signalling comes from, `proven` unless that could be a forgery: see
-        `Consent`.  `early` says that the call is not answered yet (RFC 3960 §3), or the new offer
-        not acknowledged.
+        `hosts` are where the signalling comes from, `proven` if they cannot be forged: see
+        `Consent`.  `early` means that the call is not answered yet (RFC 3960 §3), or the new offer
+        is not acknowledged.
         """
         if self._closed:
             return
@@ -97,19 +99,19 @@ class Leg:
                 wallclock=self._wallclock,
             )
             self._order = ReorderBuffer()
-        if self._down is None:
-            self._down = RtpToFlv(codec)
+        if self._to_rtmp is None:
+            self._to_rtmp = RtpToFlv(codec)
         before = self._plan
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
-            self._up, self._up_format = None, -1
+            self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self._heed_consent()
         self.alive(now)
         if not early:
-            self._silence_at = now + self._timeout / 2
+            self._silence_at = now + self._timeout - self._patience
         self._wire.hosts = hosts
-        self._wire.remote = media.remote  # late: what waited for this is heard at once
+        self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
         self._wake()
@@ -121,16 +123,16 @@ class Leg:
 
     @property
     def plan(self) -> AudioPlan | None:
-        """What the last answer settled: RFC 3264 §7."""
+        """The plan of the last answer: RFC 3264 §7."""
         return self._plan
 
     @property
     def statistics(self) -> Statistics | None:
-        """How the packets fare, both ways; None before the first answer.  RFC 3550 §6.4.4."""
+        """Loss, jitter and round trip both ways; None before the first answer.  RFC 3550 §6.4.4."""
         return self._session.statistics if self._session is not None else None
 
     def close(self, now: float) -> None:
-        """Say goodbye by RTCP (RFC 3550 §6.6) and give the ports back."""
+        """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
         if self._closed:
             return
         self._closed = True
@@ -143,53 +145,56 @@ class Leg:
     # -- from the publisher -------------------------------------------------------------
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a published message (RTMP 1.0 §7.1.4): audio goes to the phone at its pace."""
+        """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
             return
-        up = self._up
-        if payload[0] >> 4 != self._up_format or up is None:
-            up = self._choose(plan, payload[0] >> 4, now)
-            if up is None:
+        to_phone = self._to_phone
+        if payload[0] >> 4 != self._to_phone_format or to_phone is None:
+            to_phone = self._choose(plan, payload[0] >> 4, now)
+            if to_phone is None:
                 self.unsuitable += 1
                 return
         try:
-            packets = up.convert(payload, timestamp)
+            packets = to_phone.convert(payload, timestamp)
         except UnsuitableError:
             self.unsuitable += 1
             return
         if packets:
-            self._pace(up.codec.clock_rate, packets, now)
+            self._pace(to_phone.codec.clock_rate, packets, now)
 
     def publish_ended(self, now: float) -> None:
-        """The publisher is done; `on_drained` follows when all it sent has left.
+        """The publisher has ended; `on_drained` follows when all its sound has been sent.
 
-        Own design: a file sent faster than time is still being heard.
+        Own design: a file may have been published faster than it is heard.
         """
         if self._closed:
             return
-        if self._up is not None:
-            self._pace(self._up.codec.clock_rate, self._up.flush(), now)
-        self._up, self._up_format, self._draining = None, -1, True
+        if self._to_phone is not None:
+            self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
+        self._to_phone, self._to_phone_format, self._draining = None, -1, True
         self._finish(now)
 
     def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> FlvToRtp | None:
-        """Find how to send a publisher's codec, and remember it until it changes."""
+        """Choose the translation for a publisher's codec, for use until the codec changes."""
         way = plan.for_sound(sound_format)
         if way is None:
+            if sound_format != self._unsuitable_format:
+                self._unsuitable_format = sound_format
+                self._listener.on_unsuitable(sound_format)
             return None
-        codec, self._up_type = way
+        codec, self._to_phone_type = way
         self._draining = False
         if self._session is not None:
             self._session.send_at(codec.clock_rate)
-        if self._up is None or self._up.codec is not codec:
-            self._up = FlvToRtp(codec, plan.media.ptime)
-            self._pacer = Pacer(self._up.packet_seconds / 2)
-            self._hold_back(False)  # what held the publisher back went with the old pacer
-            # a second publisher, or codec, goes on where the clock of the first would be now
+        if self._to_phone is None or self._to_phone.codec is not codec:
+            self._to_phone = FlvToRtp(codec, plan.media.ptime)
+            self._pacer = Pacer(self._to_phone.packet_seconds / 2)
+            self._hold_back(False)  # the packets that held the publisher back are dropped
+            # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
-        self._up_format = sound_format
-        return self._up
+        self._to_phone_format = sound_format
+        return self._to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
         pacer = self._pacer
@@ -201,7 +206,7 @@ class Leg:
                 self._queue(at, packet, now)
 
     def _queue(self, at: float, packet: Packet, now: float) -> None:
-        """Keep a packet that came before its time, or behind others; or drop what is too late."""
+        """Queue a packet that is early or behind others, and send packets that are due."""
         pacer = self._pacer
         idle = pacer.deadline is None
         for due in pacer.put(at, packet, now):
@@ -217,14 +222,14 @@ class Leg:
         if session is None or not (self._sends or self._tries(len(payload), now)):
             self._swallowed = True
             return
-        if self._swallowed:  # whatever was said on hold, the peer hears a new talk spurt
+        if self._swallowed:  # after packets that were not sent, a new talk spurt begins
             marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
-        self._wire.send_rtp(session.send(self._up_type, payload, ticks, marker, now))
+        self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
 
     def _tries(self, octets: int, now: float) -> bool:
-        """Whether a third party that was not heard yet gets this one: see `Consent`."""
+        """Whether to send a packet to a third party that has sent none: see `Consent`."""
         plan = self._plan
         return plan is not None and plan.media.sends and self._consent.spend(octets, now)
 
@@ -252,7 +257,7 @@ class Leg:
         if not self._consent.is_heard:
             self._welcome(now)
         payload_type, _, sequence, timestamp, ssrc, start, end = header
-        if sequence == order.next and not order.early:  # in its turn, as nearly all are
+        if sequence == order.next and not order.early:  # in order, as nearly all are
             order.next = sequence + 1
             self._deliver(payload_type, timestamp, data[start:end], ssrc, now)
             return
@@ -274,11 +279,11 @@ class Leg:
             self._welcome(now)
 
     def alive(self, now: float) -> None:
-        """Take that the phone is there.  Own design: RTCP is life, and so is an answer to SIP."""
+        """Take a sign of life.  Own design: RTP, RTCP, or an answer to a SIP request."""
         self._heard, self._asked = max(now, self._heard), False
 
     def _welcome(self, now: float) -> None:
-        """Send to whom has been heard: see `Consent`."""
+        """Send media from now on, since the peer has sent some: see `Consent`."""
         if not self._consent.is_heard:
             self._consent.hear(now)
             self._heed_consent()
@@ -289,16 +294,16 @@ class Leg:
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
     ) -> None:
-        """Pass on what the phone said, which arrived at `now`, perhaps before its turn."""
-        plan, down = self._plan, self._down
+        """Pass on sound of the phone, which arrived at `now` and may have waited for its turn."""
+        plan, to_rtmp = self._plan, self._to_rtmp
         codec = plan.receiving.get(payload_type) if plan else None
-        if codec is None or down is None:
+        if codec is None or to_rtmp is None:
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
-        if codec is not down.codec:
-            down.switch(codec)
+        if codec is not to_rtmp.codec:
+            to_rtmp.switch(codec)
         arrival = int((now - self._started) * 1000)
-        for time, tag in down.convert(payload, timestamp, ssrc, arrival):
+        for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
 
     # -- time ---------------------------------------------------------------------------
@@ -321,7 +326,7 @@ class Leg:
         return min(times, default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due: RFC 3550 §6.3 for reports, the pacer's packet, the silence check."""
+        """Do the work that is due: a queued packet, a report (RFC 3550 §6.3), the silence check."""
         if self._closed or self._session is None:
             return
         for packet in self._pacer.tick(now):
@@ -342,15 +347,16 @@ class Leg:
             self._check_silence(now)
 
     def _check_silence(self, now: float) -> None:
-        """Have a phone asked that is silent, and end the call if that helps nothing.
+        """Have a silent phone asked, and end the call of a phone that does not answer.
 
         What we send is no sign of its life.
         """
-        ask_at, end_at = self._heard + self._timeout / 2, self._heard + self._timeout
+        end_at = self._heard + self._timeout
+        ask_at = end_at - self._patience
         if ask_at > now:
             self._asked, self._silence_at = False, ask_at
-        elif not self._asked:  # also if nobody looked in time
-            self._asked, self._silence_at = True, max(end_at, now + self._timeout / 2)
+        elif not self._asked:  # also after a stall beyond the end
+            self._asked, self._silence_at = True, max(end_at, now + self._patience)
             self._listener.on_quiet(now)
         elif end_at > now:
             self._silence_at = end_at
@@ -360,4 +366,4 @@ class Leg:
 
 
 def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """What the phone says before anybody listens."""
+    """Drop sound of the phone while no user has set `on_tag`."""

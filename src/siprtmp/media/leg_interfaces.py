@@ -1,6 +1,6 @@
-"""What is on either side of a call's media: the ports, and the call.
+"""The two sides of a media leg: its ports, and the call it belongs to.
 
-Own design: the seams of `leg`, so that it can be tried without either.
+Own design: protocols of `leg`, so that tests replace either side.
 """
 
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Wire(Protocol):
-    """A pair of UDP ports with a remote to send to.  Own design: `net.media` is the real one."""
+    """A pair of UDP ports with a remote address; `p2psip.net.rtp_ports` has the real one."""
 
     remote: tuple[str, int] | None
     remote_rtcp: tuple[str, int] | None
@@ -21,20 +21,23 @@ class Wire(Protocol):
         """Send one RTCP datagram: RFC 3550 §11."""
 
     def close(self) -> None:
-        """Give the ports back.  Own design."""
+        """Close the ports."""
 
 
 class Listener(Protocol):
-    """Hears from a leg.  Own design: the call it belongs to."""
+    """The call that a leg belongs to, and reports to."""
 
     def on_hold_back(self, hold: bool) -> None:
-        """The publisher is too far ahead (or no longer).  Own design: see `pacing`."""
+        """Hold the publisher back if `hold`, else let it go on: see `pacing`."""
+
+    def on_unsuitable(self, sound_format: int) -> None:
+        """The publisher's codec cannot be sent to the phone: FLV 10.1 §E.4.2.1."""
 
     def on_quiet(self, now: float) -> None:
-        """Nothing came from the phone for half the media time-out: ask it.  Own design."""
+        """The phone is silent and the media time-out is near: ask the phone."""
 
     def on_silence(self, now: float) -> None:
-        """Nothing came from the phone for the media time-out, nor an answer.  Own design."""
+        """The phone has sent nothing for the media time-out, and no answer."""
 
     def on_drained(self, now: float) -> None:
-        """After `publish_ended`: the last packet has left.  Own design."""
+        """After `publish_ended`: the last packet has been sent."""

@@ -1,23 +1,21 @@
-"""Sound leaves at the pace it is heard, however it came in.
+"""Sends sound at the pace at which it is heard, whatever the pace of its publisher.
 
 Own design: a publisher may send in bursts, or a whole file at once; a phone has room for a
-few packets.  A packet is due when the ones before it have been heard.  Punctual input meets
-no timer here: what comes at its time, or up to half a packet early, leaves at once, so the
-machine costs a comparison per packet.
+few packets.  A packet is due when the packets before it have been heard.  For punctual input there
+is no timer: a packet that comes on time, or up to half a packet early, is sent at once, at the cost
+of a comparison.
 
-Three kinds of publisher are told apart by how far they run ahead of the clock:
+Publishers are of three kinds, by how far they run ahead of the clock:
 
-- punctual ones, whose late packets move the schedule back by as much as they were late, from
-  where it returns by a twentieth of the time that passes while packets wait: one late packet
-  makes no late call, be it the first one, nor do many, nor a publisher's clock that is a little
-  fast;
-- those recovering from a stall, whose backlog is history: it is dropped, or a call would
-  stay late for good;
-- those that send faster than time (a file): nothing of theirs is ever dropped, they are
-  held back instead (`is_ahead`).
+- A punctual publisher: a late packet moves the schedule back by as much as it was late, and while
+  packets wait, the schedule returns by a twentieth of the time that passes.  So neither late
+  packets nor a publisher's clock that is a little fast make the whole call late.
+- A publisher that recovers from a stall: its backlog is dropped, or the call would stay late.
+- A publisher that sends faster than time, such as a file: none of its packets is dropped, and it
+  is held back instead (`is_ahead`).
 
-The last two begin alike on a busy machine, where a file's first packet may come well before
-its second.  So a backlog is given time to grow into a lead, and meanwhile is not held back.
+The last two begin alike on a busy machine, where a file's first packet may come well before its
+second.  So a backlog has time to grow into a lead, and the publisher is not held back meanwhile.
 """
 
 from collections import deque
@@ -30,14 +28,14 @@ HOLD_SECONDS: Final = 0.5  # queued sound beyond which the publisher is not read
 RESUME_SECONDS: Final = 0.3
 LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is not live
 LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall
-LIVE_JUDGE: Final = 1.0  # how long a larger backlog may wait to prove that it is a file's
-LIVE_LIMIT: Final = 5.0  # and how large it may get before that is settled
-# How much faster than time a live publisher's packets leave while they wait, so that stalls, ours
-# or the network's, do not add up: a tenth of a second takes two; more, where a drop is near.
+LIVE_JUDGE: Final = 1.0  # s until a larger backlog that has not become a lead is dropped
+LIVE_LIMIT: Final = 5.0  # s of backlog at most until that is decided
+# How much faster than time a live publisher's waiting packets are sent, so that stalls do not add
+# up: to catch up 0.1 s takes 2 s.  `HURRY` is for a backlog that would soon be dropped.
 RECOVERY: Final = 0.05
 HURRY: Final = 0.25
 HURRY_BACKLOG: Final = 0.12  # s
-STEP: Final = 0.04  # s of the time passed that one packet may count: no two leave at once
+STEP: Final = 0.04  # s that one packet may catch up at most, so that no two are sent at once
 DRIFT: Final = 0.0004  # s by which a packet that comes early moves what counts as punctual
 MAX_GAP: Final = (
     10.0  # a step of media time, ahead of the clock, that is no silence but a new clock
@@ -45,7 +43,7 @@ MAX_GAP: Final = (
 
 
 class Pacer(Generic[T]):
-    """A schedule of packets in seconds of media time.  Own design: see the module.
+    """A schedule of packets in seconds of media time.
 
     `early` is how long before its time a packet may leave, in seconds.
     """
@@ -55,7 +53,7 @@ class Pacer(Generic[T]):
         self.dropped = 0
         self._queue: deque[tuple[float, T]] = deque()
         self._anchor: float | None = None  # when media time 0 is due
-        self._first = 0.0  # when media time 0 would have come from one who is punctual now
+        self._first = 0.0  # when media time 0 would have come, by the last punctual packet
         self._lead = 0.0  # of the last packet that came too early, by that reckoning
         self._sent = 0.0  # when the last packet left
         self._taken = 0.0  # when the last packet came that had to wait
@@ -66,30 +64,30 @@ class Pacer(Generic[T]):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, or None while nothing waits.  Own design."""
+        """When to call `tick`, or None while nothing waits."""
         if not self._queue or self._anchor is None:
             return None
         return self._anchor + self._queue[0][0]
 
     @property
     def backlog(self) -> float:
-        """Seconds of media between the oldest and the newest packet that wait.  Own design."""
+        """Seconds of media between the oldest and the newest packet that wait."""
         return self._queue[-1][0] - self._queue[0][0] if self._queue else 0.0
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the publisher must be held back.  Own design: more than HOLD_SECONDS."""
+        """Whether the publisher must be held back, with more than `HOLD_SECONDS` waiting."""
         return self.backlog > (LIVE_LIMIT if self._is_live else HOLD_SECONDS)
 
     @property
     def has_room(self) -> bool:
-        """Whether a held-back publisher may be read again.  Own design: some hysteresis."""
+        """Whether a publisher that was held back may be read again, with some hysteresis."""
         return self.backlog < RESUME_SECONDS
 
     def passes(self, at: float, now: float) -> bool:
-        """Whether a packet of media time `at` (s) may leave at once; if not, `put` it.
+        """Whether a packet of media time `at` (s) may be sent at once; if not, `put` it.
 
-        Own design: a punctual publisher's packets all do.
+        All packets of a punctual publisher may.
         """
         at -= self._cut
         if self._anchor is None:
@@ -103,10 +101,7 @@ class Pacer(Generic[T]):
         return True
 
     def put(self, at: float, item: T, now: float) -> list[T]:
-        """Take a packet of media time `at` (s); returns what is to be sent now, in order.
-
-        Own design.
-        """
+        """Queue a packet of media time `at` (s); returns the packets to send now, in order."""
         if self.passes(at, now):
             return [item]
         assert self._anchor is not None
@@ -130,9 +125,9 @@ class Pacer(Generic[T]):
         return self.tick(now)
 
     def tick(self, now: float) -> list[T]:
-        """Release the packet that is due; a late call moves the schedule.  Own design.
+        """Return the packet that is due; a late call of this moves the schedule.
 
-        Never more than one: the next is a packet time later, whatever the loop did.
+        At most one: the next is due a packet time later, also after a stall of the loop.
         """
         if not self._queue or self._anchor is None:
             return []
@@ -145,15 +140,15 @@ class Pacer(Generic[T]):
         self._queue.popleft()
         self._sent = now
         if self._queue and now - due > self._queue[0][0] - at:
-            self._anchor = now - at  # overslept a whole packet: keep the distance, not the hour
+            self._anchor = now - at  # a whole packet late: keep the distance between packets
         return [item]
 
     def clear(self) -> None:
-        """Forget what waits, when the call it waited for is gone.  Own design."""
+        """Drop the waiting packets, when the call has ended."""
         self._queue.clear()
 
     def _judge(self, now: float) -> None:
-        """Tell a live publisher's backlog from a file's, which grows into a lead."""
+        """Drop a live publisher's backlog that has lasted; a file's has become a lead by then."""
         if self.backlog <= LIVE_BACKLOG:
             self._late_since = None
         elif self._late_since is None:
@@ -163,7 +158,7 @@ class Pacer(Generic[T]):
             self._catch_up(now)
 
     def _catch_up(self, now: float) -> None:
-        """Keep the newest packet of a backlog that is history; it leaves a packet time on."""
+        """Drop a backlog but for its newest packet, which is due a packet time later."""
         newest, before = self._queue[-1], self._queue[-2]
         self.dropped += len(self._queue) - 1
         self._queue.clear()
@@ -172,10 +167,10 @@ class Pacer(Generic[T]):
 
 
 class DiscardPacer:
-    """Plays what nobody hears, at its own pace, and keeps nothing of it.
+    """Drops published media at the pace at which it would be heard.
 
-    Own design: a publisher that waits to be called must not be swallowed at full speed, or a
-    file would be over before the phone rings.  Live sources cost a subtraction a message.
+    A publisher that waits for a call must not be read at full speed, or a file would end before
+    the phone rings.  Live sources cost a subtraction a message.
     `hold_back(True)` asks to read no more from the publisher, `wake` says that there is a
     `deadline` now.
     """
@@ -186,7 +181,7 @@ class DiscardPacer:
         self._start: float | None = None  # when media time 0 would have come
 
     def put(self, at: float, now: float) -> None:
-        """Take note of a message of media time `at` (s).  Own design."""
+        """Take the media time `at` (s) of a message."""
         if self._start is None:
             self._start = now - at
         ahead = self._start + at - now
@@ -200,13 +195,13 @@ class DiscardPacer:
             self._wake()
 
     def tick(self, now: float) -> None:
-        """Let the publisher go on when its time has come.  Own design."""
+        """Let the publisher go on when it is due."""
         if self.deadline is not None and self.deadline <= now:
             self.deadline = None
             self._hold_back(False)
 
     def stop(self) -> None:
-        """Somebody hears from now on, or nobody publishes.  Own design."""
+        """Stop: a call has begun, or the publisher has ended."""
         self._start = None
         if self.deadline is not None:
             self.deadline = None

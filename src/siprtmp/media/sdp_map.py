@@ -1,4 +1,4 @@
-"""Codec names of the client's API as SDP, and SDP as what to do with each packet.
+"""Codec names of the client's API as SDP, and an agreed SDP as a plan for each packet.
 
 Implements RFC 3264 §5 and §6 by way of `p2psip.sdp.offer_answer`, for the codecs in
 `siprtmp.media.translate.codecs`.
@@ -23,7 +23,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from siprtmp.media.translate.codecs import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
@@ -42,7 +42,7 @@ STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf")
 
 @dataclass(frozen=True, slots=True)
 class AudioPlan:
-    """What both ends agreed on for the audio of a call: RFC 3264 §6.1.
+    """The agreement of both ends on the audio of a call: RFC 3264 §6.1.
 
     `sending` holds (codec, payload type to put on packets), the peer's favourite first;
     `receiving` maps the payload types that will arrive.
@@ -72,7 +72,7 @@ class AudioPlan:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where our media is: the address for `c=` and `o=`, the RTP port, an SDP session id.
+    """Our media address: the host for `c=` and `o=`, the RTP port, an SDP session id.
 
     RFC 8866 §5.2 and §5.7.  `flv_port` is for the x-flv line, which needs its own: two lines
     of one port would be one stream (RFC 3264 §5.1).  0 when there is none.
@@ -90,23 +90,24 @@ class Endpoint:
 
 
 def known_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The names this version can offer, in the client's order, each once.
+    """The names this version can offer, in lower case and in the client's order, each once.
 
-    Own design: unknown ones are passed over, as clients name every codec they have.
+    Own design: unknown ones are passed over, as clients name every codec they have; case counts
+    as little as in SDP (RFC 8866 §6.6).
     """
     usable = {*AUDIO_CODECS, "dtmf", "flv"}
-    return tuple(dict.fromkeys(name for name in names if name in usable))
+    return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:
-    """What a client that names no codec means: Speex of its rate, and digits.
+    """The codecs of a client that names none: Speex of its rate, and digits.
 
-    Own design: the original's default, less its x-flv video line.
+    Own design: the original's default without its x-flv video line.
     """
     return ("narrowband" if narrowband else "wideband", "dtmf")
 
 
-def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Session:
+def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> SessionDescription:
     """An offer of the codecs named, in that order: RFC 3264 §5.
 
     `unnamed` says the client named none, when Speex has number 96 at either rate.
@@ -124,12 +125,15 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
 
 
 def offer_again(
-    names: Sequence[str], ours: Endpoint, before: Session, theirs: Session | None
-) -> Session:
-    """An offer of all we can have, within a call: RFC 3264 §8, RFC 6337 §5.3.
+    names: Sequence[str],
+    ours: Endpoint,
+    before: SessionDescription,
+    theirs: SessionDescription | None,
+) -> SessionDescription:
+    """A new offer of all our codecs within a call: RFC 3264 §8, RFC 6337 §5.3.
 
-    `before` and `theirs` are the descriptions in force: every codec keeps its number.  What the
-    peer had put on hold is offered both ways, since it asks what we would like.
+    `before` and `theirs` are the descriptions in force: every codec keeps its number.  A
+    line on hold is offered both ways, since the peer asks for our wish.
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
     mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
@@ -138,13 +142,13 @@ def offer_again(
 
 
 def answer(
-    theirs: Session,
+    theirs: SessionDescription,
     names: Sequence[str],
     ours: Endpoint,
     *,
-    previous: Session | None = None,
+    previous: SessionDescription | None = None,
     direction: str = "sendrecv",
-) -> tuple[Session, AudioPlan]:
+) -> tuple[SessionDescription, AudioPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
     Raises RemoteError(488) when no audio codec is in common.
@@ -155,21 +159,21 @@ def answer(
     return session, _plan(accepted(agreed, "audio"), ours.host)
 
 
-def conclude(ours: Session, theirs: Session) -> AudioPlan:
-    """What an answer to our offer settles: RFC 3264 §7.
+def conclude(ours: SessionDescription, theirs: SessionDescription) -> AudioPlan:
+    """The plan that an answer to our offer makes: RFC 3264 §7.
 
-    Raises RemoteError(488) when it settles on no audio.
+    Raises RemoteError(488) when it has no usable audio.
     """
     host = ours.connection.address if ours.connection else ""
     return _plan(accepted(apply_answer(ours, theirs), "audio"), host)
 
 
 def is_acceptable(
-    theirs: Session, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
+    theirs: SessionDescription, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
 ) -> bool:
     """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6.
 
-    `host` is our own address: what it cannot reach is no offer to us.
+    `host` is our own address: an offer of another address family is not acceptable.
     """
     try:
         answer(theirs, names, Endpoint(host, 9, 0))
@@ -208,8 +212,8 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     if not sending or not (media.remote is None or reaches(host, media.remote[0])):
         raise RemoteError("Not Acceptable Here", 488)
     if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
-        media = replace(media, remote_rtcp=None)  # nobody else's host is drawn into a call
-    if media.remote is not None:  # as the sockets write it, to be compared with what they hear
+        media = replace(media, remote_rtcp=None)  # no third host gets RTCP
+    if media.remote is not None:  # as sockets write it, for comparison with sources
         plain = str(ipaddress.ip_address(media.remote[0]))
         media = replace(media, remote=(plain, media.remote[1]))
     return AudioPlan(media, tuple(sending), receiving)

@@ -1,35 +1,105 @@
-"""The values of options, from what stands on the command line or in the file.
+"""Command lines: the parser, the program's name, and the values that options take.
 
-Own design: all of these raise argparse.ArgumentTypeError, one line, which both places show.
+Own design: the functions that read a value raise argparse.ArgumentTypeError with one line for the
+operator, so that the command line and the configuration file show the same text.
 """
 
 import argparse
-from collections.abc import Callable
-from typing import TypeVar
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, NoReturn, TypeVar
 
-from siprtmp.operation.numbers import parse_port_range
+from siprtmp.operation.numbers import example_of, parse_host_port, parse_port_range
 
 T = TypeVar("T", str, int)
 
+NAME: Final = "siprtmp"
+OFF: Final = "off"
+_UNKNOWN: Final = "unrecognized arguments: "  # how argparse begins
+SHORTEST: Final = 0.001  # s
+LONGEST: Final = 1e7  # s
+
+
+class ConfigError(Exception):
+    """A setting that can't be served; the message is one line for the operator.
+
+    The command turns it into exit code 2.
+    """
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports a mistake in one line instead of a page of usage.
+
+    A mistyped option gets a suggestion.  Raises ConfigError.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message, so that the command decides what to print."""
+        if message.startswith(_UNKNOWN):
+            word = message.removeprefix(_UNKNOWN).split()[0].partition("=")[0]
+            message = f"there is no {'option' if word.startswith('-') else 'argument'} {word}"
+            message += did_you_mean(word, self._option_string_actions)
+        raise ConfigError(message)
+
+
+def program() -> str:
+    """The words that started this program: `siprtmp`, or `python -m siprtmp`."""
+    return NAME if Path(sys.argv[0]).stem == NAME else f"python -m {NAME}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the known word most like it, if there is one."""
+    found = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def listener(text: str) -> tuple[str, int] | None:
+    """Read `HOST:PORT`, or `off`, which gives None; a mistake is answered with an example."""
+    if text == OFF:
+        return None
+    try:
+        return parse_host_port(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; {example_of(text)}") from None
+
+
+def only_off(text: str) -> None:
+    """Accept `off` alone, for a listener of a later version."""
+    if text != OFF:
+        raise argparse.ArgumentTypeError("this version can't listen there; only `off` is accepted")
+
 
 def port_range(text: str) -> tuple[int, int]:
-    """Two ports: RFC 3550 §11."""
-    return argument(parse_port_range, text)
+    """Read `LOW-HIGH`: RFC 3550 §11."""
+    return _argument(parse_port_range, text)
 
 
 def milliseconds(text: str) -> int:
-    """Of a timer of SIP's: RFC 3261 §17.1.1.1."""
+    """Read the value of a SIP timer: RFC 3261 §17.1.1.1."""
     return _bounded_int(text, 1, 60_000)
 
 
 def merge(text: str) -> int:
-    """Milliseconds to gather output for.  Own design."""
+    """Read how many milliseconds output is merged for."""
     return _bounded_int(text, 0, 1000)
 
 
 def count(text: str) -> int:
-    """So many, 0 included.  Own design."""
+    """Read a whole number that may be 0."""
     return _bounded_int(text, 0, 1_000_000)
+
+
+def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
+    """Read a time in seconds, from `low` to `high`."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text} s is not between {low:g} and {high:.0f}")
+    return value
 
 
 def _bounded_int(text: str, low: int, high: int) -> int:
@@ -42,19 +112,7 @@ def _bounded_int(text: str, low: int, high: int) -> int:
     return value
 
 
-def seconds(text: str) -> float:
-    """A time, not endless.  Own design."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"{text} seconds is out of range")
-    return value
-
-
-def argument(parse: Callable[[str], tuple[T, int]], text: str) -> tuple[T, int]:
-    """What `parse` makes of it, a ValueError being the operator's mistake.  Own design."""
+def _argument(parse: Callable[[str], tuple[T, int]], text: str) -> tuple[T, int]:
     try:
         return parse(text)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""What the log says of SIP beyond the gateway's own calls: who registers, calls, and may not.
+"""Log lines for SIP beyond the gateway's own calls: registrations, proxied calls, refusals.
 
-Own design: it stands before the registrar and the proxy and passes everything on; RFC 3261 §16.3 is
-where they decide.  Names and addresses are told, never a password or a proof of one.
+Own design: it stands before the registrar and the proxy, which decide (RFC 3261 §16.3), and passes
+every request on.  Lines have names and addresses, never a password or a digest of one.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from siprtmp.operation.logs import Log
 
 
 def _nobody(server: ServerHandle, request: Request, response: Response, now: float) -> None:
-    """Drop the news of a final response: nobody wants it."""
+    """Ignore a final response."""
 
 
 class AuditLog:
-    """The core of a stack (RFC 3261 §5) that tells what another one does.
+    """The core of a stack (RFC 3261 §5) that logs the decisions of `endpoint`, another core.
 
-    Own design: `on_final` is called with all first final responses but to a REGISTER.
-    `whence(request)` tells the host of the client for whom this process has made a request.
+    `on_final` is called with the first final response to each request but a REGISTER.
+    `whence(request)` is the host of the client for which this process has made a request.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class AuditLog:
         self._whence = whence
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Pass it on, and see what becomes of it: RFC 3261 §16.3."""
+        """Pass a request on, and log its beginning and its result: RFC 3261 §16.3."""
         if request.method == "REGISTER":
             before = self._contacts(request.to.uri, now)
             server.on_final = partial(self._registered, request, before)
@@ -46,7 +46,7 @@ class AuditLog:
             server.on_final = partial(self._answered, request)
         self._endpoint.on_request(server, request, now)
         is_forwarded = isinstance(server.user, ResponseContext)
-        if not is_forwarded or server.flow.transport == LOCAL:  # what is born here has its lines
+        if not is_forwarded or server.flow.transport == LOCAL:  # our own calls have other lines
             return
         if request.method == "INVITE" and request.to.tag is None:
             self._log.event("proxy-start", **_call(request), source=_place(server.flow))
@@ -54,7 +54,7 @@ class AuditLog:
             self._log.event("proxy-end", call=request.call_id, reason="BYE")
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        """Pass it on: RFC 3261 §16.11."""
+        """Pass an ACK on: RFC 3261 §16.11."""
         self._endpoint.on_ack(request, flow, now)
 
     def _registered(
@@ -65,8 +65,8 @@ class AuditLog:
         response: Response,
         now: float,
     ) -> None:
-        """Tell what has changed: RFC 3261 §10.3; a refresh changes nothing."""
-        values = {"source": self._source(server, request), "user": _who(request.to.uri)}
+        """Log the contacts that have come or gone: RFC 3261 §10.3; a refresh changes none."""
+        values = {"source": self._source(server, request), "user": user_and_host(request.to.uri)}
         if response.status >= 300:
             self._refused(request, response, **values)
             return
@@ -79,16 +79,16 @@ class AuditLog:
     def _answered(
         self, request: Request, server: ServerHandle, response: Response, now: float
     ) -> None:
-        """Tell what came of a call that is none of ours, or a login that failed."""
+        """Log the result of a proxied call, and a login that failed."""
         self._on_final(server, request, response, now)
         if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, source=self._source(server, request),
-                          user=_who(request.from_.uri))  # fmt: skip
+                          user=user_and_host(request.from_.uri))  # fmt: skip
         is_call = request.method == "INVITE" and request.to.tag is None
         if not is_call or response.status in (401, 407) or server.flow.transport == LOCAL:
             return
-        result = f"{response.status} {response.reason}"
-        if server.user is None:  # nobody was asked
+        result = f"{response.status} {server.cause or response.reason}"
+        if server.user is None:  # refused before any phone was asked
             call = _call(request)
             self._log.event("call-refused", **call, source=_place(server.flow), reason=result)
         elif isinstance(server.user, ResponseContext) and response.status < 300:
@@ -97,10 +97,10 @@ class AuditLog:
             self._log.event("proxy-end", call=request.call_id, reason=result)
 
     def _refused(self, request: Request, response: Response, **values: str) -> None:
-        """A login, unless it was only asked for, or asked for again: RFC 7616 §3.3.
+        """Log a refusal, unless it only asks for a login, the first time or again: RFC 7616 §3.3.
 
-        The source stands first, where a tool finds it before anything that its sender wrote.  Who
-        has to wait for another guess gets no line, so that there are few from any one source.
+        The source stands first, where a tool finds it before any text that the sender wrote.  A
+        guess that has to wait gets no line, so that one source causes few.
         """
         if response.status == 503:
             return
@@ -116,38 +116,39 @@ class AuditLog:
             self._log.event(what, **values, reason=f"{response.status} {response.reason}")
 
     def _source(self, server: ServerHandle, request: Request) -> str:
-        """Where it came from; what was born here, from the client behind it."""
+        """The place a request came from; for one of this process the place of its RTMP client."""
         is_born_here = server.flow.transport == LOCAL and len(request.vias) == 1
         host = self._whence(request) if is_born_here else None
         return _place(server.flow) if host is None else f"RTMP:{host}"
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
         bindings = self._endpoint.registrar.registered(uri, now)
-        return frozenset(_address(binding.contact.uri) for binding in bindings)
+        return frozenset(address_of(binding.contact.uri) for binding in bindings)
 
 
 def _is_login(request: Request) -> bool:
-    """Whether it has credentials, good or bad: RFC 3261 §22."""
+    """Whether a request has credentials, good or bad: RFC 3261 §22."""
     return any(request.headers.get(name) for name in ("Authorization", "Proxy-Authorization"))
 
 
 def _is_about_logins(response: Response) -> bool:
-    """Whether the credentials were at fault; other refusals of ours give other reasons."""
+    """Whether a refusal is about the credentials; other refusals have other reasons."""
     return response.status in (401, 407) or (response.status, response.reason) == (403, "Forbidden")
 
 
 def _call(request: Request) -> dict[str, str]:
-    caller, callee = _who(request.from_.uri), _who(request.uri)
+    caller, callee = user_and_host(request.from_.uri), user_and_host(request.uri)
     return {"call": request.call_id, "caller": caller, "callee": callee}
 
 
-def _who(uri: Uri) -> str:
-    """User and host, without what else a URI may carry, be it a password: RFC 3261 §19.1.1."""
-    return f"{uri.scheme}:{uri.user}@{uri.host}" if uri.user else f"{uri.scheme}:{uri.host}"
+def user_and_host(uri: Uri) -> str:
+    """The URI without its password, port and parameters: RFC 3261 §19.1.1."""
+    return str(Uri(uri.scheme, uri.user, None, uri.host))
 
 
-def _address(uri: Uri) -> str:
-    return _who(uri) + (f":{uri.port}" if uri.port is not None else "")
+def address_of(uri: Uri) -> str:
+    """The URI with its port, without its password and parameters: RFC 3261 §19.1.1."""
+    return str(Uri(uri.scheme, uri.user, None, uri.host, uri.port))
 
 
 def _place(flow: Flow) -> str:

@@ -1,8 +1,8 @@
 """Settings of the gateway: one dataclass, filled from defaults, then a TOML file, then options.
 
-Own design: the command line and the file use the same names, so that what is learnt from
-`--help` can be written down unchanged; every check that can be made before a socket is
-opened is made here, and says in one line what to change.
+Own design: the command line and the file use the same names, so that an option of `--help` can be
+written into the file unchanged.  Every check that needs no socket is made here, before one is
+opened, and its message is one line that says what to change.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.users import UserStore
@@ -19,39 +19,26 @@ from p2psip.sip.address import Address as SipAddress
 from p2psip.sip.uri import Uri
 from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
+from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
-from siprtmp.operation.arguments import argument as _argument
-from siprtmp.operation.arguments import count as _count
-from siprtmp.operation.arguments import merge as _merge
-from siprtmp.operation.arguments import milliseconds as _milliseconds
-from siprtmp.operation.arguments import port_range as _port_range
-from siprtmp.operation.arguments import seconds as _seconds
-from siprtmp.operation.numbers import parse_host_port
+from siprtmp.operation.arguments import OFF, ConfigError, did_you_mean
+from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser
 from siprtmp.operation.rtmp_options import RtmpSettings
 
 Address = tuple[str, int]
 S = TypeVar("S")
 
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-OFF: Final = "off"
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "http")
 _LISTS: Final = ("domain", "allow_targets")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
 
-class ConfigError(Exception):
-    """A setting that can't be served; the message is one line for the operator.
-
-    Own design: the command turns it into exit code 2.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class Settings(RtmpSettings):
     """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
 
-    Own design: `None` for a listener means it is off.  Times are in seconds unless the
+    `None` for a listener means that it is off.  Times are in seconds unless the
     option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
     """
 
@@ -87,7 +74,7 @@ class Settings(RtmpSettings):
     def domains(self) -> tuple[str, ...]:
         """The SIP domains served here: those named, else loopback's and the listener's host.
 
-        Own design: a gateway started without options serves calls on its own machine.
+        A gateway started without options serves calls on its own machine.
         """
         if self.domain:
             return self.domain
@@ -97,94 +84,32 @@ class Settings(RtmpSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody but this machine reaches any listener.  Own design."""
+        """Whether every listener is on loopback."""
         addresses = [getattr(self, name) for name in _LISTENERS]
         return all(address is None or is_loopback(address[0]) for address in addresses)
 
 
 def is_wildcard(host: str) -> bool:
-    """Tell whether `host` means every interface.  Own design: asked in three places."""
+    """Whether `host` means every interface."""
     return host in ("", "0.0.0.0", "::")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach `host`.
+    """Whether only this machine can reach `host`.
 
-    Own design: a name other than localhost counts as reachable, since nothing proves it is not.
+    A name other than localhost counts as reachable, since it may lead anywhere.
     """
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line.
-
-    Own design.  Raises ConfigError.
-    """
-
-    def error(self, message: str) -> NoReturn:
-        """Leave it to the command.  Own design."""
-        raise ConfigError(message)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The options of `python -m siprtmp serve`.
-
-    Own design: no option has a default here, so that "not given" can be told from a value
-    and the configuration file stands between the two; and none may be shortened, so that a
-    later version can have a new one.  A bad option raises ConfigError.
-    """
-    parser = Parser(
-        prog="python -m siprtmp serve",
-        argument_default=argparse.SUPPRESS,
-        allow_abbrev=False,
-        description="Join RTMP streams and SIP calls.",
-    )
-    add = parser.add_argument
-    for name, what in (
-        ("rtmp", "RTMP listener (127.0.0.1:1935)"),
-        ("sip", "SIP listener, UDP and TCP (127.0.0.1:5060)"),
-        ("http", "listener for status and for browsers (127.0.0.1:8080)"),
-        ("rtmfp", "RTMFP listener, UDP (127.0.0.1:1935)"),
-        ("rtmps", "RTMP over TLS (off)"),
-        ("rtmpt", "RTMP through HTTP (off)"),
-    ):
-        add(f"--{name}", metavar="HOST:PORT", type=_listener, help=f"{what}, or off")
-    add("--sips", type=_only_off, metavar="off", help="SIP over TLS: not in this version")
-    add("--domain", action="extend", nargs="+", metavar="NAME", help="SIP domains served here")
-    add("--users", type=Path, metavar="FILE", help="lines of user:realm:HA1; see `users`")
-    add("--outbound-proxy", metavar="URI", help="next hop for domains DNS does not resolve")
-    add("--allow-anonymous", action="store_true", help="listen beyond loopback without --users")
-    add("--external-ip", metavar="IP", help="address to write into SIP and SDP")
-    add("--rtp-ports", type=_port_range, metavar="LOW-HIGH", help="UDP ports for media")
-    add("--nat", action="store_true", help="phones behind NAT: follow their media")
-    add("--sip-t1", type=_milliseconds, metavar="MS", help="RFC 3261 timer T1 (500)")
-    add("--answer-timeout", type=_seconds, metavar="S", help="give up ringing after (60)")
-    add("--media-timeout", type=_seconds, metavar="S", help="end calls of phones lost for (60)")
-    add("--record", type=Path, metavar="DIR", help="store what is published, as FLV; makes DIR")
-    add("--vod", type=Path, metavar="DIR", help="play the FLV files there, as rtmp://.../vod/NAME")
-    add("--state", type=Path, metavar="DIR", help="keep what outlives a restart; makes DIR")
-    add("--merge-ms", type=_merge, metavar="N", help="gather output to players for (0)")
-    add("--keep-first-line", action="store_true", help="refuse a second login of one identity")
-    add("--call-from", metavar="URI", help="caller of calls made by publishing to `call`")
-    add("--max-user-calls", type=_count, metavar="N", help="of each user at once; 0 for any")
-    add("--max-user-calls-per-hour", type=_count, metavar="N", help="of each user; 0 for any")
-    add("--allow-targets", action="extend", nargs="+", metavar="PATTERN",
-        help="user@host that users may call elsewhere; * matches")  # fmt: skip
-    add("--config", type=Path, metavar="FILE", help="TOML file with the same names")
-    add("--log-level", choices=LOG_LEVELS)
-    add("--log-format", choices=("text", "json"))
-    rtmp_options.add_options(parser)
-    return parser
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def load(arguments: Sequence[str]) -> Settings:
-    """Settings from the command line over the file it names over the defaults.
+    """Settings from the command line, then from the file that it names, then the defaults.
 
-    Own design.  Raises ConfigError for a bad option or file, or a combination that can't be
-    served.
+    Raises ConfigError for a bad option or file, or a combination that can't be served.
     """
     given = vars(build_parser().parse_args(arguments))
     given.pop("sips", None)
@@ -196,9 +121,9 @@ def load(arguments: Sequence[str]) -> Settings:
 
 
 def load_file(path: Path) -> Settings:
-    """Settings from a TOML file; unknown names and wrong types are errors.
+    """Settings from a TOML file, in which unknown names and wrong types are errors.
 
-    Own design.  A file it names is looked for beside it, wherever the gateway is started.
+    A file that it names is looked for beside it, wherever the gateway is started.
     Raises ConfigError naming the file and the key.
     """
     try:
@@ -220,7 +145,8 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if name == "sips" and value == OFF:
             continue
         if name not in known:
-            raise ConfigError(f"{path}: unknown setting {key!r}")
+            like = did_you_mean(key, (each.replace("_", "-") for each in known))
+            raise ConfigError(f"{path}: unknown setting {key!r}{like}")
         try:
             out[name] = _convert(name, value)
         except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
@@ -231,9 +157,9 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
     if name in _LISTENERS:
-        return _listener(_text(value))
+        return values.listener(_text(value))
     if name == "rtp_ports":
-        return _port_range(_text(value))
+        return values.port_range(_text(value))
     if name in _LISTS:
         return tuple(map(_text, value if isinstance(value, list) else [value]))
     if name in _PATHS:
@@ -247,19 +173,23 @@ def _convert(name: str, value: Any) -> Any:
     if name in ("sip_t1", "merge_ms", "answer_timeout", "media_timeout", *_COUNTS):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("must be a number")
-        whole = {"sip_t1": _milliseconds, "merge_ms": _merge, **dict.fromkeys(_COUNTS, _count)}
-        convert: Callable[[str], float] = whole.get(name, _seconds)
+        whole = {
+            "sip_t1": values.milliseconds,
+            "merge_ms": values.merge,
+            **dict.fromkeys(_COUNTS, values.count),
+        }
+        convert: Callable[[str], float] = whole.get(name, values.seconds)
         return convert(str(value))
-    choices = {"log_level": LOG_LEVELS, "log_format": ("text", "json")}.get(name)
+    choices = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
     if choices and value not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}")
     return _text(value)
 
 
 def check(settings: Settings) -> Settings:
-    """Refuse what would be unsafe or can't work; returns `settings` unchanged otherwise.
+    """Refuse settings that are unsafe or can't work; returns good ones unchanged.
 
-    Own design: secure by default.  Raises ConfigError.
+    Secure by default.  Raises ConfigError.
     """
     if all(getattr(settings, name) is None for name in (*rtmp_options.LISTENERS, "sip")):
         raise ConfigError("nothing to serve: --rtmp, --rtmfp and --sip are off")
@@ -286,15 +216,15 @@ def check(settings: Settings) -> Settings:
 
 
 def load_users(settings: Settings) -> UserStore | None:
-    """The users of the file named, for SIP, or None without one.
+    """The users of the --users file, for SIP; None without the option.
 
-    Own design.  Raises ConfigError for a file that can't be read or holds anything else.
+    Raises ConfigError for a file that can't be read or has another format.
     """
     return _load(settings, UserStore.parse)
 
 
 def load_credentials(settings: Settings) -> Users | None:
-    """The same users, for RTMP.  Own design."""
+    """The users of the --users file, for RTMP."""
     return _load(settings, Users.parse)
 
 
@@ -310,7 +240,7 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 
 
 def _check_tls(settings: Settings) -> None:
-    """Whether there are files; what is in them is looked at when the listener opens."""
+    """Refuse --rtmps without its files; their content is read when the listener opens."""
     if settings.rtmps is None:
         return
     if settings.tls_cert is None:
@@ -321,7 +251,7 @@ def _check_tls(settings: Settings) -> None:
 
 
 def _check_films(settings: Settings) -> None:
-    """A folder to play from is there, or will be when recording begins; a typo serves nothing."""
+    """Refuse a --vod folder that does not exist, unless recording makes it."""
     vod, record = settings.vod, settings.record
     if vod is None or vod.is_dir() or (record is not None and vod.resolve() == record.resolve()):
         return
@@ -329,7 +259,7 @@ def _check_films(settings: Settings) -> None:
 
 
 def _check_texts(settings: Settings) -> None:
-    """What argparse took as it stood, since a file may hold it too."""
+    """Check the settings that are plain text for argparse and for the file alike."""
     if settings.external_ip is not None:
         try:
             ipaddress.ip_address(settings.external_ip)
@@ -361,12 +291,3 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a string")
     return value
-
-
-def _listener(text: str) -> Address | None:
-    return None if text == OFF else _argument(parse_host_port, text)
-
-
-def _only_off(text: str) -> None:
-    if text != OFF:
-        raise argparse.ArgumentTypeError("this version can't listen there; only `off` is accepted")

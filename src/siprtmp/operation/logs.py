@@ -1,4 +1,4 @@
-"""Log lines that can be found again: one event, its ids, its figures.
+"""Log lines, each with an event, its ids and its figures, as text or JSON.
 
 Own design: `call-start call=... rtmp=...` in text, the same as one JSON object a line for
 machines.  The SIP Call-ID and the RTMP connection's id stand in every line about a call, so
@@ -16,18 +16,18 @@ _PLAIN: Final = frozenset(
 
 
 class Log:
-    """A logger whose messages are an event and its values.  Own design: see the module."""
+    """A logger whose messages are an event and its values."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
 
     def event(self, what: str, **values: object) -> None:
-        """Write one INFO line.  Own design: secrets are never among the values."""
+        """Write one INFO line; secrets are never among the values."""
         if self._logger.isEnabledFor(logging.INFO):
             self._logger.info(what, extra={"values": values})
 
     def report(self, what: str, **values: object) -> None:
-        """Write one INFO line whatever the level is: somebody asked.  Own design."""
+        """Write one INFO line at any --log-level, for a request of the operator."""
         place = ("(asked for)", 0, what, (), None)
         self._logger.handle(
             self._logger.makeRecord(
@@ -36,15 +36,15 @@ class Log:
         )
 
     def warning(self, what: str, **values: object) -> None:
-        """Write one WARNING line.  Own design: as `event`."""
+        """Write one WARNING line; secrets are never among the values."""
         self._logger.warning(what, extra={"values": values})
 
 
 class TextFormatter(logging.Formatter):
-    """`time level logger event key=value ...`, values quoted where they need it.  Own design."""
+    """Formats `time level logger event key=value ...`, with quoted values where needed."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever a peer put into a name.  Own design."""
+        """The record as one line, also if a peer put line breaks into a name."""
         pairs = "".join(f" {k}={_quoted(str(v))}" for k, v in _values(record).items())
         message = " ".join(record.getMessage().splitlines())
         at = f"{_at(record)} {record.levelname.lower():7} {record.name}"
@@ -52,10 +52,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """The same as a JSON object: `time`, `level`, `logger`, `event`, then the values."""
+    """Formats a JSON object: `time`, `level`, `logger`, `event`, then the values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON.  Own design."""
+        """The record as one line of JSON."""
         entry: dict[str, object] = {
             "time": _at(record),
             "level": record.levelname.lower(),
@@ -69,9 +69,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: str, form: str, *filters: logging.Filter) -> None:
-    """Send the log to stderr in the format asked for, as far as `filters` let it.
+    """Send the log to stderr in the format `form`, except the records that `filters` drop.
 
-    Own design: standard output is for the ready line alone.
+    Standard output has the ready line alone.
     """
     handler = logging.StreamHandler()
     for each in filters:

@@ -1,4 +1,4 @@
-"""Host, port and port-range texts, as they stand on command lines and in the ready line.
+"""The texts HOST:PORT and LOW-HIGH of options and of the ready line.
 
 Own design: an IPv6 host is written in brackets, as URIs do (RFC 3986 §3.2.2).
 """
@@ -10,7 +10,7 @@ def parse_host_port(text: str) -> tuple[str, int]:
     RFC 3986 §3.2.  Raises ValueError with a message for the operator.
     """
     host, colon, port = text.rpartition(":")
-    if not colon or not host:
+    if not colon or not host or "//" in host:
         raise ValueError(f"{text!r} is not HOST:PORT")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -19,14 +19,27 @@ def parse_host_port(text: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 65535:
         raise ValueError(f"{text!r}: the port must be 0 to 65535")
     if not host.isprintable() or len(host) > 255 or not _is_name(host):
-        raise ValueError(f"{text!r}: no name of a host")
+        raise ValueError(f"{text!r}: not a host name")
     return host, int(port)
 
 
+def example_of(text: str) -> str:
+    """Show how to write what `text` may have meant: a lone port, or a URL of a listener."""
+    bare = text.partition("://")[2].partition("/")[0] if "://" in text else text
+    host, _, port = bare.rpartition(":")
+    for guess in (f"127.0.0.1:{bare}", bare, f"[{host}]:{port}"):
+        try:
+            parse_host_port(guess)
+        except ValueError:
+            continue
+        return f"write {guess}"
+    return "write for example 127.0.0.1:1935 or [::1]:1935"
+
+
 def _is_name(host: str) -> bool:
-    """Whether a resolver can be asked for it; what else it may be is its own to say."""
+    """Whether a resolver accepts it as a host name or an IPv6 address."""
     try:
-        return ":" in host or bool(host.encode("idna"))
+        return ":" in host or (" " not in host and bool(host.encode("idna")))
     except UnicodeError:
         return False
 

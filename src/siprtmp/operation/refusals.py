@@ -1,6 +1,7 @@
-"""Lines that anybody can have us write, by knocking: a flood of them is counted instead.
+"""Log lines that any stranger can cause: in a flood they are counted instead of written.
 
-Own design: refusals are free for whoever is refused, so the log has as many as somebody can read.
+Own design: to be refused costs a client nothing, so the log has only as many lines as a person can
+read.
 """
 
 import logging
@@ -12,24 +13,26 @@ from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, Spar
 
 EVENTS: Final = frozenset(("call-refused", "registration-refused", "refused"))
 
-# Of each of these many more are told, but not the thousands a second to a client that is busy, or
-# of phones that nobody has.  No other refusals crowd out the logins, which fail2ban reads.
+# Of each of these groups many more are written, but not thousands a second.  Refused logins have a
+# group of their own, so that other refusals never hide them from fail2ban.
 LOGINS: Final = frozenset(("login-refused",))
 CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
+STREAMS: Final = frozenset(("publish-start", "publish-end", "play-start", "play-end"))
 PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
 class Refusals(Sparing):
-    """Spares these events and warnings; all other lines pass, and so do errors.  Own design."""
+    """Drops such events and warnings in a flood; other lines and errors pass."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
         super().__init__(clock)
         self._many = [
-            (events, Bucket(clock(), ALL_BURST, ALL_RATE)) for events in (LOGINS, CALLS, PHONES)
+            (events, Bucket(clock(), ALL_BURST, ALL_RATE))
+            for events in (LOGINS, CALLS, STREAMS, PHONES)
         ]
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is to be written.  Own design."""
+        """Whether to write a record."""
         for events, bucket in self._many:
             if record.msg in events:
                 left_out = bucket.take(self._clock())
@@ -40,5 +43,5 @@ class Refusals(Sparing):
         return not is_one or super().filter(record)
 
     def tell(self, record: logging.LogRecord, left_out: int) -> None:
-        """Say how many as a value, for whoever reads events.  Own design."""
+        """Add the number of dropped lines to a record, as the value `left_out`."""
         record.values = {**getattr(record, "values", {}), "left_out": left_out}

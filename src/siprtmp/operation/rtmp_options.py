@@ -1,10 +1,11 @@
-"""Settings of the RTMP half: who may publish and play, limits, relays, and the other transports.
+"""Settings of the RTMP half: rights, limits, relays, and transports other than RTMP.
 
 Own design: they are the options of `python -m rtmplite serve`, declared there once, under the same
 names on the command line and in the file.
 """
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ PATHS: Final = ("tls_cert", "tls_key", "ca", "sign_key", "shared")
 
 @dataclass(frozen=True, slots=True)
 class RtmpSettings:
-    """What an operator may say of RTMP.  Own design: `serve` of `rtmplite` explains each."""
+    """The settings of RTMP; `rtmplite serve --help` explains each."""
 
     rtmpt: Address | None = None
     tls_cert: Path | None = None
@@ -56,25 +57,24 @@ class RtmpSettings:
     shared: Path | None = None
 
     def namespace(self) -> argparse.Namespace:
-        """All settings as the modules of `rtmplite.net` read them.  Own design."""
+        """All settings as the modules of `rtmplite.net` read them."""
         return argparse.Namespace(**{each.name: getattr(self, each.name) for each in fields(self)})
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add them to a parser, without the defaults they have elsewhere.  Own design: see `config`."""
+def add_options(add: Callable[..., None]) -> None:
+    """Declare them without their defaults; `add` takes what `add_argument` of a parser takes."""
 
-    def add(name: str, **details: Any) -> None:
-        parser.add_argument(name, **details | {"default": argparse.SUPPRESS})
+    def without_default(name: str, **details: Any) -> None:
+        add(name, **details | {"default": argparse.SUPPRESS})
 
-    add("--shared", type=Path, metavar="DIR", help="keep shared objects there")
-    transports.add_options(add)
-    access.add_options(add)
+    transports.add_options(without_default)
+    access.add_options(without_default)
 
 
 def convert(name: str, value: Any) -> Any:
-    """A value of the file as the command line would have it.  ValueError for what is none.
+    """A value of the file as the command line has it; ValueError for a wrong one.
 
-    Own design: `name` is one of `CONVERTED`.
+    `name` is one of `CONVERTED`.
     """
     if name in NUMBERS:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -87,9 +87,9 @@ def convert(name: str, value: Any) -> Any:
 
 
 def doors(settings: RtmpSettings) -> access.Access:
-    """Who may publish and play.  Raises rtmplite's LocalError for what cannot work.
+    """The guards of publishing and playing.  Raises rtmplite's LocalError for a wrong setting.
 
-    Own design: relays are looked at as well, so that everything is before a socket is opened.
+    Relays and the options of RTMFP are checked as well, before a socket is opened.
     """
     options = settings.namespace()
     transports.rules(options)

@@ -247,12 +247,28 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     listener.on_failure = lost.append
     real = server()
     ends = [plain.create_connection(real.getsockname()) for _ in range(2)]
-    made = [tcp.TcpConnection(listener, end, flow, connected=True) for end in ends]
+    made = []
+    for end in ends:
+        made.append(tcp.TcpConnection(listener, end, flow, connected=True))
+        made[-1].send(b"x")
     assert lost == [flow] and listener.connections == {flow.remote: made[1]}
     theirs = [real.accept()[0] for _ in ends]
-    for connection in made:
-        connection.send(b"x")
-    assert [end.recv(10) for end in theirs] == [b"", b"x"]
+    made[0].send(b"y")
+    assert [end.recv(10) for end in theirs] == [b"x", b"x"]
+    assert theirs[0].recv(10) == b""
+
+
+def test_the_stack_is_not_told_of_a_connection_that_carried_nothing(echo):
+    """Covers RFC 3261 §18.4: who only connects, ever so often, costs the transactions nothing."""
+    listener, lost = echo.driver._tcp, []
+    listener.on_failure = lost.append
+    silent, speaker = TcpClient(echo.address), TcpClient(echo.address)
+    assert speaker.ask(request()) and until(lambda: len(listener.connections) == 2)
+    known = speaker.socket.getsockname()
+    for client in (silent, speaker):
+        client.socket.close()
+    assert until(lambda: not listener.connections)
+    assert [flow.remote for flow in lost] == [known]
 
 
 def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo):
@@ -264,7 +280,8 @@ def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo
     for _ in range(2):
         end = plain.create_connection(remote)
         made.append((tcp.TcpConnection(listener, end, flow, connected=True), real.accept()[0]))
-    assert made[1][1].recv(10) == b"x" and listener.connections == {remote: made[1][0]}
+        made[-1][0].send(b"y")
+    assert made[1][1].recv(1) == b"x" and listener.connections == {remote: made[1][0]}
     with pytest.raises(BlockingIOError):
         real.accept()
     made[1][0].close()

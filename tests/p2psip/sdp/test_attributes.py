@@ -23,19 +23,23 @@ from p2psip.sdp.attributes import (
     rtcp_address,
     rtpmaps,
 )
-from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session
+from p2psip.sdp.session import Attribute, Connection, MediaDescription, Origin, SessionDescription
 from p2psip.strategies import sdp
 
 
 def line(*attributes, formats=("0",), port=49170, connection=None):
     """An audio line with these `name:value` attributes."""
     parsed = tuple(map(Attribute.parse, attributes))
-    return Media("audio", port, "RTP/AVP", formats, connection=connection, attributes=parsed)
+    return MediaDescription(
+        "audio", port, "RTP/AVP", formats, connection=connection, attributes=parsed
+    )
 
 
 def session(*media, host="192.0.2.1", attributes=()):
     """A description around them, at `host`."""
-    return Session(Origin(), connection=Connection.to(host), media=media, attributes=attributes)
+    return SessionDescription(
+        Origin(), connection=Connection.to(host), media=media, attributes=attributes
+    )
 
 
 @given(sdp.rtpmaps())
@@ -151,7 +155,7 @@ def test_addresses_to_send_to():
         (line(port=70000), session()),
         (line(), session(host="0.0.0.0")),
         (line(), session(host="::")),
-        (line(), Session(Origin())),
+        (line(), SessionDescription(Origin())),
         (line(connection=Connection("ATM", "NSAP", "47.0091")), session()),
     ]:
         assert media_address(nowhere, where) is None
@@ -166,7 +170,7 @@ def test_no_attribute_does_harm(whole, value):
     text = value.decode("utf-8", "surrogateescape")
     for media in whole.media:
         extra = tuple(Attribute(name, text) for name in names)
-        spoiled = Media(
+        spoiled = MediaDescription(
             media.kind,
             media.port,
             media.protocol,

@@ -19,7 +19,7 @@ from p2psip.sdp.offer_answer import (
     make_offer,
     packet_time,
 )
-from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session
+from p2psip.sdp.session import Attribute, Connection, MediaDescription, Origin, SessionDescription
 from p2psip.strategies import sdp
 
 A, B = "192.0.2.1", "192.0.2.2"
@@ -38,13 +38,13 @@ def audio(*codecs, port=5004, **more):
 def offered(*lines, host=A):
     """A description with these lines, as a peer would send it."""
     head = f"v=0\no=- 1 1 IN IP4 {host}\ns=-\nc=IN IP4 {host}\nt=0 0\n"
-    return Session.parse((head + "\n".join(lines) + "\n").encode())
+    return SessionDescription.parse((head + "\n".join(lines) + "\n").encode())
 
 
 def answer_to(offer, *media, **more):
     """Bob's answer, as it would arrive, and what he made of it."""
     answer, agreed = make_answer(offer, media, BOB, B, **more)
-    assert Session.parse(bytes(answer)) == answer
+    assert SessionDescription.parse(bytes(answer)) == answer
     return answer, agreed
 
 
@@ -197,7 +197,7 @@ def test_refused_lines(line):
     """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format."""
     offer = offered(line, "m=audio 9002 RTP/AVP 0")
     answer, agreed = answer_to(offer, audio(PCMU))
-    assert answer.media[0] == Media(
+    assert answer.media[0] == MediaDescription(
         offer.media[0].kind, 0, offer.media[0].protocol, offer.media[0].formats[:1]
     )
     assert agreed[0] == AgreedMedia(offer.media[0].kind) and agreed[1].accepted
@@ -224,7 +224,7 @@ def test_an_offer_without_address_or_media():
 def test_a_browsers_offer_is_refused_politely(corpus):
     """Covers RFC 3264 §6: ICE, DTLS, bundling and the rest harm nothing."""
     for path in sorted((corpus / "sdp/janus_webrtc").glob("*-1.sdp")):
-        offer = Session.parse(path.read_bytes())
+        offer = SessionDescription.parse(path.read_bytes())
         answer, agreed = answer_to(offer, audio(PCMU, Codec("opus", 48000, 2)))
         assert not any(media.accepted for media in agreed)
         assert all(media.port == 0 and not media.attributes for media in answer.media)

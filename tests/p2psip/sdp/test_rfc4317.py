@@ -7,7 +7,7 @@ import pytest
 from p2psip.sdp.attributes import direction, media_address, rtpmaps
 from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.offer_answer import LocalMedia, apply_answer, make_answer, make_offer
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 
 SECTIONS = (
     "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8",
@@ -45,7 +45,7 @@ def exchanges(specs):
     for section, chapter in zip(chapters[1::2], chapters[2::2], strict=True):
         bodies = re.split(r"^ +\[(?:Second-)?(?:Offer|Answer)\]$", chapter, flags=re.MULTILINE)
         lines = [re.findall(r"^ {6}([a-z]=.*)$", body, re.MULTILINE) for body in bodies[1:]]
-        found[section] = [Session.parse("\n".join(body).encode()) for body in lines]
+        found[section] = [SessionDescription.parse("\n".join(body).encode()) for body in lines]
     assert tuple(found) == SECTIONS
     return found
 

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sdp.session import Attribute, Connection, Media, Origin, Session, Timing
+from p2psip.sdp.session import (
+    Attribute,
+    Connection,
+    MediaDescription,
+    Origin,
+    SessionDescription,
+    Timing,
+)
 from p2psip.strategies import sdp
 
 MINIMAL = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"
@@ -16,7 +23,7 @@ MINIMAL = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"
 def read(data):
     """Parse, or None if the peer is to blame; anything else raised is a failure."""
     try:
-        return Session.parse(data)
+        return SessionDescription.parse(data)
     except RemoteError as error:
         assert error.status == 400
         return None
@@ -25,23 +32,23 @@ def read(data):
 @given(sdp.sessions())
 def test_reading_undoes_writing(session):
     """Covers RFC 8866 §5 and §9."""
-    assert Session.parse(bytes(session)) == session
-    assert Session.parse(memoryview(bytes(session))) == session
+    assert SessionDescription.parse(bytes(session)) == session
+    assert SessionDescription.parse(memoryview(bytes(session))) == session
 
 
 @given(sdp.odd_sessions())
 def test_odd_descriptions_are_forgiven(data):
     """Covers RFC 8866 §5: single newlines; and lines that phones leave out."""
-    session = Session.parse(data)
+    session = SessionDescription.parse(data)
     assert session.name and session.times
-    assert Session.parse(bytes(session)) == session
+    assert SessionDescription.parse(bytes(session)) == session
 
 
 @given(sdp.broken_sessions())
 def test_broken_descriptions_are_refused(data):
     """Covers RFC 8866 §5 and §9."""
     with pytest.raises(RemoteError):
-        Session.parse(data)
+        SessionDescription.parse(data)
 
 
 @given(mutations(sdp.sessions().map(bytes) | sdp.odd_sessions()) | st.binary())
@@ -51,7 +58,7 @@ def test_no_input_does_harm(data):
     session = read(data)
     event("accepted" if session else "refused")
     if session:
-        assert Session.parse(bytes(session)) == session
+        assert SessionDescription.parse(bytes(session)) == session
 
 
 def test_spoiled_corpus_does_no_harm(corpus):
@@ -86,12 +93,12 @@ def test_corpus_reads_as_its_authors_meant(corpus):
         assert (session is None) == (path.name in bad), path.name
         if session:
             assert len(session.media) == path.read_bytes().count(b"\nm=")
-            assert Session.parse(bytes(session)) == session
+            assert SessionDescription.parse(bytes(session)) == session
 
 
 def test_a_rich_description_is_taken_apart(corpus):
     """Covers RFC 8866 §5.6 §5.7 §5.8 §5.9 §5.10 §5.11 §5.12."""
-    session = Session.parse((corpus / "sdp/osip/sdp14.sdp").read_bytes())
+    session = SessionDescription.parse((corpus / "sdp/osip/sdp14.sdp").read_bytes())
     assert session.emails == ("amoizard@antisip.com (JacK)", "aymeric.moizard@wellx.com")
     assert session.phones == ("+33-1-00-00-00", "+33 1 00 00 00")
     assert [str(each) for each in session.bandwidths] == ["CT:256", "AS:128", "X-YZ:3"]
@@ -131,23 +138,23 @@ def test_bad_connection_addresses(text):
 def test_times_keep_their_repeats():
     """Covers RFC 8866 §5.9 §5.10: r= and z= belong to the t= before them."""
     data = MINIMAL + b"r=7d 1h 0\r\nt=1 2\r\nr=1 2 3\r\nr=4 5 6\r\nz=0 0\r\n"
-    assert Session.parse(data).times == (
+    assert SessionDescription.parse(data).times == (
         Timing(0, 0, ("7d 1h 0",)), Timing(1, 2, ("1 2 3", "4 5 6"), "0 0"),
     )  # fmt: skip
     with pytest.raises(RemoteError):
-        Session.parse(MINIMAL.replace(b"t=0 0", b"r=7d 1h 0"))
+        SessionDescription.parse(MINIMAL.replace(b"t=0 0", b"r=7d 1h 0"))
 
 
 def test_text_is_any_octets():
     """Covers RFC 8866 §5: text may be of any character set."""
     data = MINIMAL.replace(b"s=-", b"s=caf\xe9 \xe2\x82\xac")
-    assert bytes(Session.parse(data)) == data
+    assert bytes(SessionDescription.parse(data)) == data
 
 
 @pytest.mark.parametrize("text", ["a\r\nm=audio 9 RTP/AVP 0", "a\nb", "a\rb", "a\0"])
 def test_nothing_breaks_out_of_its_line(text):
     """Covers RFC 8866 §9: a byte-string has no line ends."""
-    session = Session(Origin.at("192.0.2.1", 1), attributes=(Attribute("tool", text),))
+    session = SessionDescription(Origin.at("192.0.2.1", 1), attributes=(Attribute("tool", text),))
     with pytest.raises(LocalError):
         bytes(session)
 
@@ -155,14 +162,16 @@ def test_nothing_breaks_out_of_its_line(text):
 def test_many_media_are_refused_not_stored():
     """Own design: the number of lines is bounded."""
     line = b"m=audio 9 RTP/AVP 0\r\n"
-    assert len(Session.parse(MINIMAL + line * 64).media) == 64
+    assert len(SessionDescription.parse(MINIMAL + line * 64).media) == 64
     assert read(MINIMAL + line * 65) is None
 
 
 def test_attributes_by_name():
     """Covers RFC 8866 §5.13: a property has the value "" here, an absent one None."""
-    line = Media("audio", 9, "RTP/AVP", ("0",), attributes=(Attribute("x", "1"), Attribute("y")))
-    session = Session(Origin(), attributes=line.attributes).replace_media([line])
+    line = MediaDescription(
+        "audio", 9, "RTP/AVP", ("0",), attributes=(Attribute("x", "1"), Attribute("y"))
+    )
+    session = SessionDescription(Origin(), attributes=line.attributes).replace_media([line])
     for part in (line, session):
         assert (part.attribute("x"), part.attribute("y"), part.attribute("z")) == ("1", "", None)
 
@@ -175,7 +184,7 @@ def test_descriptions_in_captured_messages(corpus):
             for _, frame in dpkt.pcap.UniversalReader(file):
                 _, blank, body = bytes(frame).partition(b"\r\n\r\nv=0\r\n")
                 if blank and body.endswith(b"\n"):
-                    session = Session.parse(b"v=0\r\n" + body)
-                    assert session.media and Session.parse(bytes(session)) == session
+                    session = SessionDescription.parse(b"v=0\r\n" + body)
+                    assert session.media and SessionDescription.parse(bytes(session)) == session
                     found += 1
     assert found == 29

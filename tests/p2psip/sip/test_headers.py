@@ -60,13 +60,6 @@ def test_lists_come_apart_at_their_commas_only():
         Headers([("Contact", '"open')]).all("Contact")
 
 
-def test_a_proxy_takes_off_the_topmost_value():
-    """Covers RFC 3261 §16.7."""
-    headers = Headers([("Via", "a, b"), ("To", "x"), ("Via", "c")])
-    assert list(headers.without_first("Via")) == [("Via", "b"), ("Via", "c"), ("To", "x")]
-    assert "To" not in headers.without_first("To")
-
-
 def test_values_may_be_objects():
     """Own design: a typed value is written by its own `str`."""
     assert Headers([("Max-Forwards", 70)]).append("Expires", 60).with_("l", 1).fields == (

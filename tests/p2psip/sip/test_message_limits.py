@@ -11,7 +11,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.codec import Codec
 from p2psip.sdp.line import Origin
 from p2psip.sdp.offer_answer import LocalMedia, make_answer
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import check_request, parse_message, salvage
 from p2psip.sip.message_limits import MAX_HEAD, MAX_LINES, MAX_MARKS
@@ -175,7 +175,7 @@ OURS = [
 
 def negotiate(data):
     """What an offer costs, from its octets to the answer."""
-    offer = Session.parse(data.encode())
+    offer = SessionDescription.parse(data.encode())
     make_answer(offer, OURS, Origin.at("192.0.2.2", 1), "192.0.2.2")
 
 

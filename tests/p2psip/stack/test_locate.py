@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from p2psip.errors import LocalError
 from p2psip.sip.uri import Uri
-from p2psip.sip.via import Via
 from p2psip.stack.locate import MAX_HOPS, Hop, Locator, Naptr, Srv, in_order
 from p2psip.transaction.flow import Flow
 
@@ -178,30 +177,6 @@ def test_address_families():
     assert hops == ["UDP 2001:db8::1 5060", "UDP 192.0.2.1 5060", "UDP 192.0.2.3 5060"]
     _, hops = search("sip:some.example.com;transport=tcp")
     assert hops == ["TCP 192.0.2.8 5070"]  # an address as SRV target, against RFC 2782
-
-
-@pytest.mark.parametrize(
-    ("via", "rounds", "hops"),
-    [
-        ("SIP/2.0/TCP 192.0.2.5", [], ["TCP 192.0.2.5 5060"]),
-        ("SIP/2.0/TLS 192.0.2.5", [], ["TLS 192.0.2.5 5061"]),
-        ("SIP/2.0/UDP plain.example.com:5080", [["plain.example.com A"]], ["UDP 192.0.2.9 5080"]),
-        ("SIP/2.0/SCTP plain.example.com", [["plain.example.com A"]], ["SCTP 192.0.2.9 5060"]),
-        (
-            "SIP/2.0/TLS example.com",
-            [["_sips._tcp.example.com SRV"], ["server1.example.com A"]],
-            ["TLS 192.0.2.1 5061", "TLS 192.0.2.3 5061"],
-        ),
-        (
-            "SIP/2.0/UDP plain.example.com",
-            [["_sip._udp.plain.example.com SRV"], ["plain.example.com A"]],
-            ["UDP 192.0.2.9 5060"],
-        ),
-    ],
-)
-def test_responses_that_find_no_way_back(via, rounds, hops):
-    """Covers RFC 3263 §5."""
-    assert walk(Locator.of_via(Via.parse(via), random=bytes)) == (rounds, hops)
 
 
 def test_hops_know_the_domain_and_the_flow():

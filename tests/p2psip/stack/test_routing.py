@@ -1,10 +1,13 @@
 """Addresses: which are ours, where a request goes, where a response goes back."""
 
+import pytest
 from support.sip.elements import PORT, random_source
 from support.sip.stacks import THEM, Asker, Server, incoming, lone_stack, request, sent
 
 from p2psip.sip.uri import Uri
+from p2psip.stack import routing
 from p2psip.stack.stack import Flow, Listener, Stack
+from rtmplite.net.server import access
 
 
 def test_the_top_via_learns_where_a_request_really_came_from():
@@ -65,3 +68,19 @@ def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
     flow = Flow("UDP", (THEM, PORT), ("10.0.0.7", PORT))
     stack.request(request(), Asker(), 0.0, flows=[flow])
     assert [message.via.host for message, _ in sent(stack)] == ["10.0.0.7"]
+
+
+@pytest.mark.parametrize("is_loopback", [routing.is_loopback, access.is_loopback])
+@pytest.mark.parametrize(
+    ("host", "is_so"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost")),
+        *((host, False) for host in ("0.0.0.0", "::", "192.0.2.7", "2001:db8::1", "fe80::1%lo")),
+        *((host, False) for host in ("", "example.com", "localhost.example.com", "[::1]")),
+        ("::ffff:127.0.0.1", True),
+        ("LOCALHOST", True),
+    ],
+)
+def test_what_only_this_machine_reaches(host, is_so, is_loopback):
+    """Both families say the same."""
+    assert is_loopback(host) is is_so

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from p2psip.transaction.client import FIGURE_6, T2, T4, Client, Do, State
+from p2psip.errors import LocalError
+from p2psip.transaction.client import FIGURE_6, T2, T4, Do, NonInviteClient, State
 
 lateness = st.floats(0.0, 100.0)  # seconds the event loop overslept
 
@@ -26,13 +27,13 @@ def schedule(client):
 
 def test_gaps_double_up_to_t2_until_timer_f():
     """Covers RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2] [t2-default] [timer-f-in-trying]."""
-    sent, end = schedule(Client.start(now=0.0)[0])
+    sent, end = schedule(NonInviteClient.start(now=0.0)[0])
     assert sent == [0.5, 1.5, 3.5, 7.5, 11.5, 15.5, 19.5, 23.5, 27.5, 31.5] and end == 32.0
 
 
 def test_a_provisional_response_slows_down_and_does_not_hush():
     """Covers RFC 3261 §17.1.2.2 [timer-e-in-proceeding] [timer-f-in-proceeding]."""
-    client, _ = Client.start(now=0.0)
+    client, _ = NonInviteClient.start(now=0.0)
     client.receive(100, now=0.1)
     sent, end = schedule(client)
     assert sent[0] == 0.5 and {b - a for a, b in pairwise(sent)} == {T2} and end == 32.0
@@ -41,7 +42,7 @@ def test_a_provisional_response_slows_down_and_does_not_hush():
 @given(st.lists(lateness, min_size=12, max_size=12))
 def test_a_late_loop_never_bursts_and_always_gives_up(oversleeps):
     """Covers RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2] [timer-f-starts]."""
-    client, _ = Client.start(now=0.0)
+    client, _ = NonInviteClient.start(now=0.0)
     sent, answer = [0.0], ()
     for late in oversleeps:
         if client.deadline is not None:
@@ -56,7 +57,7 @@ def test_timers_match_arrows_and_every_box_is_reached():
     """Covers RFC 3261 §17.1.4 [figure-6], §17.1.2.2 [destroyed-at-once]."""
     timers = {}
     for path in ((), (100,), (100, 200)):
-        client, _ = Client.start(now=0.0)
+        client, _ = NonInviteClient.start(now=0.0)
         for status in path:
             client.receive(status, now=0.0)
         timers[client.state] = set(client._timers)
@@ -94,7 +95,7 @@ def test_every_arrow_leads_somewhere(path, box, todo):
     [timer-f-starts] [timer-f-in-trying] [timer-f-in-proceeding] [timer-k] [timer-k-ends]
     [timer-e-doubles-to-t2] [destroyed-at-once] [t4-default].
     """
-    (client, done), now = Client.start(now=0.0), 0.0
+    (client, done), now = NonInviteClient.start(now=0.0), 0.0
     for step in path:
         match step:
             case float(now):
@@ -107,9 +108,9 @@ def test_every_arrow_leads_somewhere(path, box, todo):
 
 
 def test_a_status_that_no_parser_lets_through_is_our_own_bug():
-    client, _ = Client.start(now=0.0)
+    client, _ = NonInviteClient.start(now=0.0)
     for status in (99, 700):
-        with pytest.raises(ValueError, match=str(status)):
+        with pytest.raises(LocalError, match=str(status)):
             client.receive(status, now=0.0)
 
 
@@ -123,7 +124,7 @@ class AnyNetwork(RuleBasedStateMachine):
         And §17.1.2.2 [timer-f-starts].
         """
         self.now, self.reliable, self.t1, self.log = 0.0, reliable, t1, []
-        self.client, todo = Client.start(self.now, reliable=reliable, t1=t1)
+        self.client, todo = NonInviteClient.start(self.now, reliable=reliable, t1=t1)
         assert todo == (Do.SEND_REQUEST,) and self.client.state is State.TRYING
         assert self.client.deadline == (64 * t1 if reliable else t1)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from p2psip.errors import LocalError
 from p2psip.transaction.client import T2
 from p2psip.transaction.invite_server import FIGURE_7, Do, InviteServer, State
 
@@ -110,9 +111,9 @@ def test_over_tcp_nothing_is_repeated_and_no_ack_comes_late():
 def test_what_no_caller_may_pass_is_refused():
     call, _ = InviteServer.start(now=0.0)
     for status in (99, 700):
-        with pytest.raises(ValueError, match=str(status)):
+        with pytest.raises(LocalError, match=str(status)):
             call.respond(status, now=0.0)
-    with pytest.raises(KeyError):
+    with pytest.raises(LocalError):
         call.receive("BYE", now=0.0)
 
 

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from p2psip.transaction.server import FIGURE_8, Do, Server, State
+from p2psip.errors import LocalError
+from p2psip.transaction.server import FIGURE_8, Do, NonInviteServer, State
 
 
 def test_timers_match_arrows_and_every_box_is_reached():
     """Covers RFC 3261 §17.2.3 [figure-8], §17.2.2 [destroyed-at-once]."""
     for state, arrows in FIGURE_8.items():
-        server, _ = Server.start(now=0.0)
+        server, _ = NonInviteServer.start(now=0.0)
         server._enter(state, now=0.0)
         assert set(server._timers) == {event for event in arrows if event.startswith("Timer")}
         assert server.finished == (state is State.TERMINATED)
@@ -19,9 +20,9 @@ def test_timers_match_arrows_and_every_box_is_reached():
 
 
 def test_a_status_that_no_codec_writes_is_our_own_bug():
-    server, _ = Server.start(now=0.0)
+    server, _ = NonInviteServer.start(now=0.0)
     for status in (99, 700):
-        with pytest.raises(ValueError, match=str(status)):
+        with pytest.raises(LocalError, match=str(status)):
             server.respond(status, now=0.0)
 
 
@@ -32,7 +33,7 @@ class AnyQuestion(RuleBasedStateMachine):
     def be_asked(self, reliable, t1):
         """Covers RFC 3261 §17.2.2 [starts-trying] [request-up]."""
         self.now, self.reliable, self.t1 = 0.0, reliable, t1
-        self.server, todo = Server.start(self.now, reliable=reliable, t1=t1)
+        self.server, todo = NonInviteServer.start(self.now, reliable=reliable, t1=t1)
         assert todo == (Do.PASS_UP,) and self.server.state is State.TRYING
         assert self.server.deadline is None
 

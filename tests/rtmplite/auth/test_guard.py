@@ -164,14 +164,14 @@ def test_a_slow_verdict_keeps_everything_in_order():
     guard = Slow()
     world = guarded(guard)
     source = world.client()
-    assert source.server.deciding and heard(world) == []
+    assert source.server.transport.deciding and heard(world) == []
     guard.answer(world)
     number = source.stream()
     source.client.send("publish", "demo?key=1", "live", stream_id=number)
     for time in range(3):
         source.client.send_media(8, time, number, b"\xb2sound")
     world.run()
-    assert not source.server.reading and source.codes() == []
+    assert not source.server.transport.reading and source.codes() == []
     asked = guard.asked[-1]
     assert (asked.event, asked.name, asked.query, asked.kind) == (
         "publish",
@@ -197,7 +197,7 @@ def test_a_slow_verdict_keeps_everything_in_order():
     )
     guard.answer(world)
     assert source.codes() == ["NetStream.Publish.Start"] and written == [0, 1, 2]
-    assert source.server.reading
+    assert source.server.transport.reading
 
 
 def test_nothing_overtakes_a_verdict_inside_an_aggregate():
@@ -211,7 +211,9 @@ def test_nothing_overtakes_a_verdict_inside_an_aggregate():
     ]
     parts = [bytes(Tag(each.type_id, 0, each.payload)) + bytes(4) for each in commands]
     guard.answer(world)
-    client.client.put(ChunkWriter(CHUNK_SIZE).write(Message(22, 0, 1, b"".join(parts)), 8))
+    client.client.transport.put(
+        ChunkWriter(CHUNK_SIZE).write(Message(22, 0, 1, b"".join(parts)), 8)
+    )
     world.run()
     assert [each.event for each in guard.asked] == [Event.CONNECT]
     assert not client.server.streams and not client.server.closed

@@ -21,7 +21,7 @@ def test_times_go_on_from_round_to_round():
 def test_files_that_are_none(tmp_path):
     """Empty, or something else."""
     path = tmp_path / "x.flv"
-    path.write_bytes(file.write([]))
+    path.write_bytes(file.write_flv([]))
     with pytest.raises(LocalError, match="empty"):
         publish.load(path)
     path.write_bytes(b"no")
@@ -32,5 +32,7 @@ def test_files_that_are_none(tmp_path):
 def test_script_data_in_amf3_is_sent_as_every_server_takes_it(tmp_path):
     """Covers RTMP Errata §8.1.1: as type 18, and not at all in a format that nobody knows."""
     path = tmp_path / "x.flv"
-    path.write_bytes(file.write([Tag(15, 0, b"\0said"), Tag(15, 0, b"\1said"), Tag(8, 0, b"\xb2")]))
+    path.write_bytes(
+        file.write_flv([Tag(15, 0, b"\0said"), Tag(15, 0, b"\1said"), Tag(8, 0, b"\xb2")])
+    )
     assert publish.load(path) == [Tag(18, 0, b"said"), Tag(8, 0, b"\xb2")]

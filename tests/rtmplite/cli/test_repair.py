@@ -12,7 +12,7 @@ def test_a_cut_file_is_mended_beside_it(tmp_path, corpus, capsys):
     assert main(["repair", str(broken)]) == 0
     assert "0 wrong sizes" in capsys.readouterr().out and broken.read_bytes() == raw[:100_000]
     mended = (tmp_path / "a.repaired.flv").read_bytes()
-    tags = file.read(mended)[1]
+    tags = file.read_flv(mended)[1]
     assert metadata.read(tags[0].data)["filesize"] == len(mended) and len(tags) > 200
     assert main(["repair", str(broken)]) == 2
     assert "exists" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def server(tmp_path):
 
 def media(path):
     """Type, time and body of all tags of a file."""
-    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read(path.read_bytes())[1]]
+    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read_flv(path.read_bytes())[1]]
 
 
 def test_what_goes_in_comes_out(server, tmp_path, corpus):
@@ -82,7 +82,7 @@ def test_what_goes_in_by_rtmfp_comes_out(tmp_path, corpus):
         play = Tool(tmp_path / "play", "play", url, "-o", files[0]).start()
         dump = Tool(tmp_path / "dump", "dump", url, "-o", files[1]).start()
         old = Tool(tmp_path / "old", "play", server.url("demo"), "-o", files[2]).start()
-        probe = Tool(tmp_path / "probe", "probe", url, "--seconds", "3").start()
+        probe = Tool(tmp_path / "probe", "probe", url, "--seconds", "15").start()
         server.joined(4)
         publish = Tool(tmp_path / "publish", "publish", source, url).start()
         done = (publish, play, dump, old, probe)
@@ -203,7 +203,7 @@ def test_user_and_password_stand_in_the_url(tmp_path, corpus):
         ]
         assert [each.finish(20) for each in refused] == [1] * len(refused)
         play = Tool(tmp_path / "play", "play", known, "-o", played).start()
-        probe = Tool(tmp_path / "probe", "probe", known, "--seconds", "2").start()
+        probe = Tool(tmp_path / "probe", "probe", known, "--seconds", "15").start()
         copy = Tool(tmp_path / "copy", "push", known, known.replace("demo", "copy")).start()
         server.joined(3)
         done = [Tool(tmp_path / "publish", "publish", source, known).start(), play, probe, copy]
@@ -310,15 +310,15 @@ def test_a_server_may_do_without_plain_rtmp(tmp_path):
 
 
 def test_sigterm_is_a_proper_end(server):
-    """Exit 0."""
+    """Exit 0, and a line that says who ended it."""
     server.child.send_signal(signal.SIGTERM)
     assert server.finish(5) == 0
+    assert server.output.splitlines()[-1] == "stopping: SIGTERM"
 
 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["serve", "--rtmp", "nonsense"], 2),
         (["serve", "--rtmp", "off"], 2),
         (["serve", "--rtmp", "192.0.2.1:1"], 2),
         (["serve", "--rtmp", "127.0.0.1:0", "--vod", "/no/such/folder"], 2),
@@ -327,7 +327,6 @@ def test_sigterm_is_a_proper_end(server):
         (["play", "rtmp://[::1/live"], 2),
         (["dump", "rtmp://127.0.0.1:99999/live/x"], 2),
         (["publish", "/dev/null", "rtmp://a..b/live/x"], 2),
-        (["serve", "--rtmp", "a..b:1935"], 2),
         (["serve", "--rtmp", "127.0.0.1:0", "--pull", "live/*=rtmp://[::1/live"], 2),
         (["serve", "--rtmp", "127.0.0.1:0", "--reconnect-to", "rtmp://[::1/live"], 2),
         (["serve", "--rtmp", "127.0.0.1:0", "--on-play", "http://[::1/"], 2),
@@ -353,6 +352,8 @@ def test_one_clear_line_and_a_code(words, code, capsys):
         [],
         ["fly"],
         ["serve", "--no-such-option"],
+        ["serve", "--rtmp", "nonsense"],
+        ["serve", "--rtmp", "a..b:1935"],
         ["publish"],
         ["play", "rtmp://127.0.0.1:1/live/x", "--timeout", "-1"],
         ["dump", "rtmp://127.0.0.1:1/live/x", "--seconds", "soon"],

@@ -39,7 +39,7 @@ def film(count=100, metadata=None):
 
 def described(tags):
     """The same with an index in front, as it would be if positions had not moved."""
-    found = scan(file.Memory(file.write(tags)))
+    found = scan(file.Memory(file.write_flv(tags)))
     facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
     shift = len(file.framed(Tag(18, 0, describe({}, facts))))
     facts.positions = [position + shift for position in found.positions]
@@ -48,7 +48,7 @@ def described(tags):
 
 def test_key_frames_are_found_by_looking():
     """Own design: at or before, at or after, and nothing after the last."""
-    raw = file.write(film(3))
+    raw = file.write_flv(film(3))
     index = scan(file.Memory(raw))
     assert list(index.times) == [0, 500, 1000] and index.duration == 1040
     assert index.kinds == {8, 9} and index.head == (Tag(8, 0, AAC), Tag(9, 0, AVC))
@@ -62,14 +62,14 @@ def test_key_frames_are_found_by_looking():
 def test_sound_alone_has_a_place_every_second():
     """Own design: every sound can be begun with, but not each needs an entry."""
     tags = [Tag(8, at, SOUND) for at in range(0, 3001, 100)]
-    index = scan(file.Memory(file.write([Tag(8, 0, AAC), *tags])))
+    index = scan(file.Memory(file.write_flv([Tag(8, 0, AAC), *tags])))
     assert list(index.times) == [0, 1000, 2000, 3000]
-    assert scan(file.Memory(file.write([]))).before(5.0) == IndexPlace(0, 13)
+    assert scan(file.Memory(file.write_flv([]))).before(5.0) == IndexPlace(0, 13)
 
 
 def test_what_a_file_says_is_believed_if_true():
     """Covers Field §"Keyframes in metadata": a few reads instead of all."""
-    source = Counted(file.write(described(film(1000))))
+    source = Counted(file.write_flv(described(film(1000))))
     index = load_index(source)
     assert source.reads < 40
     looked = scan(source)
@@ -83,7 +83,7 @@ def test_what_a_file_says_is_believed_if_true():
 def test_what_a_file_says_is_not_believed_if_false(change):
     """Covers Field §"Keyframes in metadata"."""
     tags = described(film(20))
-    index = scan(file.Memory(file.write(tags)))
+    index = scan(file.Memory(file.write_flv(tags)))
     times, positions = list(index.times), list(index.positions)
     match change:
         case "moved":
@@ -98,7 +98,7 @@ def test_what_a_file_says_is_not_believed_if_false(change):
     body = describe({}, facts)
     if change == "words":
         body = body.replace(b"filepositions", b"filepositionz")
-    raw = file.write([Tag(18, 0, body), *tags[1:]])
+    raw = file.write_flv([Tag(18, 0, body), *tags[1:]])
     if change == "cut":
         raw = raw[:-3]
     found, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
@@ -135,7 +135,7 @@ def test_any_file_has_an_index_or_is_none(raw):
 
 def test_a_description_in_amf3_is_one():
     """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: with integers among its numbers."""
-    every_second = [place for place in scan(file.Memory(file.write(film(200)))).positions][::2]
+    every_second = [place for place in scan(file.Memory(file.write_flv(film(200)))).positions][::2]
 
     def described_by(shift):
         columns = {
@@ -145,7 +145,7 @@ def test_a_description_in_amf3_is_one():
         return Tag(15, 0, b"\0" + amf0.encode("onMetaData", {"keyframes": columns}, avmplus=True))
 
     first = described_by(len(file.framed(described_by(0))))
-    source = Counted(file.write([first, *film(200)]))
+    source = Counted(file.write_flv([first, *film(200)]))
     index = load_index(source)
     assert source.reads < 40 and index.times.tolist() == list(range(0, 100_000, 1000))
     assert index.head[0] == Tag(18, 0, first.data[1:]) and "keyframes" in index.members

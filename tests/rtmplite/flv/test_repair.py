@@ -29,8 +29,8 @@ def media(raw):
 
 def check(raw):
     """Everything a whole file says is true; its media."""
-    header, tags = file.read(raw)
-    assert file.write(tags) == raw
+    header, tags = file.read_flv(raw)
+    assert file.write_flv(tags) == raw
     index, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
     assert (index.times, index.positions) == (looked.times, looked.positions)
     said = metadata.read(tags[0].data)
@@ -55,15 +55,15 @@ def test_real_files_lose_their_last_tag_at_most(corpus, line):
 def test_metadata_is_made_where_there_is_none(corpus):
     """Covers FLV 10.1 §E.5; what the old one said of the rest stays."""
     raw = (corpus / "flv" / "red5_h264_speex.flv").read_bytes()
-    _, before = file.read(raw)
-    report, out = mended(file.write(before[1:]))
-    said = metadata.read(file.read(out)[1][0].data)
+    _, before = file.read_flv(raw)
+    report, out = mended(file.write_flv(before[1:]))
+    said = metadata.read(file.read_flv(out)[1][0].data)
     assert said["audiocodecid"] == 11.0 and said["videocodecid"] == 7.0
     assert said["duration"] == report.duration / 1000 == 30.319 and report.tags == len(before) - 1
     seed = (corpus / "flv" / "seed_320x240_12fps_h264_speex16k_10s.flv").read_bytes()
-    kept = metadata.read(file.read(mended(seed)[1])[1][0].data)
+    kept = metadata.read(file.read_flv(mended(seed)[1])[1][0].data)
     assert (kept["width"], kept["height"], kept["duration"]) == (320.0, 240.0, 9.98)
-    broken = file.write([file.Tag(18, 0, before[0].data[:60]), *before[1:]])
+    broken = file.write_flv([file.Tag(18, 0, before[0].data[:60]), *before[1:]])
     assert check(mended(broken)[1]) == media(raw)
 
 
@@ -98,5 +98,5 @@ def test_a_description_in_amf3_is_replaced_too():
     said = b"\0" + amf0.encode("onMetaData", {"width": 320}, avmplus=True)
     cue, odd = b"\0" + amf0.encode("onCuePoint", 1, avmplus=True), b"\1onMetaData"
     tags = [Tag(15, 0, said), Tag(15, 0, cue), Tag(15, 0, odd), Tag(8, 0, b"\xb2sound")]
-    _, (first, *rest) = file.read(mended(file.write(tags))[1])
+    _, (first, *rest) = file.read_flv(mended(file.write_flv(tags))[1])
     assert first.tag_type == 18 and metadata.read(first.data)["width"] == 320 and rest == tags[1:]

@@ -71,10 +71,10 @@ def test_strangers_keep_little_and_lose_it_when_they_go():
         (b"".join(unfinished(200, number) for number in range(4, 80)), "chunk streams"),
     ):
         server = world.server()
-        server.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
-        server.receive(unfinished(65_536), 0.0)
+        server.transport.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
+        server.transport.receive(unfinished(65_536), 0.0)
         assert not server.closed and budget.used
-        server.receive(raw, 0.0)
+        server.transport.receive(raw, 0.0)
         assert server.aborted and reason in server.reason and not budget.used
 
 
@@ -83,13 +83,13 @@ def test_who_is_accepted_may_send_more():
     world = World(limits=ConnectionLimits(message=200_000))
     peer, other = world.client(), world.client()
     chunks = [unfinished(200_000, 6 + n, 4096) for n in range(2)]
-    peer.server.receive(b"".join(chunks), 0.0)
+    peer.server.transport.receive(b"".join(chunks), 0.0)
     assert not peer.server.closed and world.registry.budget.used > 390_000
-    peer.server.receive(unfinished(20_000, 8, 4096), 0.0)
+    peer.server.transport.receive(unfinished(20_000, 8, 4096), 0.0)
     assert peer.server.aborted
-    other.server.receive(encode_absolute(9, 0, 1, bytes(200_000), 4, 4096), 0.0)
+    other.server.transport.receive(encode_absolute(9, 0, 1, bytes(200_000), 4, 4096), 0.0)
     assert not other.server.closed
-    other.server.receive(encode_absolute(9, 0, 1, bytes(200_001), 4, 4096), 0.0)
+    other.server.transport.receive(encode_absolute(9, 0, 1, bytes(200_001), 4, 4096), 0.0)
     assert other.server.aborted
 
 
@@ -99,13 +99,13 @@ def test_a_crowd_is_stopped_by_the_budget_and_those_inside_stay():
     guest = world.client()
     crowd = [world.server() for _ in range(10)]
     for server in crowd:
-        server.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(60_000), 0.0)
+        server.transport.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(60_000), 0.0)
     assert [server.aborted for server in crowd] == [False] * 3 + [True] * 7
-    guest.server.receive(unfinished(100_000, 6, 4096), 0.0)
+    guest.server.transport.receive(unfinished(100_000, 6, 4096), 0.0)
     assert not guest.server.closed
     crowd[0].connection_lost(0.0)
     late = world.server()
-    late.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(200), 0.0)
+    late.transport.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(200), 0.0)
     assert not late.closed
 
 
@@ -115,9 +115,9 @@ def test_what_waits_for_an_answer_is_paid_as_well():
     peer = world.client()
     before = world.registry.budget.used
     peer.server.pause_reading()
-    peer.server.receive(bytes(10_000), 0.0)
+    peer.server.transport.receive(bytes(10_000), 0.0)
     assert world.registry.budget.used == before + 10_000
-    peer.server.receive(bytes(100_000), 0.0)
+    peer.server.transport.receive(bytes(100_000), 0.0)
     assert peer.server.aborted and not world.registry.budget.used
 
 

@@ -119,7 +119,7 @@ def test_metadata_is_kept():
 def test_every_flv_of_the_corpus(corpus):
     """Nothing raises, and there are tracks where there is media."""
     for path in sorted((corpus / "flv").glob("*.flv")):
-        found = file.read(path.read_bytes())[1]
+        found = file.read_flv(path.read_bytes())[1]
         probe = watched((tag.tag_type, tag.timestamp, tag.data, 0.0) for tag in found)
         kinds = {8: "audio", 9: "video"}
         expected = {kinds[tag.tag_type] for tag in found if tag.tag_type != 18 and tag.data}

@@ -281,3 +281,13 @@ def test_an_old_video_packet_has_no_tracks(payload):
     tracks = Tracks()
     tracks.note(9, 0, AV1_KEY, 0.0)
     assert tracks.note(9, 0, payload, 0.1)[0] is Weight.START
+
+
+def test_a_player_can_begin_at_a_key_frame_or_where_there_are_no_pictures():
+    tracks = Tracks()
+    assert tracks.can_begin(Weight.START, 0.0) and tracks.can_begin(Weight.PLAIN, 0.0)
+    tracks.note(9, 0, b"\x17\1", 0.0)
+    assert tracks.can_begin(Weight.START, 0.0) and not tracks.can_begin(Weight.PLAIN, 0.0)
+    assert tracks.can_begin(Weight.PLAIN, VIDEO_SILENCE)
+    for weight in (Weight.NOTHING, Weight.ESSENTIAL):
+        assert not tracks.can_begin(weight, VIDEO_SILENCE)

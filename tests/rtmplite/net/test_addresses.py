@@ -1,19 +1,32 @@
 """HOST:PORT."""
 
+import argparse
+
 import pytest
+from support.host_ports import BAD, GOOD
 
 from rtmplite.errors import LocalError
-from rtmplite.net.addresses import parse
+from rtmplite.net.addresses import listener, parse, written
 
 
-def test_addresses():
-    """Names, numbers and brackets."""
-    assert parse("localhost:80") == ("localhost", 80)
-    assert parse("[::1]:0") == ("::1", 0)
+@pytest.mark.parametrize("text", GOOD)
+def test_addresses(text):
+    """Names, numbers, and IPv6 in brackets; written as they are read."""
+    assert parse(text) == listener(text) == GOOD[text]
+    assert written(*GOOD[text]) == text
 
 
-@pytest.mark.parametrize("text", ["", "x", ":1", "x:", "x:y", "x:-1", "x:65536"])
-def test_what_is_none(text):
-    """One line for the operator."""
-    with pytest.raises(LocalError):
+@pytest.mark.parametrize("text", BAD)
+def test_a_mistake_is_answered_by_the_right_form(text):
+    """One line for the operator, who has typed a port, a URL, or IPv6 without brackets."""
+    with pytest.raises(LocalError) as caught:
         parse(text)
+    assert BAD[text] in str(caught.value)
+    with pytest.raises(argparse.ArgumentTypeError) as said:
+        listener(text)
+    assert str(said.value) == str(caught.value)
+
+
+def test_a_listener_may_be_off():
+    """And is none then."""
+    assert listener("off") is None

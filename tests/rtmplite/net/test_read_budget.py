@@ -23,6 +23,10 @@ class Machine(ServerConnection):
     read: ClassVar[list[ServerConnection]] = []
     hook = None
 
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.transport.receive = self.receive
+
     def receive(self, data, now):
         """Note it, and nothing else."""
         if data:

@@ -20,7 +20,7 @@ from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.client import ClientFlowTransport, RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.client import Reply, Target
@@ -117,7 +117,7 @@ def film(tmp_path):
     """A file of 300 kB, more than the backlog of a writer that does not wait."""
     tags = [Tag(TagType.VIDEO, 40 * n, KEY + bytes(SIZE)) for n in range(PICTURES)]
     path = tmp_path / "film.flv"
-    path.write_bytes(file.write(tags))
+    path.write_bytes(file.write_flv(tags))
     return path
 
 
@@ -151,7 +151,7 @@ def test_a_client_for_scripts_closes_when_all_has_arrived(world):
 @pytest.fixture
 def impatient(monkeypatch):
     """A client that gives a server up after a second in which nothing gets on."""
-    monkeypatch.setattr(RtmfpClientConnection, "patience", 1.0)
+    monkeypatch.setattr(ClientFlowTransport, "patience", 1.0)
 
 
 def test_a_server_that_is_gone_is_one_line_and_exit_code_1(world, film, impatient, capfd):
@@ -182,7 +182,7 @@ def test_who_leaves_does_not_wait(world):
     stream.publish("demo")
     world.link.broken = True
     stream.write(TagType.VIDEO, 0, KEY + bytes(100_000))
-    with gevent.Timeout(RtmfpClientConnection.patience / 2):
+    with gevent.Timeout(ClientFlowTransport.patience / 2):
         client.leave()
 
 
@@ -220,7 +220,7 @@ def test_a_dialer_waits_for_what_its_machines_have_published(world, impatient, i
     dialer.on_cut_short = cut.append
     dialer.start()
     client = RtmfpClientConnection(Target.parse(world.url, stream=False), now())
-    client.lifetimes = RELIABLE
+    client.transport.lifetimes = RELIABLE
     dialer.dial(client)
     answers = {}
 

@@ -114,7 +114,7 @@ def test_by_way_of_the_server():
             peer.session.address[1] for client in (alice, bob) for peer in client._peers.sessions
         }
         assert len(far) == 2 and not far & {*ports, server.address[1]}
-        (middle,) = server._relay.stand_ins.middles
+        (middle,) = server._relay.stand_ins.bridges
         assert middle.moved > sum(len(payload) for _, _, payload in SOUND)
         bob.close()
         assert until(lambda: publishing.players == 0 and middle.is_over)
@@ -219,7 +219,7 @@ class Tool(Process):
 
 
 def media(path):
-    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read(path.read_bytes())[1]]
+    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read_flv(path.read_bytes())[1]]
 
 
 def test_from_peer_to_peer_by_command_line(tmp_path, corpus):

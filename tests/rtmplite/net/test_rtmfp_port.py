@@ -11,7 +11,7 @@ from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.session.listener import SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
 
 URL = Epd(ancillary_data=b"rtmfp://127.0.0.1/live").encode()
 
@@ -89,7 +89,7 @@ def test_what_has_arrived_is_read_before_the_alarm(make, monkeypatch):
     with monkeypatch.context() as patch, socket.socket(type=socket.SOCK_DGRAM) as sender:
         patch.setattr(server, "endpoint", Due(order))
         sender.sendto(b"a packet", server.address)
-        server._set_alarm(now())
+        server._alarm.set(server.endpoint.deadline, now())
         assert until(lambda: "alarm" in order)
     assert order == ["input", "alarm"]
 

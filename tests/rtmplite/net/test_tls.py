@@ -3,6 +3,7 @@
 import os
 import socket as plain
 import ssl
+from contextlib import suppress
 
 import gevent
 import pytest
@@ -15,7 +16,15 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_server import RtmpServer
 from rtmplite.net.tcp_connections import TcpConnections
-from rtmplite.net.tls import Tls, client_context, explain, server_context
+from rtmplite.net.tls import (
+    ON_PLAIN_PORT,
+    TO_PLAIN_CLIENT,
+    Tls,
+    client_context,
+    explain,
+    mistaken,
+    server_context,
+)
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
@@ -204,14 +213,11 @@ def test_no_tls_is_refused_and_logged(serve, caplog, garbage):
 
 
 def test_tls_where_none_is_spoken():
-    """The server waits for the rest of a handshake; the client does not for ever."""
-    server = RtmpServer("127.0.0.1", 0, nobody)
-    server.start()
-    try:
+    """The server waits for something else; the client does not for ever."""
+    with plain.create_server(("127.0.0.1", 0)) as server:
+        url = "rtmps://{}:{}/live".format(*server.getsockname())
         with pytest.raises(TimeoutError):
-            RtmpClient.connect("rtmps://{}:{}/live".format(*server.address), timeout=0.5)
-    finally:
-        server.stop()
+            RtmpClient.connect(url, timeout=0.5)
 
 
 def nobody(address):
@@ -279,3 +285,48 @@ def test_peers_close_what_they_have():
     assert not peers.connections and other.recv(1) == b""
     for each in (listener, other):
         each.close()
+
+
+def plain_server():
+    """A running server for RTMP without TLS."""
+
+    def connection(address):
+        return ServerConnection(lambda name: LiveApplication(), Registry(), os.urandom, now())
+
+    server = RtmpServer("127.0.0.1", 0, connection)
+    server.start()
+    return server
+
+
+def test_tls_on_a_plain_port_is_told_at_once(caplog):
+    """Own design: a line with the address, and the connection is closed; no time-out passes."""
+    server = plain_server()
+    try:
+        client = socket.create_connection(server.address, timeout=5)
+        port = client.getsockname()[1]
+        client.sendall(Tls(client_context(insecure=True), "localhost").take_output())
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+        assert f"127.0.0.1:{port}: {ON_PLAIN_PORT}" in caplog.messages
+        assert server.connections == []
+        with pytest.raises(RemoteError, match="may not speak TLS here"):
+            RtmpClient.connect("rtmps://{}:{}/live".format(*server.address))
+    finally:
+        server.stop()
+
+
+def test_a_plain_client_of_a_tls_port_is_told_what_it_speaks(serve):
+    """Own design: OpenSSL closes without an answer."""
+    url = serve().url.replace("rtmps:", "rtmp:")
+    with pytest.raises(RemoteError, match="perhaps it wants rtmps://"):
+        RtmpClient.connect(url)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [(b"\x16\x03\x01", ON_PLAIN_PORT), (b"\x15\x03", TO_PLAIN_CLIENT), (b"\x03\x03", "")],
+)
+def test_what_first_bytes_tell(first, said):
+    """Own design: TLS begins with a record, RTMP with its version: RTMP 1.0 §5.2.2."""
+    assert mistaken(first) == said
+    assert mistaken(first[:1]) == mistaken(b"") == ""

@@ -123,7 +123,7 @@ def test_a_target_that_takes_nothing_costs_itself_only():
     live.write(VIDEO, 0, VIDEO_HEADER, now=0.0)
     world.run()
     (wire,) = world.wires
-    wire.near.output_size = 1  # its socket is full
+    wire.near.transport.output_size = 1  # its socket is full
     for time in range(100):
         world.now = time / 20
         live.write(VIDEO, time, KEY + bytes(100), now=world.now)
@@ -147,7 +147,7 @@ def test_pushes_share_their_bytes():
     world.run()
     assert world.states() == ["running", "running"]
     live.write(AUDIO, 5, SOUND, now=0.0)
-    first, second = [wire.near.output for wire in world.wires]
+    first, second = [wire.near.transport.output for wire in world.wires]
     assert first[0] is second[0]
 
 
@@ -195,6 +195,6 @@ def test_a_stream_must_have_a_number(number):
     world.registry.open("live", "demo").begin(0.0)
     link = world.relays.links[0]
     session = link._session
-    session._on_command(Command("_result", 1.0, None, ()), 0, 0.0)
-    session._on_command(Command("_result", session._create, None, (number,)), 0, 0.0)
+    session.on_command(Command("_result", 1.0, None, ()), 0, 0.0)
+    session.on_command(Command("_result", session._create, None, (number,)), 0, 0.0)
     assert link.state is State.WAITING and "no stream" in link.reason

@@ -1,11 +1,20 @@
-"""What a play command asks for, whoever sent it."""
+"""The arguments of play, and which application a client gets."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rtmp.rtmp_world import World
 
 from rtmplite.amf.values import UNDEFINED
-from rtmplite.rtmp.application import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
+from rtmplite.errors import RemoteError
+from rtmplite.rtmp.application import (
+    ANY,
+    LIVE_ONLY,
+    TO_THE_END,
+    OpenApplication,
+    PlayRequest,
+    applications,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +43,24 @@ def test_nothing_asked_for_is_absurd(args):
     asked = PlayRequest.parse(tuple(args))
     assert asked.start in (ANY, LIVE_ONLY) or 0 <= asked.start < 1 << 32
     assert asked.duration == TO_THE_END or 0 <= asked.duration < 1 << 32
+
+
+def test_a_wrong_name_is_answered_by_the_right_ones():
+    """Covers RTMP 1.0 §7.2.1.1."""
+    world = World()
+    world.application_for = applications({"vod": OpenApplication(), "live": OpenApplication()})
+    with pytest.raises(RemoteError) as refused:
+        (peer := world.client("rtmp://host/lvie/room")).reply(1.0)
+    assert refused.value.code == "NetConnection.Connect.InvalidApp"
+    assert refused.value.description == "No such application: lvie; there are: live, vod"
+    assert peer.server.closed
+    assert world.client("rtmp://host/live/room").reply(1.0)
+
+
+def test_an_application_that_offers_nothing_says_so():
+    """Covers RTMP 1.0 §7.2.2.1."""
+    world = World(OpenApplication())
+    peer = world.client()
+    peer.publish("demo")
+    peer.play("demo")
+    assert peer.codes() == ["NetStream.Publish.BadName", "NetStream.Play.StreamNotFound"]

@@ -96,7 +96,7 @@ def limited(window=1000):
     """A player whose client limits it and acknowledges nothing by itself, and a publisher."""
     world = World()
     peer, source = world.client(), world.client()
-    peer.client._acknowledge = lambda: None
+    peer.client.transport._acknowledge = lambda: None
     peer.play("demo")
     number = source.publish("demo")
     peer.client.send_control(SetPeerBandwidth(window, HARD))
@@ -112,12 +112,12 @@ def test_a_limited_player_gets_as_much_as_it_acknowledges():
         source.write(8, time, number, bytes(500))
     waiting = peer.server.output_size
     assert len(peer.media()) - before == 6 and waiting > 14 * 500
-    peer.client.send_control(control.Acknowledgement(peer.client._reader.bytes_received))
+    peer.client.send_control(control.Acknowledgement(peer.client.transport._reader.bytes_received))
     world.run()
     assert len(peer.media()) - before == 12 and peer.server.output_size < waiting
-    del peer.client._acknowledge
-    peer.client._ack_every = 1000
-    peer.client.send_control(control.Acknowledgement(peer.client._reader.bytes_received))
+    del peer.client.transport._acknowledge
+    peer.client.transport._ack_every = 1000
+    peer.client.send_control(control.Acknowledgement(peer.client.transport._reader.bytes_received))
     world.run()
     assert len(peer.media()) - before == 20 and peer.server.output_size == 0
     assert [time for _, time, _ in peer.media()[before:]] == list(range(20))
@@ -128,12 +128,13 @@ def test_acknowledgements_pass_what_waits():
     world, peer, source, number = limited(100)
     for time in range(5):
         source.write(8, time, number, bytes(500))
-    peer.server.receive(
-        peer.client._writer.write(control.WindowAcknowledgementSize(1).message(), 2), world.now
+    peer.server.transport.receive(
+        peer.client.transport._writer.write(control.WindowAcknowledgementSize(1).message(), 2),
+        world.now,
     )
-    data = b"".join(peer.server.take_output())
+    data = b"".join(peer.server.transport.take_output())
     assert peer.server.output_size
-    kinds = [control.parse_control(message) for message in peer.client._reader.feed(data)]
+    kinds = [control.parse_control(message) for message in peer.client.transport._reader.feed(data)]
     assert [type(each) for each in kinds] == [control.Acknowledgement]
 
 
@@ -166,17 +167,20 @@ def test_last_words_do_not_wait():
 def test_a_busy_socket_and_a_limit_add_up():
     """Own design: `output_size` is what the player has not got, for either reason."""
     throttled = World().client()
-    server = throttled.server
-    server.receive(throttled.client._writer.write(SetPeerBandwidth(1000, HARD).message(), 2), 0.0)
-    server.take_output()
+    server, writer = throttled.server, throttled.client.transport._writer
+    server.transport.receive(writer.write(SetPeerBandwidth(1000, HARD).message(), 2), 0.0)
+    server.transport.take_output()
     for _ in range(4):
-        server.put(bytes(600))
-    assert [len(data) for data in server.output] == [600, 600] and server.output_size == 1200
-    server.unsent(700)
+        server.transport.put(bytes(600))
+    assert [len(data) for data in server.transport.output] == [
+        600,
+        600,
+    ] and server.output_size == 1200
+    server.transport.unsent(700)
     assert server.output_size == 1900
-    server.receive(throttled.client._writer.write(control.Acknowledgement(5000).message(), 2), 0.0)
-    assert len(server.output) == 4 and server.output_size == 1900
-    server.unsent(0)
+    server.transport.receive(writer.write(control.Acknowledgement(5000).message(), 2), 0.0)
+    assert len(server.transport.output) == 4 and server.output_size == 1900
+    server.transport.unsent(0)
     assert server.output_size == 0
 
 
@@ -186,13 +190,13 @@ def test_messages_read_the_same_with_and_without_a_limit():
     world.peers.remove(peer)
     for time in range(6):
         source.write(8, time, number, bytes(300))
-        peer.server.receive(b"", world.now)
+        peer.server.transport.receive(b"", world.now)
         peer.server.send_control(control.Acknowledgement(time))
         peer.server.send_control(control.PingRequest(time))
-    out = [peer.server.take_output()]
-    peer.server._obey_no_longer(peer.server._throttle)
-    out.append(peer.server.take_output())
-    messages = peer.client._reader.feed(b"".join(out[0] + out[1]))
+    out = [peer.server.transport.take_output()]
+    peer.server.transport._obey_no_longer(peer.server.transport._throttle)
+    out.append(peer.server.transport.take_output())
+    messages = peer.client.transport._reader.feed(b"".join(out[0] + out[1]))
     found = [each for each in map(control.parse_control, messages) if each is not None]
     pings = [each.timestamp for each in found if isinstance(each, control.PingRequest)]
     assert pings == list(range(6))

@@ -92,8 +92,8 @@ def test_how_long_to_wait_for_connect_is_not_its_business():
     client = ClientConnection(Target.parse("rtmp://h/live"), counting(), 0.0)
     assert client.deadline == client.limits.setup  # the handshake is
     server = World().server()
-    server.receive(b"".join(client.take_output()), 0.0)
-    client.receive(b"".join(server.take_output()), 1.0)
+    server.transport.receive(b"".join(client.transport.take_output()), 0.0)
+    client.transport.receive(b"".join(server.transport.take_output()), 1.0)
     assert client.deadline == 1.0 + client.limits.ping_after
 
 
@@ -101,10 +101,10 @@ def test_how_long_to_wait_for_connect_is_not_its_business():
 def test_no_bytes_raise_anything(shake, data):
     """A server that says anything: the connection lives or closes."""
     client = ClientConnection(Target.parse("rtmp://h/live"), counting(), 0.0)
-    client.receive(shake, 0.0)
+    client.transport.receive(shake, 0.0)
     if not client.closed and not shake:
-        client.receive(b"\x03" + bytes(2 * 1536), 0.0)
-    assert peak(lambda: client.receive(data, 0.0)) <= 32 * len(data) + 65536
+        client.transport.receive(b"\x03" + bytes(2 * 1536), 0.0)
+    assert peak(lambda: client.transport.receive(data, 0.0)) <= 32 * len(data) + 65536
     event("closed" if client.closed else "open")
     client.events()
 

@@ -18,7 +18,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 def controls(connection):
     """The control messages among what a connection would send, read as its client does."""
     found = []
-    for message in connection.data.feed(b"".join(connection.take_output())):
+    for message in connection.data.feed(b"".join(connection.transport.take_output())):
         parsed = control.parse_control(message)
         if parsed is not None:
             found.append(parsed)
@@ -30,14 +30,14 @@ def connected(**limits):
     world = World(limits=ConnectionLimits(**limits))
     peer = world.client()
     world.peers.clear()
-    peer.server.data = peer.client._reader
-    return world, peer.server, peer.client._writer
+    peer.server.data = peer.client.transport._reader
+    return world, peer.server, peer.client.transport._writer
 
 
 def test_a_ping_is_answered_with_its_own_time():
     """Covers RTMP 1.0 §7.1.7 [ping-response], RTMP 1.0 §6.2 [at-once]."""
     world, server, writer = connected()
-    server.receive(writer.write(control.PingRequest(4711).message(), 2), world.now)
+    server.transport.receive(writer.write(control.PingRequest(4711).message(), 2), world.now)
     assert controls(server) == [control.PingResponse(4711)]
 
 
@@ -45,11 +45,13 @@ def test_a_ping_is_answered_with_its_own_time():
 def test_acknowledgements_follow_the_window(sizes, window):
     """Covers RTMP 1.0 §5.4.3 [ack-every-window] and RTMP 1.0 §5.4.4 [ack-since-last]."""
     _, server, writer = connected()
-    server.receive(writer.write(control.WindowAcknowledgementSize(window).message(), 2), 0.0)
-    last = server._reader.bytes_received if controls(server) else 0
+    server.transport.receive(
+        writer.write(control.WindowAcknowledgementSize(window).message(), 2), 0.0
+    )
+    last = server.transport._reader.bytes_received if controls(server) else 0
     for size in sizes:
-        server.receive(writer.write(Message(8, 0, 9, bytes(size)), 4), 0.0)
-        received = server._reader.bytes_received
+        server.transport.receive(writer.write(Message(8, 0, 9, bytes(size)), 4), 0.0)
+        received = server.transport._reader.bytes_received
         if received - last >= window:
             assert controls(server) == [control.Acknowledgement(received)]
             last = received
@@ -60,8 +62,8 @@ def test_acknowledgements_follow_the_window(sizes, window):
 def test_no_window_no_acknowledgement():
     """Covers RTMP 1.0 §5.4.4: nobody asked."""
     _, server, writer = connected()
-    server._ack_every = 0
-    server.receive(writer.write(Message(8, 0, 9, bytes(9_000_000)), 4), 0.0)
+    server.transport._ack_every = 0
+    server.transport.receive(writer.write(Message(8, 0, 9, bytes(9_000_000)), 4), 0.0)
     assert controls(server) == []
 
 
@@ -70,7 +72,7 @@ def test_a_new_peer_bandwidth_is_answered_with_a_window():
     world, server, writer = connected()
     for size, answer in ((5000, [5000]), (5000, []), (6000, [6000])):
         order = control.SetPeerBandwidth(size, control.LimitType.HARD)
-        server.receive(writer.write(order.message(), 2), world.now)
+        server.transport.receive(writer.write(order.message(), 2), world.now)
         assert controls(server) == [control.WindowAcknowledgementSize(each) for each in answer]
 
 
@@ -79,7 +81,7 @@ def test_a_silent_peer_is_pinged_then_given_up():
     _, server, _ = connected(ping_after=60.0, ping_timeout=30.0)
     assert server.deadline == 60.0
     server.tick(59.9)
-    assert not server.output
+    assert not server.transport.output
     server.tick(60.0)
     assert controls(server) == [control.PingRequest(60000)]
     assert server.deadline == 90.0
@@ -102,7 +104,7 @@ def test_a_peer_we_do_not_read_is_not_called_silent():
     server.pause_reading()
     for now in (60.0, 120.0, 500.0):
         server.tick(now)
-    assert not server.closed and not server.output
+    assert not server.closed and not server.transport.output
     server.resume_reading()
     assert server.deadline == 560.0
 
@@ -111,7 +113,7 @@ def test_a_peer_we_do_not_read_is_not_called_silent():
 def test_who_does_not_get_to_the_point_is_hung_up_on(data):
     """A truncated handshake keeps no socket for long: RTMP 1.0 §5.2 knows no time-out."""
     server = World(limits=ConnectionLimits(setup=10.0)).server()
-    server.receive(data, 1.0)
+    server.transport.receive(data, 1.0)
     server.tick(9.9)
     assert not server.closed
     server.tick(10.0)
@@ -122,17 +124,17 @@ def test_paused_input_waits_in_order_and_within_bounds():
     """Own design: nothing is lost by a pause, and nobody can fill our memory during one."""
     _, server, writer = connected(held=1000)
     asked = []
-    server.on_reading = lambda connection: asked.append(connection.reading)
+    server.transport.on_reading = lambda transport: asked.append(transport.reading)
     server.pause_reading()
-    server.receive(writer.write(control.PingRequest(1).message(), 2), 0.0)
-    server.receive(writer.write(control.PingRequest(2).message(), 2), 0.0)
+    server.transport.receive(writer.write(control.PingRequest(1).message(), 2), 0.0)
+    server.transport.receive(writer.write(control.PingRequest(2).message(), 2), 0.0)
     assert controls(server) == []
     server.resume_reading()
-    server.receive(b"", 0.0)
+    server.transport.receive(b"", 0.0)
     assert controls(server) == [control.PingResponse(1), control.PingResponse(2)]
     assert asked == [False, True]
     server.pause_reading()
-    server.receive(bytes(1001), 0.0)
+    server.transport.receive(bytes(1001), 0.0)
     assert server.aborted
 
 
@@ -140,14 +142,15 @@ def test_output_is_announced_once_and_counted_while_the_socket_is_busy():
     """Own design: the edge's list of who has something to say needs each only once."""
     _, server, _ = connected()
     said = []
-    server.on_output = said.append
-    server.put(b"abc")
-    server.put(b"de")
-    assert said == [server] and server.output_size == 0
-    assert server.take_output() == [b"abc", b"de"] and server.take_output() == []
-    server.output_size = 100  # the edge: the socket did not take all
-    server.put(b"fgh")
-    assert server.output_size == 103 and said == [server, server]
+    server.transport.on_output = said.append
+    server.transport.put(b"abc")
+    server.transport.put(b"de")
+    assert said == [server.transport] and server.output_size == 0
+    assert server.transport.take_output() == [b"abc", b"de"]
+    assert server.transport.take_output() == []
+    server.transport.output_size = 100  # the edge: the socket did not take all
+    server.transport.put(b"fgh")
+    assert server.output_size == 103 and said == [server.transport] * 2
 
 
 def test_the_end_comes_once_and_is_announced():
@@ -155,13 +158,13 @@ def test_the_end_comes_once_and_is_announced():
     for end, left in (("close", [b"last words"]), ("abort", [])):
         _, server, _ = connected()
         said = []
-        server.put(b"last words")
-        server.on_output = lambda connection, said=said: said.append(connection.closed)
+        server.transport.put(b"last words")
+        server.transport.on_output = lambda connection, said=said: said.append(connection.closed)
         server.close(5.0, "enough") if end == "close" else server.abort("enough", 5.0)
         server.close(6.0, "again")
         server.abort("again", 7.0)
-        server.put(b"too late")
-        assert server.take_output() == left and said == [True]
+        server.transport.put(b"too late")
+        assert server.transport.take_output() == left and said == [True]
         assert server.reason == "enough" and server.aborted == (end == "abort")
 
 
@@ -172,10 +175,10 @@ class _Recorder(ServerConnection):
         super().__init__({}.get, Registry(), counting(), 0.0)
         self.heard = []
 
-    def _on_media(self, message, now):
+    def on_media(self, message, now):
         self.heard.append((message.type_id, message.timestamp, message.payload))
 
-    def _on_command(self, command, stream_id, now):
+    def on_command(self, command, stream_id, now):
         self.heard.append((command.name, *command.args))
 
 
@@ -184,16 +187,16 @@ def test_the_cut_of_the_bytes_does_not_matter(cuts, digest):
     """From the first byte of the handshake on, byte by byte or all at once: RTMP 1.0 §5.2."""
     target = Target.parse("rtmp://host/live", stream=False)
     client, server = ClientConnection(target, counting(), 0.0, digest=digest), _Recorder()
-    while output := b"".join(client.take_output()):
+    while output := b"".join(client.transport.take_output()):
         for cut in cuts:
             piece, output = output[:cut], output[cut:]
-            server.receive(piece, 0.0)
-        server.receive(output, 0.0)
-        client.receive(b"".join(server.take_output()), 0.0)
+            server.transport.receive(piece, 0.0)
+        server.transport.receive(output, 0.0)
+        client.transport.receive(b"".join(server.transport.take_output()), 0.0)
     assert [each[0] for each in server.heard] == ["connect"]
     client.send_media(9, 2**32 - 1, 1, bytes(10_000))
-    for byte in b"".join(client.take_output()):
-        server.receive(bytes([byte]), 0.0)
+    for byte in b"".join(client.transport.take_output()):
+        server.transport.receive(bytes([byte]), 0.0)
     assert server.heard[1:] == [(9, 2**32 - 1, bytes(10_000))]
 
 
@@ -201,10 +204,11 @@ def test_aggregates_reach_the_application_as_single_messages():
     """Covers RTMP 1.0 §7.1.6."""
     peer = World().client()
     recorder = _Recorder()
-    recorder._handshake = None
+    recorder.transport._handshake = None
     part = bytes.fromhex("08 000003 000014 00 000000") + b"abc" + bytes.fromhex("0000000e")
     other = bytes.fromhex("14 000003 000014 00 000000") + b"abc" + bytes.fromhex("0000000e")
-    recorder.receive(ChunkWriter().write(Message(22, 1000, 1, part + other + part), 4), 0.0)
+    aggregate = Message(22, 1000, 1, part + other + part)
+    recorder.transport.receive(ChunkWriter().write(aggregate, 4), 0.0)
     assert recorder.heard == [(8, 1000, b"abc"), (8, 1000, b"abc")]
     assert not peer.server.closed
 
@@ -212,15 +216,15 @@ def test_aggregates_reach_the_application_as_single_messages():
 def test_unknown_types_are_ignored():
     """Own design: nobody is hurt by them."""
     world, server, writer = connected()
-    server.receive(writer.write(Message(99, 0, 0, b"whatever"), 8), world.now)
-    assert not server.closed and not server.output
+    server.transport.receive(writer.write(Message(99, 0, 0, b"whatever"), 8), world.now)
+    assert not server.closed and not server.transport.output
 
 
 def test_a_broken_shared_object_ends_it():
     """Covers RTMP 1.0 §7.1.3, RTMP Errata §2 [errors-abort]."""
     for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3):
         world, server, writer = connected()
-        server.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
+        server.transport.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
         assert server.aborted
 
 
@@ -228,5 +232,5 @@ def test_control_messages_fit_into_a_chunk():
     """Covers RTMP 1.0 §6.2 [fits-a-chunk]: what goes into one has but one header."""
     _, server, _ = connected()
     server.send_control(control.SetBufferLength(1, 1000))
-    ((raw,),) = [server.take_output()]
-    assert len(raw) == 12 + 10 and server._writer.chunk_size == CHUNK_SIZE
+    ((raw,),) = [server.transport.take_output()]
+    assert len(raw) == 12 + 10 and server.transport._writer.chunk_size == CHUNK_SIZE

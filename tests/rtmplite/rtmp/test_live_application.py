@@ -22,7 +22,7 @@ def published(world, name="demo", url="rtmp://host/live"):
 
 def test_tags_out_are_tags_in(corpus):
     """Every medium of a recording, with large frames and small ones: RTMP 1.0 §7.2.2.6."""
-    _, tags = file.read((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
+    _, tags = file.read_flv((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
     world = World()
     players = [world.client() for _ in range(3)]
     for player in players:
@@ -53,7 +53,7 @@ def test_metadata_loses_its_wrapper():
 
 def test_who_comes_late_starts_on_a_key_frame(corpus):
     """Metadata, both codec headers, then the next key frame and everything after it."""
-    _, tags = file.read((corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv").read_bytes())
+    _, tags = file.read_flv((corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv").read_bytes())
     world = World()
     publisher, stream_id = published(world)
     for tag in tags[:100]:
@@ -171,13 +171,13 @@ def through(times, payload=b"\x27\x01\0\0\0picture", compressed=True):
     sent = [(9, times[0], AVC), (9, times[0], KEY), *((9, time, payload) for time in times)]
     middle = len(sent) // 2
     sent.insert(middle, (9, sent[middle][1], KEY))  # so that the late one can begin
-    writer = ChunkWriter(publisher.client._writer.chunk_size)
+    writer = ChunkWriter(publisher.client.transport._writer.chunk_size)
     for at, (type_id, time, data) in enumerate(sent):
         if at == middle:
             late.play("demo")
         if compressed:
             message = Message(type_id, time & TIMESTAMP_MASK, number, data)
-            publisher.server.receive(writer.write(message, 6), world.now)
+            publisher.server.transport.receive(writer.write(message, 6), world.now)
             world.run()
         else:
             publisher.write(type_id, time, number, data)

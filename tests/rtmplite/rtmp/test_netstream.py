@@ -8,7 +8,8 @@ from support.rtmp.rtmp_world import World
 from rtmplite.rtmp.application import MAX_NAME
 from rtmplite.rtmp.client import Called, Ended
 from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.netstream import MAX_KIND, State
+from rtmplite.rtmp.netstream import MAX_KIND
+from rtmplite.rtmp.netstream_state import NETSTREAM, State
 from rtmplite.rtmp.wire.message import Message
 
 KEY, INTER = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
@@ -56,7 +57,9 @@ def test_publishing_begins_with_the_verdict():
     assert stream.state is State.PUBLISHING and peer.codes() == ["NetStream.Publish.Start"]
     peer.write(8, 20, stream_id, b"sound")
     peer.write(18, 20, stream_id, b"data")
-    peer.client.put(peer.client._writer.write(Message(15, 40, stream_id, b"\0data in type 15"), 9))
+    peer.client.transport.put(
+        peer.client.transport._writer.write(Message(15, 40, stream_id, b"\0data in type 15"), 9)
+    )
     peer.write(9, 40, stream_id + 1, b"nobody's")
     assert tape.messages == [(8, 20, b"sound"), (18, 20, b"data"), (18, 40, b"data in type 15")]
     peer.send("deleteStream", float(stream_id))
@@ -296,3 +299,8 @@ class AnyClient(RuleBasedStateMachine):
 
 
 TestAnyClient = AnyClient.TestCase
+
+
+def test_every_state_of_the_table_is_reached_and_left():
+    targets = {target for arrows in NETSTREAM.values() for target, _ in arrows.values()}
+    assert targets == set(State) == NETSTREAM.keys() and all(NETSTREAM.values())

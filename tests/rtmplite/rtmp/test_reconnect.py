@@ -105,6 +105,6 @@ def test_only_who_can_is_asked():
     """Covers E-RTMP v2 §"Enhancing NetConnection connect Command" [caps-ex]."""
     world = World()
     old = world.client(properties={"capsEx": 14.0})
-    assert not old.server.request_reconnect() and old.server.take_output() == []
+    assert not old.server.request_reconnect() and old.server.transport.take_output() == []
     stranger = world.server()
     assert not stranger.request_reconnect()

@@ -42,7 +42,7 @@ def test_connect_is_answered_in_order():
     peer = world.client()
     assert peer.events == [] and peer.server.state is State.ASKING
     peer.server.accept(world.now, "Welcome", extra=1.0)
-    messages = ChunkReader().feed(b"".join(peer.server.take_output()))
+    messages = ChunkReader().feed(b"".join(peer.server.transport.take_output()))
     order = [control.parse_control(message) or Command.parse(message) for message in messages]
     assert [type(each) for each in order] == [
         control.WindowAcknowledgementSize,
@@ -96,7 +96,7 @@ def test_a_rejection_says_why_and_ends_the_connection():
     assert caught.value.code == "NetConnection.Connect.Rejected"
     peer.server.accept(world.now)  # too late
     peer.server.reject("again", world.now)
-    assert peer.server.output == []
+    assert peer.server.transport.output == []
 
 
 def test_an_unknown_application_is_refused():
@@ -132,10 +132,10 @@ def test_the_first_command_must_be_connect():
     world = World()
     server = world.server()
     client = ClientConnection(Target.parse("rtmp://h/live", stream=False), world.random, 0.0)
-    client._handshaken = lambda now: client.call("createStream")
+    client.transport._handshaken = lambda now: client.call("createStream")
     for _ in range(3):
-        server.receive(b"".join(client.take_output()), 0.0)
-        client.receive(b"".join(server.take_output()), 0.0)
+        server.transport.receive(b"".join(client.transport.take_output()), 0.0)
+        client.transport.receive(b"".join(server.transport.take_output()), 0.0)
     assert server.aborted and "connect" in server.reason
 
 
@@ -289,14 +289,14 @@ conversation = st.lists(
 def client_bytes(draw):
     """What some client might send after its handshake, sense or not."""
     client = ClientConnection(Target.parse("rtmp://h/live", stream=False), bytes, 0.0)
-    client.take_output()
-    client._handshaken(0.0)
+    client.transport.take_output()
+    client.transport._handshaken(0.0)
     for name, stream_id, args in draw(conversation):
         client.send_command(
             Command(name, draw(st.integers(0, 5)) * 1.0, None, tuple(args)), stream_id
         )
         client.send_media(draw(st.sampled_from([8, 9, 18])), 5, stream_id, b"\x17\x01...")
-    return b"".join(client.take_output())
+    return b"".join(client.transport.take_output())
 
 
 @given(mutations(client_bytes()))
@@ -304,10 +304,10 @@ def test_no_bytes_raise_anything(data):
     """Sense, nonsense and half a chunk: the connection lives or closes, and no stream stays."""
     registry = Registry()
     server = ServerConnection(lambda name: LiveApplication(), registry, counting(), 0.0)
-    server.receive(b"\x03" + bytes(2 * 1536), 0.0)
-    assert peak(lambda: server.receive(data, 1.0)) <= 32 * len(data) + 65536
+    server.transport.receive(b"\x03" + bytes(2 * 1536), 0.0)
+    assert peak(lambda: server.transport.receive(data, 1.0)) <= 32 * len(data) + 65536
     event(f"{server.state}, {'closed' if server.closed else 'open'}")
-    server.take_output()
+    server.transport.take_output()
     server.connection_lost(2.0)
     assert registry.streams == 0 and server.closed
 
@@ -316,7 +316,7 @@ def test_no_bytes_raise_anything(data):
 def test_no_garbage_raises_anything(data):
     """Random bytes from the first on."""
     server = World().server()
-    assert peak(lambda: server.receive(data, 0.0)) <= 32 * len(data) + 65536
+    assert peak(lambda: server.transport.receive(data, 0.0)) <= 32 * len(data) + 65536
     event("closed" if server.closed else "waiting")
 
 
@@ -325,7 +325,7 @@ def test_type_17_commands_count_as_commands():
     world = World()
     peer = world.client(properties={"objectEncoding": 3.0})
     command = Command("createStream", 9.0).message(type_id=17)
-    peer.client.put(peer.client._writer.write(command, 3))
+    peer.client.transport.put(peer.client.transport._writer.write(command, 3))
     world.run()
     assert peer.reply(9.0) == (None, 1.0)
     assert isinstance(command, Message)
@@ -375,7 +375,7 @@ def test_commands_are_those_that_everybody_reads(encoding):
     peer = world.client(properties={"objectEncoding": encoding})
     peer.server.accept(world.now)
     peer.server.call("anything", {"a": 1.0})
-    messages = ChunkReader().feed(b"".join(peer.server.take_output()))
+    messages = ChunkReader().feed(b"".join(peer.server.transport.take_output()))
     assert {each.type_id for each in messages} & {15, 16, 17} == set()
     assert [each.type_id for each in messages][-2:] == [20, 20]
 

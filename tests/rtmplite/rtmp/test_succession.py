@@ -26,7 +26,7 @@ def published(world, name="demo"):
 
 def cut(peer):
     """Its cable is pulled: nothing arrives at either end, and nobody is told."""
-    peer.carry = lambda: bool(peer.server.take_output())
+    peer.carry = lambda: bool(peer.server.transport.take_output())
 
 
 class Tap:
@@ -120,8 +120,10 @@ def test_pictures_come_from_a_publisher_that_is_not_pinged_more_than_others():
     world = World()
     first, stream_id = published(world)
     sent = []
-    send_control = first.server.send_control
-    first.server.send_control = lambda message: sent.append(message) or send_control(message)
+    send_control = first.server.transport.send_control
+    first.server.transport.send_control = lambda message: (
+        sent.append(message) or send_control(message)
+    )
     for at in range(20):
         world.wait(1.0)
         first.write(9, 2000 + 1000 * at, stream_id, INTER)

@@ -65,7 +65,7 @@ class Through(Peer):
 
     def carry(self):
         """One request; whether anything went up or down."""
-        up = b"".join(self.client.take_output())
+        up = b"".join(self.client.transport.take_output())
         if self.refused or self.client.closed:
             return False
         command, body = ("send", up) if up else ("idle", b"\0")
@@ -76,7 +76,7 @@ class Through(Peer):
         down = answer.body[1:]
         self.interval = answer.body[0]
         if down:
-            self.client.receive(down, self.world.now)
+            self.client.transport.receive(down, self.world.now)
         self.events += self.client.events()
         return bool(up or down)
 
@@ -120,11 +120,11 @@ def test_a_question_twice_is_the_same_answer_twice():
     world = Tunnelled()
     peer = world.through()
     peer.client.call("hello")
-    up = b"".join(peer.client.take_output())
+    up = b"".join(peer.client.transport.take_output())
     first = peer.ask("send", up)
     peer.number -= 1
     assert peer.ask("send", up) == first
-    peer.client.receive(first.body[1:], 0.0)
+    peer.client.transport.receive(first.body[1:], 0.0)
     assert peer.call("again")[1] == "again"
 
 
@@ -236,14 +236,14 @@ def test_a_connection_that_must_not_be_read():
     world = Tunnelled()
     peer = world.through()
     peer.send("pause")
-    assert not peer.server.reading
+    assert not peer.server.transport.reading
     peer.client.call("later")
-    up = b"".join(peer.client.take_output())
+    up = b"".join(peer.client.transport.take_output())
     assert peer.ask("send", up) is None
     peer.server.resume_reading()
     peer.number -= 1
     answer = peer.ask("send", up)
-    peer.client.receive(answer.body[1:], 0.0)
+    peer.client.transport.receive(answer.body[1:], 0.0)
     peer.events += peer.client.events()
     assert peer.reply(peer.client._next_call - 1)[1] == "later"
 
@@ -325,24 +325,24 @@ class AnyClient(RuleBasedStateMachine):
     def answer_is_lost(self, who):
         """The client asks again, with the same number and the same bytes."""
         peer = getattr(self, who)
-        up = b"".join(peer.client.take_output())
+        up = b"".join(peer.client.transport.take_output())
         first = peer.ask("send", up)
         peer.number -= 1
         again = peer.ask("send", up)
         assert first == again
-        peer.client.receive(again.body[1:], self.world.now)
+        peer.client.transport.receive(again.body[1:], self.world.now)
         peer.events += peer.client.events()
 
     @rule(who=st.sampled_from(["viewer", "source"]))
     def overtaken(self, who):
         """An idle request comes before the one that was sent before it."""
         peer = getattr(self, who)
-        up = b"".join(peer.client.take_output())
+        up = b"".join(peer.client.transport.take_output())
         late = f"/send/{peer.name}/{peer.number}"
         early = f"/idle/{peer.name}/{peer.number + 1}"
         assert self.world.ask(early) is None
         for answer in (self.world.ask(late, up), self.world.ask(early)):
-            peer.client.receive(answer.body[1:], self.world.now)
+            peer.client.transport.receive(answer.body[1:], self.world.now)
         peer.events += peer.client.events()
         peer.number += 2
 

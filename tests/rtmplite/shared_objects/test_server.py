@@ -265,10 +265,10 @@ def test_before_connect_there_are_none():
     """Own design: strangers get nothing to fill."""
     world = World()
     server = world.server()
-    server.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
+    server.transport.receive(b"\x03" + bytes(1536) + bytes(1536), 0.0)
     peer = world.client()
-    peer.client._writer._sent.clear()
+    peer.client.transport._writer._sent.clear()
     use = SharedObject("o", 0, Flags.NONE, (said.Use(),))
 
-    server.receive(ChunkWriter().write(use.message(), 3), 0.0)
+    server.transport.receive(ChunkWriter().write(use.message(), 3), 0.0)
     assert server.aborted and len(world.registry.shared) == 0

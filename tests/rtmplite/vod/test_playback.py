@@ -238,8 +238,8 @@ def test_who_does_not_read_is_not_sent_more():
     viewer.peer.deaf = True
     for _ in range(50):
         world.wait(0.1)
-        assert sum(map(len, viewer.peer.server.output)) <= 2 * BURST + 100_000
-    viewer.peer.deaf, viewer.peer.server.output_size = False, 0
+        assert sum(map(len, viewer.peer.server.transport.output)) <= 2 * BURST + 100_000
+    viewer.peer.deaf, viewer.peer.server.transport.output_size = False, 0
     world.run()
     world.wait(1.0)
     assert viewer.tags == as_played(big)
@@ -268,7 +268,7 @@ def test_answers_that_come_late():
 
 def test_a_file_that_breaks_off():
     """Own design: all whole tags, the last one even without the size after it."""
-    raw = file.write(film(2))
+    raw = file.write_flv(film(2))
     world = VodWorld(cut=raw[:-4], noise=raw + b"\x55" * 40)
     for name in ("cut", "noise"):
         viewer = world.viewer(name)

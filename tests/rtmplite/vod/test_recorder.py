@@ -35,7 +35,7 @@ def test_real_streams(corpus, line):
     tags = list(file.tags((corpus / "flv" / line[0]).read_bytes()))
     messages = [(tag.tag_type, tag.timestamp & 0xFFFFFFFF, tag.data) for tag in tags]
     raw = recorded(messages)
-    header, back = file.read(raw)
+    header, back = file.read_flv(raw)
     zero = next(tag.timestamp for tag in tags if tag.tag_type != 18)
     media = [(tag.tag_type, max(tag.timestamp - zero, 0), tag.data) for tag in tags[1:]]
     assert [(tag.tag_type, tag.timestamp, tag.data) for tag in back[1:]] == media
@@ -54,9 +54,9 @@ def test_it_is_whole_after_every_message(tags):
     recorder, raw = Recorder(), b""
     for kept, tag in enumerate(tags, 1):
         raw += recorder.write(tag.tag_type, tag.timestamp & 0xFFFFFFFF, tag.data)
-        assert len(file.read(raw)[1]) in (kept, kept + 1)
+        assert len(file.read_flv(raw)[1]) in (kept, kept + 1)
     done = finished(recorder, raw)
-    assert len(done) == len(raw) and file.read(done)[1][1:] == file.read(raw)[1][1:]
+    assert len(done) == len(raw) and file.read_flv(done)[1][1:] == file.read_flv(raw)[1][1:]
 
 
 @given(st.lists(flv.tags(), min_size=1, max_size=8))
@@ -78,7 +78,7 @@ def test_its_length_is_true_after_every_message(tags):
 
 def test_what_another_program_began_is_not_touched_while_it_grows():
     """Own design: nobody knows there where length and size stand."""
-    begun = file.write([Tag(18, 0, metadata.build(extra={"x": 1.0})), Tag(9, 0, KEY)])
+    begun = file.write_flv([Tag(18, 0, metadata.build(extra={"x": 1.0})), Tag(9, 0, KEY)])
     recorder = Recorder(load_index(file.Memory(begun)))
     recorder.write(9, 40, KEY)
     assert recorder.growth() == [] == Recorder().growth()
@@ -89,7 +89,7 @@ def test_the_description_is_script_data_that_all_can_read():
 
     It comes first, in a file that may have both media until more is known.
     """
-    header, (first, *_) = file.read(Recorder().write(9, 0, KEY))
+    header, (first, *_) = file.read_flv(Recorder().write(9, 0, KEY))
     assert header.has_audio and header.has_video and first.timestamp == 0
     assert first.tag_type == TagType.SCRIPT and not first.filtered
     assert metadata.read(first.data) is not None
@@ -153,13 +153,13 @@ def test_a_file_can_be_continued():
     said = metadata.read(tags[0].data)
     assert said["width"] == 320.0 and said["duration"] == 1.031 and said["hasAudio"]
     assert load_index(file.Memory(two)).times.tolist() == [0, 1000, 1001]
-    assert file.read(two)[0].has_audio and not file.read(one)[0].has_audio
+    assert file.read_flv(two)[0].has_audio and not file.read_flv(one)[0].has_audio
 
 
 def test_files_of_others_are_not_continued():
     """Own design: there is no room in them."""
     for tags in ([], [Tag(9, 0, KEY)], [Tag(18, 0, metadata.build(width=1.0)), Tag(9, 0, KEY)]):
-        assert not can_continue(scan(file.Memory(file.write(tags))))
+        assert not can_continue(scan(file.Memory(file.write_flv(tags))))
 
 
 def test_a_long_recording_keeps_some_key_frames():

@@ -3,12 +3,12 @@
 import pytest
 from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMA, PCMU, Desk, GatewayWorld, sdp
 
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 
 
 def offered(desk):
     """The audio and video lines of the offer in the last INVITE."""
-    return Session.parse(desk.calls[-1].remote_sdp).media
+    return SessionDescription.parse(desk.calls[-1].remote_sdp).media
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_video_line_is_answered_with_port_0(world, desk, alice):
     world.wait()
     alice.call("accept", "pcmu")
     world.wait()
-    audio, video = Session.parse(desk.calls[-1].remote_sdp).media
+    audio, video = SessionDescription.parse(desk.calls[-1].remote_sdp).media
     assert audio.port and video.port == 0
     assert alice.heard()[-1] == ("accepted", "pcmu", None)
 
@@ -76,13 +76,13 @@ def test_no_ports_are_503_both_ways(world, desk):
     world.gateway.room = 0
     alice = world.rich("alice@home")
     alice.call("invite", BOB)
-    assert alice.heard() == [("rejected", "503 Service Unavailable")]
+    assert alice.heard() == [("rejected", "503 No Media Port")]
     desk.ring("alice", world.now)
     world.wait()
     assert desk.log[-1][2] == 503 and alice.heard() == []
     world.gateway.room = 1
     alice.call("invite", BOB, "pcmu", "flv")  # room for one of two
-    assert alice.heard() == [("rejected", "503 Service Unavailable")] and world.is_clean()
+    assert alice.heard() == [("rejected", "503 No Media Port")] and world.is_clean()
 
 
 def answer_in_ack(desk, body):
@@ -197,7 +197,7 @@ def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice
     alice.call("invite", BOB, "wideband", "pcmu", "narrowband")
     world.wait()
     phone = desk.calls[-1]
-    offers = [Session.parse(phone.remote_sdp)]
+    offers = [SessionDescription.parse(phone.remote_sdp)]
     phone.reinvite(sdp(PCMU, more=("sendonly",)), world.now)
     world.wait()
     assert alice.heard()[-1] == ("holded", True)
@@ -206,7 +206,7 @@ def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice
     world.wait()
     assert alice.heard() == [("holded", False)]
     assert world.gateway.media.remote == (DESK, 6000)
-    offers.append(Session.parse(desk.log[-1][2]))
+    offers.append(SessionDescription.parse(desk.log[-1][2]))
     [first], [again] = (offer.media for offer in offers)
     assert again == first and "recvonly" not in str(again)
     assert offers[1].origin.version > offers[0].origin.version

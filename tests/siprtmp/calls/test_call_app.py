@@ -55,7 +55,7 @@ def test_a_name_with_an_at_sign_is_dialled_and_starts_when_the_phone_answers(wor
     [
         (NAME, 486, "486 Busy Here"),
         (NAME, sdp("18"), "488 Not Acceptable Here"),
-        ("nobody@home", None, "480 Temporarily Unavailable"),
+        ("nobody@home", None, "480 Not Registered"),
         ("@home", None, "400"),
         ("bob@", None, "400"),
         ("bob@[", None, "400"),
@@ -126,12 +126,24 @@ def test_what_was_published_is_heard_out_before_the_call_ends(world, desk):
         tool.client.send_media(AUDIO, 20 * i, stream, SOUND)
     tool.client.send("deleteStream", float(stream))
     world.run()
-    assert not tool.server.reading  # held back
+    assert not tool.server.transport.reading  # held back
     world.wait(3.5)
     assert desk.events()[-1] != "ended"
     world.wait(0.7)
     assert desk.events()[-1] == "ended"
     assert len(wire.sent) == 200 and wire.sent[-1][0] - began == pytest.approx(199 * 0.02, abs=0.05)
+    assert world.is_clean()
+
+
+def test_a_codec_that_the_phone_does_not_have_is_told_once(world, desk):
+    """Covers FLV 10.1 §E.4.2.1."""
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    for number in range(3):
+        tool.write(AUDIO, 20 * number, stream, b"\xaf\x01" + bytes(50))
+    [told] = [values for what, values in world.gateway.log.lines if what == "sound-unsuitable"]
+    assert told["codec"] == "aac" and told["agreed"] == "pcmu" and told["rtmp"] == tool.server.id
     assert world.is_clean()
 
 
@@ -271,7 +283,7 @@ class Calls(RuleBasedStateMachine):
     def heeded(self):
         """The tools that are not held back just now, and so get answers."""
         servers = [(tool, tool.server) for tool in self.tools]
-        return [tool for tool, server in servers if server.reading and not server.closed]
+        return [tool for tool, server in servers if server.transport.reading and not server.closed]
 
     @rule(data=st.data(), count=st.integers(1, 60))
     def write(self, data, count):

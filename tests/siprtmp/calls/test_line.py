@@ -16,9 +16,9 @@ def test_what_connect_is_answered_with():
     seen = []
 
     connection = world.server()
-    connection.send_control = lambda message: seen.append(type(message).__name__)
+    connection.transport.send_control = lambda message: seen.append(type(message).__name__)
     connection.send_command = lambda command: seen.append(command)
-    connection._on_command(Command("connect", 1.0, {"app": "sip/alice@home"}, ()), 0, 0.0)
+    connection.on_command(Command("connect", 1.0, {"app": "sip/alice@home"}, ()), 0, 0.0)
     result = seen.pop()
     assert (result.name, result.transaction_id) == ("_result", 1.0)
     assert "WindowAcknowledgementSize" in seen
@@ -36,11 +36,11 @@ def test_what_calls_look_like_on_the_wire():
         ("invite", 3.0, "nobody@home"),
     ):
         about = {"app": "sip/alice@home"} if name == "connect" else None
-        connection._on_command(Command(name, number, about, tuple(args)), 0, 0.0)
+        connection.on_command(Command(name, number, about, tuple(args)), 0, 0.0)
         world.wait()
     said = [(command.name, command.transaction_id, command.object, command.args)
             for (command,), options in seen[1:] if not options]  # fmt: skip
-    refusal = ("480 Temporarily Unavailable",)
+    refusal = ("480 Not Registered",)
     assert said == [
         ("_result", 2.0, None, ()),
         ("rejected", 2, None, refusal),
@@ -173,7 +173,7 @@ def test_nobody_answers_our_call_for_a_minute(world, desk, alice):
     world.wait(59.0)
     assert alice.heard() == [("ringing", "180 Ringing")]
     world.wait(2.0)
-    assert alice.heard() == [("rejected", "480 Temporarily Unavailable")]
+    assert alice.heard() == [("rejected", "480 No Answer")]
     assert desk.events() == ["cancelled"] and world.is_clean()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from siprtmp import __main__
 from siprtmp.edge.state_folder import StateFolder
-from siprtmp.operation.config import ConfigError
+from siprtmp.operation.arguments import ConfigError
 
 
 def test_it_is_made_for_its_owner_alone(tmp_path):

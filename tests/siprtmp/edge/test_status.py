@@ -68,6 +68,11 @@ def test_there_is_one_page(server, line, status_line):
     assert (b'{\n "calls": 0\n}' in answer) == (line == b"GET /status")
 
 
+def test_another_page_is_answered_with_those_there_are(server):
+    answer = talk(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"/status" in answer and b"/live/NAME.flv" in answer
+
+
 def test_who_is_slow_is_hung_up_on_and_a_crowd_of_them_blocks_nobody(server):
     """More slow clients than are served at a time, and one who only wants to know."""
     crowd = [socket.create_connection(server.address, 2) for _ in range(flv_http.MAX_CLIENTS + 9)]

@@ -232,6 +232,13 @@ def test_a_phone_that_shows_no_life_is_asked_and_then_given_up(side, held):
         assert rig.ended == pytest.approx(5.0) and rig.asked == [pytest.approx(2.5)]
 
 
+def test_a_long_time_out_is_waited_for_to_its_end():
+    """Own design: a question that SIP gives up after 32 s would end the call before its time."""
+    rig = Rig(PCMU, media_timeout=300.0)
+    rig.wait(400.0)
+    assert rig.asked == [pytest.approx(270.0)] and rig.ended == pytest.approx(300.0)
+
+
 def test_a_phone_is_asked_once_before_it_is_given_up_however_late():
     """Own design: a process that stood still has not heard anybody."""
     rig = Rig(PCMU, media_timeout=5.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from p2psip.errors import RemoteError
-from p2psip.sdp.session import Session
+from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
 
@@ -13,7 +13,7 @@ OURS = Endpoint("192.0.2.1", 4000, 1)
 def description(address="192.0.2.9", media="m=audio 5004 RTP/AVP 0\r\n", more=""):
     kind = "IP6" if ":" in address else "IP4"
     top = f"v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN {kind} {address}\r\nt=0 0\r\n"
-    return Session.parse((top + media + more).encode())
+    return SessionDescription.parse((top + media + more).encode())
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,14 @@ def test_media_that_cannot_reach_us_is_not_acceptable(address):
     with pytest.raises(RemoteError) as refused:
         sdp_map.conclude(sdp_map.offer(["pcmu"], OURS), theirs)
     assert refused.value.status == 488
+
+
+def test_names_of_codecs_have_no_case():
+    """Covers RFC 8866 §6.6."""
+    names = sdp_map.known_names(["PCMU", "pcmu", "Wideband", "g729", "DTMF"])
+    assert names == ("pcmu", "wideband", "dtmf")
+    theirs = description(media="m=audio 5004 RTP/AVP 96\r\na=rtpmap:96 SPEEX/16000\r\n")
+    assert sdp_map.answer(theirs, names, OURS)[1].codec.name == "wideband"
 
 
 def test_a_family_is_refused_by_the_other_one_only():

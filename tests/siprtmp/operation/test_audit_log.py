@@ -111,6 +111,21 @@ def test_a_call_between_two_phones():
     assert log.lines[1:] == [("proxy-end", {"call": "call", "reason": "BYE"})]
 
 
+def test_an_ipv6_address_stands_in_brackets():
+    """Covers RFC 3986 §3.2.2: else its end and the port look alike."""
+    home, log = watched()
+    home.hear(register(contact="<sip:bob:pass@[2001:db8::2]:34644;x=y>"), source=BOB)
+    assert log.lines[0][1]["contact"] == "sip:bob@[2001:db8::2]:34644"
+
+
+def test_a_cause_that_the_caller_must_not_know_is_in_the_log():
+    """Covers RFC 3261 §21.4.18: without a password nobody learns who has no phone."""
+    home, log = watched(users=store("bob"))
+    heard = answer_to(home.hear(request("INVITE", "sip:bob@home", OUTSIDER)))
+    assert (heard.status, heard.reason) == (480, "Temporarily Unavailable")
+    assert log.lines[-1][1]["reason"] == "480 Not Registered"
+
+
 def test_the_beginning_names_both():
     """Covers RFC 3261 §16.3: without what else is in their addresses."""
     home, log = watched()
@@ -136,7 +151,7 @@ def test_a_call_that_goes_nowhere():
     assert log.lines == [
         (
             "call-refused",
-            CALL | {"source": f"UDP:{ALICE}", "reason": "480 Temporarily Unavailable"},
+            CALL | {"source": f"UDP:{ALICE}", "reason": "480 Not Registered"},
         ),
         (
             "call-refused",

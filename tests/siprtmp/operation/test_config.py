@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.certificates import certificate
 
-from rtmplite.cli import tool
 from siprtmp.operation import config
-from siprtmp.operation.config import ConfigError, Settings
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings
+from siprtmp.operation.options import build_parser
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "siprtmp.toml"
 HASH = "0" * 32
@@ -100,18 +101,14 @@ def test_every_setting_is_tried_here_and_shown_in_the_example():
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
     assert sorted(shown) == sorted(names | {"sips"})
-    parser = config.build_parser()
+    parser = build_parser()
     options = {text for action in parser._actions for text in action.option_strings}
     assert options - {"-h", "--help", "--config"} == {f"--{name}" for name in shown}
 
 
-def test_what_a_server_without_telephones_can_do_the_gateway_can(capsys):
-    """By the same names."""
-    with pytest.raises(SystemExit):
-        tool.main(["serve", "--help"])
-    theirs = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
-    ours = set(re.findall(r"--[a-z-]+", config.build_parser().format_help()))
-    assert "--vod" in theirs and theirs <= ours
+def test_a_mistyped_key_of_the_file_is_answered_with_the_right_one(tmp_path):
+    with pytest.raises(ConfigError, match="unknown setting 'media-timout'; did you mean media-t"):
+        config.load(["--config", str(written(tmp_path, "media-timout = 3\n"))])
 
 
 def test_the_example_is_good_and_says_the_defaults(tmp_path):

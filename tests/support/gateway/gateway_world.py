@@ -49,6 +49,8 @@ class Log:
     def event(self, what, **values):
         self.lines.append((what, values))
 
+    warning = event
+
     def ends(self):
         """The reasons that calls ended for."""
         return [values["reason"] for what, values in self.lines if what == "call-end"]
@@ -74,7 +76,7 @@ class Wire:
 
 
 class Alarm:
-    """A machine that is due when its timer is, as `siprtmp.edge.alarm` has it."""
+    """A machine that is due when its timer is, as `p2psip.net.alarm` has it."""
 
     def __init__(self, home, machine):
         self.home, self.machine, self.deadline = home, machine, None
@@ -131,6 +133,9 @@ class Gateway(Home):
         return self.sip.find(request) or self.call.find(request)
 
     # MediaEdge
+    def host_for(self, peers):
+        return self.media_host
+
     def reserve(self):
         if len(self.ports) >= self.room:
             raise LocalError("no ports")
@@ -273,12 +278,12 @@ class GatewayWorld(World):
 
     def server(self):
         connection = super().server()
-        connection.on_reading = self._on_reading
+        connection.transport.on_reading = self._on_reading
         return connection
 
-    def _on_reading(self, connection):
-        if connection.reading:
-            self.resumed.append(connection)
+    def _on_reading(self, transport):
+        if transport.reading:
+            self.resumed.append(transport.user)
 
     def run(self):
         """Carry RTMP bytes, and what goes round inside the gateway, until there are none."""
@@ -286,7 +291,7 @@ class GatewayWorld(World):
         while moved:
             moved = any([peer.carry() for peer in self.peers]) or bool(self.resumed)
             while self.resumed:
-                self.resumed.pop().receive(b"", self.now)
+                self.resumed.pop().transport.receive(b"", self.now)
             self.link.flush()
 
     def wait(self, seconds=0.1):

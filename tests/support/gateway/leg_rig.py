@@ -34,7 +34,7 @@ class Rig:
     hosts = ()
 
     def __init__(self, *codecs, media_timeout=60.0, **options):
-        self.asked = []
+        self.asked, self.unsuitable = [], []
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
@@ -64,6 +64,9 @@ class Rig:
     def on_hold_back(self, hold):
         assert hold != self.holding
         self.holding = hold
+
+    def on_unsuitable(self, sound_format):
+        self.unsuitable.append(sound_format)
 
     def on_quiet(self, now):
         self.asked.append(now)

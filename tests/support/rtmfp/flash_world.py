@@ -37,7 +37,7 @@ class Node:
         self.session.receive(encrypted, source, now)
 
     def take(self):
-        self.machine.flush(self.link.now)
+        self.machine.transport.flush(self.link.now)
         return self.session.take(self.link.now)
 
 
@@ -94,7 +94,7 @@ class FlashWorld:
             (here, there), (client, server), sessions, strict=True
         ):
             self.link.join(address, Node(self.link, machine, session))
-            machine.attach(session)
+            machine.transport.attach(session)
         self.run()
         return peer
 
@@ -116,6 +116,6 @@ class FlashWorld:
             far_nonce=b"f",
             random=self.random,
             now=self.now,
-            listener=machine,
+            listener=machine.transport.incoming,
             limits=self.session_limits,
         )

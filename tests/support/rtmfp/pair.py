@@ -6,8 +6,9 @@ from support.rtmfp.link import Link, calm
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import FlowReceiver, FlowSender, SessionListener
-from rtmplite.rtmfp.session.session import Session
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.send_flow import FlowSender
+from rtmplite.rtmfp.session.session import Session, SessionListener
 from rtmplite.rtmfp.wire.packet import unscramble
 
 

@@ -9,7 +9,7 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
@@ -58,8 +58,8 @@ class Node:
                 job.run()
                 self.endpoint.finish(job, now)
         for each in list(self.connections):
-            each.flush(now)
-            if each.is_over:
+            each.transport.flush(now)
+            if each.transport.is_over:
                 self.connections.remove(each)
         return self.endpoint.take(now)
 
@@ -90,10 +90,10 @@ class ServerUser(EndpointListener):
             self.applications.get, Registry(), Random(4).randbytes, now
         )
         connection.stand_ins = self.stand_ins
-        connection.attach(session)
+        connection.transport.attach(session)
         self.by_session[session] = connection
         self.node.watch(connection)
-        return connection
+        return connection.transport.incoming
 
     def on_introduction(self, session, asker, now):
         return self.introducer.addresses(session, asker, now) if self.introduces else None

@@ -22,13 +22,13 @@ class Wire:
 
     def carry(self):
         """Move what either has to say; whether there was anything."""
-        up = b"".join(self.near.take_output())
-        down = b"" if self.deaf else b"".join(self.far.take_output())
+        up = b"".join(self.near.transport.take_output())
+        down = b"" if self.deaf else b"".join(self.far.transport.take_output())
         if up and not self.deaf:
-            self.far.receive(up, self.world.now)
+            self.far.transport.receive(up, self.world.now)
         if down:
-            self.near.receive(down, self.world.now)
-        if self.far.closed and not self.far.output and not self.near.closed:
+            self.near.transport.receive(down, self.world.now)
+        if self.far.closed and not self.far.transport.output and not self.near.closed:
             self.near.connection_lost(self.world.now)
         if self.near.closed and not self.far.closed:
             self.far.connection_lost(self.world.now)

@@ -76,14 +76,14 @@ class Peer:
 
     def carry(self):
         """Move what either has to say; whether there was anything."""
-        up = b"".join(self.client.take_output())
-        down = b"" if self.deaf else b"".join(self.server.take_output())
+        up = b"".join(self.client.transport.take_output())
+        down = b"" if self.deaf else b"".join(self.server.transport.take_output())
         if self.deaf:
-            self.server.output_size = sum(map(len, self.server.output))
+            self.server.transport.output_size = sum(map(len, self.server.transport.output))
         if up:
-            self.server.receive(up, self.world.now)
+            self.server.transport.receive(up, self.world.now)
         if down:
-            self.client.receive(down, self.world.now)
+            self.client.transport.receive(down, self.world.now)
         self.events += self.client.events()
         return bool(up or down)
 

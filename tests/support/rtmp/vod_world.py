@@ -77,7 +77,7 @@ class VodWorld(World):
     def __init__(self, **files):
         self.playbacks = {}
         raw = {
-            name: tags if isinstance(tags, bytes) else file.write(tags)
+            name: tags if isinstance(tags, bytes) else file.write_flv(tags)
             for name, tags in files.items()
         }
         self.shelf = Shelf(self, raw)

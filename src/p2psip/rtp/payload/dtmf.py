@@ -1,10 +1,10 @@
-"""Telephone events: a pressed key as numbers, because codecs spoil tones.
+"""Telephone events: pressed keys as numbers, because codecs distort tones.
 
 Implements RFC 4733 §2.3, with the DTMF codes of §3.2.
 
-A key lives in several packets of one RTP timestamp: first reports with a growing
+A key is reported in several packets of one RTP timestamp: first reports with a growing
 duration, then the last one three times with the E bit set (§2.5.1.4).  `DigitReader`
-makes one digit of them, whichever of them are lost.
+makes one digit of them, even if some are lost.
 
     >>> event = TelephoneEvent.parse(bytes.fromhex("0b8a0320"))
     >>> event
@@ -20,6 +20,9 @@ from typing import Final, Self
 from p2psip.errors import LocalError, RemoteError
 
 DIGITS: Final = "0123456789*#ABCD"  # Source: §3.2 Table 3, in the order of their codes
+# Own design: more keys than anybody presses between two packets; without a bound one forged
+# datagram could hold sixteen thousand.
+MAX_REPORTS: Final = 16
 FINAL_REPORTS: Final = 3  # Source: §2.5.1.4, how often the last report of an event is sent
 _REPORT: Final = struct.Struct("!BBH")
 
@@ -68,8 +71,8 @@ class TelephoneEvent:
 
 
 def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
-    """Read a payload of one or more contiguous events, or raise RemoteError: §2.5.1.5."""
-    if not payload or len(payload) % _REPORT.size:
+    """Read a payload of up to `MAX_REPORTS` contiguous events, or raise RemoteError: §2.5.1.5."""
+    if not payload or len(payload) % _REPORT.size or len(payload) > MAX_REPORTS * _REPORT.size:
         raise RemoteError(f"telephone-event payload of {len(payload)} octets")
     size = _REPORT.size
     return tuple(
@@ -78,9 +81,9 @@ def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
 
 
 class DigitReader:
-    """Hears each key once, from whichever of its reports comes first: §2.5.2.2.
+    """Reads each key once, from the first of its reports that arrives: §2.5.2.2.
 
-    Memory is one event: reports of an older timestamp are repetitions come late.
+    It remembers one event: reports of an older timestamp are late repetitions.
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ of signed 16-bit samples.
     >>> decode_ulaw(bytes.fromhex("ff ce 4e")).tolist()
     [0, 988, -988]
 
-The laws themselves are in ITU-T G.711, which is not among our texts: a test compares all
+The laws themselves are in ITU-T G.711, which is not in the catalogue: a test compares all
 65536 samples and 256 octets with an independent implementation.
 """
 

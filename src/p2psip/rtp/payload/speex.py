@@ -11,8 +11,8 @@ The mode tells the size, so frames are found by hopping.  Since the narrowband p
 first and needs nothing that follows, cutting the layers leaves a true 8 kHz stream: what
 Flash Player, which always encodes wideband, needs in order to talk to a `speex/8000` phone.
 
-Own design: the sizes per mode are in the Speex manual, which is not among our texts.  They
-are proven against recordings of Flash Player and streams of libspeex, and in the tests by
+Own design: the sizes per mode are in the Speex manual, which is not in the catalogue.  They
+are tested against recordings of Flash Player and streams of libspeex, and in the tests by
 libspeex itself, which decodes what we cut.
 """
 
@@ -38,7 +38,7 @@ _HEADER_MAGIC: Final = b"Speex   "
 
 
 def count(data: bytes | memoryview) -> int:
-    """How many 20 ms frames a payload holds: §3.5.  RemoteError if it is not Speex."""
+    """Count the 20 ms frames of a payload: §3.5.  RemoteError if it is not Speex."""
     return len(_Bits(data).frames())
 
 
@@ -63,7 +63,7 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
 
 
 def one_frame(data: bytes | memoryview) -> tuple[int, bool]:
-    """Where the narrowband part ends, in bits, and whether a layer follows: §3.3.
+    """Find where the narrowband part ends, in bits, and whether a layer follows: §3.3.
 
     0 unless it is surely one frame with at most one layer, as nearly all are.  Own design: a
     short cut for the media path, to `split`, which then gives the data as they are.
@@ -91,7 +91,7 @@ def narrowband(frame: bytes | memoryview) -> bytes:
 
 
 def is_header(data: bytes | memoryview) -> bool:
-    """Is it the 80-octet header that opens Speex in Ogg and FLV files, and no sound?
+    """Tell whether it is the 80-octet header that opens Speex in Ogg and FLV files, and no sound.
 
     Own design: GStreamer's muxers send it as a first packet; RFC 5574 §3.2 has no place for it.
     """
@@ -99,7 +99,7 @@ def is_header(data: bytes | memoryview) -> bool:
 
 
 def is_comment(data: bytes | memoryview) -> bool:
-    """Is it a comment packet: a vendor string and tags, each with its 32-bit length, no more?
+    """Tell whether it is a comment packet: a vendor string and tags, each behind its length.
 
     Own design: it follows the header where there is one; RFC 5574 §3.2 has no place for it.
     """
@@ -121,7 +121,7 @@ def is_comment(data: bytes | memoryview) -> bool:
 
 
 def is_metadata(data: bytes | memoryview) -> bool:
-    """Is it a header or a comment packet, which must never go out as RTP: RFC 5574 §3.2?"""
+    """Tell whether it is a header or a comment packet, which RTP does not carry: RFC 5574 §3.2."""
     return is_header(data) or is_comment(data)
 
 

@@ -1,1 +1,1 @@
-"""The client's sockets, on gevent."""
+"""Clients for RTMP and RTMFP with calls that wait, on gevent."""

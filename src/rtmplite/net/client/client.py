@@ -1,12 +1,12 @@
-"""A client for scripts, tests and the demo: its calls wait, and let other greenlets run.
+"""A client whose calls wait for the server, and let other greenlets run meanwhile.
 
-Whether it speaks RTMP (`rtmp_client`) or RTMFP (`rtmfp_client`) is the same to all that is here.
+This is what clients for RTMP (`rtmp_client`) and RTMFP (`rtmfp_client`) have in common.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import gevent
 from gevent.event import AsyncResult
@@ -33,12 +33,12 @@ _FINAL: Final = ("NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetSt
 
 
 class Client:
-    """One connection, of which `RtmpClient` and `RtmfpClient` know how it is carried.
+    """One connection to a server; `RtmpClient` and `RtmfpClient` carry its messages.
 
     `on_call(name, args)` is called for every command of the server that is not about a stream, in
-    the greenlet that reads, so it must not wait for the server.  `information` is what connect was
-    answered with.  `reconnect_to` is the tcUrl that the server has asked us to go to, None unless
-    it has; `following` obeys.
+    the greenlet that reads, so it must not wait for the server.  `information` is the object that
+    connect was answered with.  `reconnect_to` is the tcUrl that the server has asked us to go to,
+    None if it has not; `reconnecting` obeys.
     """
 
     def __init__(self, machine: NetClient) -> None:
@@ -60,9 +60,17 @@ class Client:
         information = reply[1] if len(reply) > 1 else None
         self.information = information if isinstance(information, dict) else {}
 
+    def __enter__(self) -> Self:
+        """Give the client itself, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self.close()
+
     @property
     def target(self) -> Target:
-        """Where the server is."""
+        """The URL of the server, in parts."""
         return self._machine.target
 
     def flush(self) -> None:
@@ -72,13 +80,13 @@ class Client:
     def close(self) -> None:
         """End the connection when what was sent has left; a second time does nothing.
 
-        Where arriving is told (RTMFP), it waits for that.  Raises RemoteError if some of what was
-        published never arrived.
+        By RTMFP it waits until everything has arrived.  Raises RemoteError if some of what was
+        published never did.
         """
         raise NotImplementedError
 
     def leave(self) -> None:
-        """End the connection in a moment, whatever may not have arrived."""
+        """End the connection soon, without waiting for what has not arrived."""
         self.close()
 
     @property
@@ -88,11 +96,11 @@ class Client:
 
     @property
     def reason(self) -> str:
-        """Why it ended, empty while it has not."""
+        """Why the connection has ended, empty before."""
         return self._machine.reason
 
     def call(self, name: str, *args: Value, timeout: float = TIMEOUT) -> Value:
-        """Call the server and give its answer.
+        """Call the server and return its answer.
 
         Raises RemoteError if that is an error, or if the connection ends; TimeoutError.
         """
@@ -103,7 +111,7 @@ class Client:
         return values[1] if len(values) > 1 else None
 
     def send(self, name: str, *args: Value) -> None:
-        """Call the server and want no answer."""
+        """Call the server without an answer."""
         self._machine.send(name, *args)
         self.flush()
 
@@ -125,7 +133,7 @@ class Client:
         return thing
 
     def forget(self, stream_id: int) -> None:
-        """Route nothing to this stream any more; `ClientStream.delete` does the rest."""
+        """Route no more messages to a stream; called by `ClientStream.delete`."""
         self._streams.pop(stream_id, None)
 
     def _await(self, number: float) -> "AsyncResult[Reply]":
@@ -164,7 +172,7 @@ class Client:
         self.flush()
 
     def _finish(self) -> None:
-        """Tell all who wait that the connection has ended."""
+        """Wake all calls that wait, as the connection has ended."""
         end = RemoteError(self.reason or "closed", CLOSED, "status")
         for waiting in self._replies.values():
             if not waiting.ready():
@@ -175,7 +183,7 @@ class Client:
             thing.end(end)
 
     def _hear(self) -> None:
-        """Hand on what has happened to whom it concerns."""
+        """Pass each event to the call, stream or object that it is about."""
         for event in self._machine.events():
             match event:
                 case Reply(transaction_id=number):
@@ -244,6 +252,11 @@ class ClientStream:
         except Empty:
             return None
 
+    def __iter__(self) -> Iterator[Message]:
+        """The messages one after the other, waiting for each, until the stream ends."""
+        while (message := self.read(timeout=None)) is not None:
+            yield message
+
     def status(self, timeout: float | None = TIMEOUT) -> dict[str, Value] | None:
         """The next information object of an onStatus; None after `timeout` s, or at the end."""
         if self.ended and self._statuses.empty():
@@ -261,7 +274,7 @@ class ClientStream:
         self.end()
 
     def take(self, event: Called | Ended | Message) -> None:
-        """Sort what has arrived on this stream; `Client` calls it."""
+        """Keep an event of this stream until it is read; `Client` calls it."""
         match event:
             case Message(type_id=type_id) if type_id in CHUNK_STREAMS:
                 self._media.put(event)
@@ -275,7 +288,7 @@ class ClientStream:
                 self.end()
 
     def end(self) -> None:
-        """Let nobody wait for more; `Client` calls it."""
+        """Wake the calls that wait for more; `Client` calls it."""
         if not self.ended:
             self.ended = True
             self._media.put(None)
@@ -303,10 +316,10 @@ def established(
     timeout: float,
     on_call: Callable[[str, tuple[Value, ...]], None] | None,
 ) -> C:
-    """Connect, by `open_to`; a server that sends us elsewhere is obeyed a few times.
+    """Connect by `open_to`, and follow redirects of the server, a few times.
 
-    One that asks who we are is told what the URL says: Field §"authmod=adobe".  Raises RemoteError
-    if the server refuses, and what `open_to` does, with host and port.
+    A challenge is answered with the user and password of the URL: Field §"authmod=adobe".  Raises
+    RemoteError if the server refuses, and what `open_to` does, with host and port.
     """
     hops_left = REDIRECTS
     while True:

@@ -1,4 +1,4 @@
-"""Connections that we open for machines: a relay says to whom, this does the rest."""
+"""Opens connections for the machines of relays, and serves them."""
 
 import logging
 import ssl
@@ -15,22 +15,21 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.tcp_connections import Socket, TcpConnections
 from rtmplite.net.tls import Tls, client_context
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
-from rtmplite.rtmp.client import ClientConnection
+from rtmplite.relay.session import ChunkSession, FlowSession
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 10.0  # s, for a connection to stand
-FAREWELL: Final = 2.0  # s for last words to arrive, and to be repeated if they are lost
+FAREWELL: Final = 2.0  # s for the last messages to arrive, repeated if they are lost
 LOOK: Final = 0.01  # s between looks whether they have
 
 
-class Dialer(TcpConnections[ClientConnection]):
-    """Gives sockets to clients' machines; `tick` is called once a second, for who has deadlines.
+class Dialer(TcpConnections[ChunkSession]):
+    """Connects the machines of clients; `tick` is called once a second, for relays' deadlines.
 
     Without `tls` the system's certificates are trusted, and loaded when the first is needed.
-    `on_cut_short` hears of those whose streams have not arrived as a whole: by RTMFP that is known.
+    `on_cut_short` is called for a connection by RTMFP whose streams have not arrived as a whole.
     """
 
     def __init__(
@@ -42,25 +41,25 @@ class Dialer(TcpConnections[ClientConnection]):
     ) -> None:
         super().__init__(merge_ms)
         self._tls, self.tick = tls, tick
-        self.on_cut_short: Callable[[FlowConnection], None] = _say_cut_short
-        self._ports: dict[RtmfpPort, None] = {}  # of those who go by RTMFP, one each
+        self.on_cut_short: Callable[[FlowEnd], None] = _say_cut_short
+        self._ports: dict[RtmfpPort, None] = {}  # one for each connection by RTMFP
 
-    def dial(self, machine: ClientConnection | RtmfpClientConnection) -> None:
-        """Connect `machine` to its target; it hears by `connection_lost` if that fails."""
-        if isinstance(machine, ClientConnection):
+    def dial(self, machine: ChunkSession | FlowSession) -> None:
+        """Connect `machine` to its target; if that fails, its `connection_lost` is called."""
+        if isinstance(machine, ChunkSession):
             gevent.spawn(self._dial, machine)
         else:
             gevent.spawn(self._dial_by_flows, machine)
 
     def farewell(self, *, is_patient: bool = False) -> None:
-        """Wait a moment for those whose machines are closed, until they have said so.
+        """Wait a moment until closed machines have told their peers.
 
-        With `is_patient` longer, until what they publish by RTMFP has arrived or never will.
+        With `is_patient` longer, until all that was published by RTMFP has arrived or never will.
         """
         super().farewell()
         end = now() + FAREWELL
         while (waiting := [each for port in self._ports for each in port.connections]) and (
-            now() < end or (is_patient and any(each.holds_media for each in waiting))
+            now() < end or (is_patient and any(each.transport.holds_media for each in waiting))
         ):
             gevent.sleep(LOOK)
 
@@ -70,7 +69,7 @@ class Dialer(TcpConnections[ClientConnection]):
         for port in list(self._ports):
             self._close(port)
 
-    def _dial(self, machine: ClientConnection) -> None:
+    def _dial(self, machine: ChunkSession) -> None:
         target = machine.target
         try:
             waiting = socket.create_connection((target.host, target.port), TIMEOUT)
@@ -88,7 +87,7 @@ class Dialer(TcpConnections[ClientConnection]):
             tls = Tls(self._tls, target.host)
         self.adopt(connected, machine, tls)
 
-    def _dial_by_flows(self, machine: RtmfpClientConnection) -> None:
+    def _dial_by_flows(self, machine: FlowSession) -> None:
         try:
             port, _, _ = dial(machine)
         except OSError as error:
@@ -101,8 +100,8 @@ class Dialer(TcpConnections[ClientConnection]):
         port.on_over = partial(self._over, port)
         port.watch(machine)  # from now on, to hear if it is given up before there is a session
 
-    def _over(self, port: RtmfpPort, machine: FlowConnection) -> None:
-        if machine.cut_short:
+    def _over(self, port: RtmfpPort, machine: FlowEnd) -> None:
+        if machine.transport.cut_short:
             self.on_cut_short(machine)
         gevent.spawn_later(FAREWELL, self._close, port)
 
@@ -115,5 +114,6 @@ class Dialer(TcpConnections[ClientConnection]):
         self.tick(now())
 
 
-def _say_cut_short(machine: FlowConnection) -> None:
-    log.warning("not all has arrived at %s:%d: %s", *machine.peer_address, machine.cut_short)
+def _say_cut_short(machine: FlowEnd) -> None:
+    transport = machine.transport
+    log.warning("not all has arrived at %s:%d: %s", *transport.peer_address, transport.cut_short)

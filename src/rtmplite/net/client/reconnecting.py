@@ -1,4 +1,4 @@
-"""Publishing and playing that go where their server sends them, and move when it asks for that.
+"""Publishes and plays at the server that redirects name, and moves when a server asks for that.
 
 E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest": the new connection
 is made beside the old one, which goes on until a key frame; then the old one is left.
@@ -13,7 +13,7 @@ import gevent
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
-from rtmplite.live.tracks import Tracks, Weight
+from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.client.refusal import ElsewhereError
 from rtmplite.net.clock import now
@@ -39,9 +39,9 @@ def begin(
     start: Callable[[ClientStream, str], None],
     timeout: float = TIMEOUT,
 ) -> tuple[Client, ClientStream, Target]:
-    """Publish or play by `start`, at `target` or wherever its server sends us: Field §"Redirects".
+    """Publish or play by `start`, at `target` or where its server redirects: Field §"Redirects".
 
-    Gives what was reached.  Raises what `connect` and `start` do, for the last server.
+    Gives the client, stream and target in the end.  Raises what `connect` and `start` do.
     """
     for hops_left in reversed(range(REDIRECTS + 1)):
         client = connect(target)
@@ -62,7 +62,7 @@ def begin(
 
 
 class _Following:
-    """One stream on one server at a time; `connect` reaches another one."""
+    """One stream at one server at a time; `connect` makes the connection to the next one."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class _Following:
         self._begin()
 
     def close(self) -> None:
-        """Close the connection in use, as `Client.close` does, and the one that was to follow."""
+        """Close the connection in use, as `Client.close` does, and the next one."""
         self._stop_seeking()
         self.client.close()
 
     def leave(self) -> None:
-        """The same, but in a moment: `Client.leave`."""
+        """The same, but soon: `Client.leave`."""
         self._stop_seeking()
         self.client.leave()
 
@@ -95,7 +95,7 @@ class _Following:
                 self._seeking.value[0].leave()
 
     def _search(self) -> None:
-        """Begin to look for the next server if ours has asked for that.
+        """Begin to connect to the next server if ours has asked for that.
 
         E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         [careful-overlap]: meanwhile nothing waits, and no media passes twice.
@@ -105,7 +105,7 @@ class _Following:
             self._seeking = gevent.spawn(self._seek, url)
 
     def _found(self) -> tuple[Client, ClientStream] | None:
-        """The new connection, once, when it stands."""
+        """The new connection and its stream when they are ready, once."""
         if self._seeking is None or not self._seeking.ready():
             return None
         found, self._seeking = self._seeking.value, None
@@ -122,7 +122,7 @@ class _Following:
             return None
 
     def _failed(self, client: Client | None, error: Exception) -> None:
-        """Stay where we are, and try again later."""
+        """Stay at the old server, and try again later."""
         log.warning("cannot move to %s: %s", public(self.client.reconnect_to or ""), error)
         self._not_before = now() + AGAIN
         if client is not None:
@@ -140,14 +140,14 @@ class _Following:
 
 
 class Publishing(_Following):
-    """Writes to one server after another; begins as `stream.publish(name)` has left it."""
+    """Publishes at one server after another; `stream` publishes already."""
 
     def _begin(self) -> None:
         self._tracks = Tracks()
         self._lost: RemoteError | None = None  # on the way to a server that was left
 
     def close(self) -> None:
-        """End it when all has arrived; RemoteError if that is not so, on one server or another."""
+        """End when all has arrived; RemoteError if some has not, at this server or one before."""
         super().close()
         if self._lost is not None:
             raise self._lost
@@ -161,8 +161,7 @@ class Publishing(_Following):
         moment = now()
         self._search()
         weight, _ = self._tracks.note(type_id, timestamp, payload, moment)
-        boundary = weight is Weight.START or not self._tracks.has_video(moment)
-        if boundary and weight is not Weight.ESSENTIAL and (found := self._found()):
+        if self._tracks.can_begin(weight, moment) and (found := self._found()):
             self._move(*found, timestamp)
         self.stream.write(type_id, timestamp, payload)
 
@@ -185,7 +184,7 @@ class Publishing(_Following):
 
 
 class Playing(_Following):
-    """Reads from one server after another; begins as `stream.play(name)` has left it."""
+    """Plays at one server after another; `stream` plays already."""
 
     def _begin(self) -> None:
         self._next: tuple[Client, ClientStream] | None = None
@@ -234,7 +233,7 @@ class Playing(_Following):
         return message
 
     def _take(self, message: Message) -> None:
-        """Let the server in use play, unless the next one is to go on here."""
+        """Keep a message of the server in use, unless the next one takes over here."""
         type_id, timestamp, _, payload = message
         if self._ahead is None:
             if not self._passed.is_repeated(type_id, timestamp, payload, now()):
@@ -248,7 +247,7 @@ class Playing(_Following):
             self._waiting.append(message)
 
     def _look_ahead(self) -> None:
-        """Begin to play at the next server when it is found; see what it has played."""
+        """Play at the next server as well when it is connected, and read what it sends."""
         if self._next is None:
             self._search()
             if found := self._found():
@@ -281,7 +280,7 @@ class Playing(_Following):
         self._leave(*old)
 
     def _go_on(self, ahead: StandbyBuffer) -> None:
-        """Have what the next server has played read, once it has come to a beginning."""
+        """Go on with what the next server has sent, once it has a key frame to begin with."""
         if ahead.begin is None:
             return
         self._ahead = None

@@ -1,4 +1,4 @@
-"""What a server's refusal is to a client: an exception, or another place to ask."""
+"""Turns the refusal of a server into an exception, or into the URL that it redirects to."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from rtmplite.rtmp.client import Target, redirection
 
 
 class ElsewhereError(RemoteError):
-    """The server has sent us to `url`."""
+    """The server redirects to `url`."""
 
     def __init__(self, description: str, code: str, level: str, url: str) -> None:
         super().__init__(description, code, level)
@@ -18,7 +18,7 @@ class ElsewhereError(RemoteError):
 
 @contextmanager
 def naming(target: Target) -> Iterator[None]:
-    """Say in every OSError, as TimeoutError is one, whom we could not reach."""
+    """Add host and port of `target` to every OSError, and so to TimeoutError."""
     try:
         yield
     except OSError as error:
@@ -30,13 +30,13 @@ def naming(target: Target) -> Iterator[None]:
 
 
 def place(target: Target) -> str:
-    """Host and port, and nothing that a URL may hold besides."""
+    """Host and port of a target, without the rest of its URL."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{host}:{target.port}"
 
 
 def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target:
-    """Where to go; RemoteError if we have been sent often enough, or out of TLS."""
+    """The target of a redirect; RemoteError after too many, or if it would leave TLS."""
     try:
         found = Target.parse(error.url, stream=False)
     except LocalError:
@@ -47,12 +47,12 @@ def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target
 
 
 def may_go(target: Target, url: str) -> bool:
-    """Whether `url` does not lead out of TLS; LocalError for what is no address."""
+    """Whether a redirect to `url` does not leave TLS.  Raises LocalError for a wrong URL."""
     return not target.secure or Target.parse(url, stream=False).secure
 
 
 def failure(information: Value) -> RemoteError:
-    """What an information object says, as an exception."""
+    """The exception for an information object."""
     if not isinstance(information, dict):
         return RemoteError(str(information))
     words = [information.get(key) for key in ("description", "code", "level")]

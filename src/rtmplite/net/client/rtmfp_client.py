@@ -1,4 +1,4 @@
-"""An RTMFP client for scripts and tests: its calls wait, and let other greenlets run.
+"""An RTMFP client whose calls wait for the server, and let other greenlets run.
 
 client = RtmfpClient.connect("rtmfp://127.0.0.1/live")
 stream = client.create_stream()
@@ -30,7 +30,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes
 from rtmplite.rtmfp.netconnection.messages import STAND_IN
 from rtmplite.rtmfp.p2p.direct import MayPlay
@@ -38,16 +38,16 @@ from rtmplite.rtmfp.p2p.peers import Peers
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message_transport import text
 
-BACKLOG: Final = 256 * 1024  # bytes under way; who writes faster waits
-FAREWELL: Final = 2.0  # s for last words to arrive, besides what was published
+BACKLOG: Final = 256 * 1024  # bytes that have not been acknowledged, before `write` waits
+FAREWELL: Final = 2.0  # s for the last messages to arrive, media apart
 LOOK: Final = 0.01  # s between looks whether they have
 
 
 class RtmfpClient(Client):
     """One connection by RTMFP, on a port of its own; make it with `connect`.
 
-    `peer_id` is by what others can ask for us: RFC 7425 §4.3.2.  `may_play(peer_id, name)` says
-    who may play what `publish_direct` publishes; all may, unless it is set.
+    Other clients ask for this one by its `peer_id`: RFC 7425 §4.3.2.  `may_play(peer_id, name)`
+    decides which of them may play what `publish_direct` publishes; by default all may.
     """
 
     _machine: RtmfpClientConnection
@@ -96,7 +96,7 @@ class RtmfpClient(Client):
     ) -> "RtmfpClient":
         """Begin to connect; `connect` waits for the server's answer as well."""
         machine = RtmfpClientConnection(target, now(), args=args, properties=properties)
-        machine.lifetimes = lifetimes
+        machine.transport.lifetimes = lifetimes
         port, peers, peer_id = dial(machine)
         peers.lifetimes = lifetimes
         return cls(machine, port, peers, peer_id)
@@ -106,7 +106,7 @@ class RtmfpClient(Client):
 
         With it all ends that is between us and other clients; without it that goes on, even if
         the server is gone.  Raises RemoteError if some of what was published never arrived, which
-        is certain when nobody has acknowledged anything for a while.
+        is certain when nothing has been acknowledged for a while.
         """
         if self._is_closed:
             return
@@ -119,11 +119,14 @@ class RtmfpClient(Client):
         """End the connection in a moment, whatever may not have arrived."""
         self._end(is_patient=False)
 
-    def _end(self, *, is_patient: bool) -> list[FlowConnection]:
+    def _end(self, *, is_patient: bool) -> list[FlowTransport]:
         """Close it with all that is between us and others, which is what this gives."""
         peers = [stream for peer in self._peers.sessions for stream in peer.streams]
-        senders: list[FlowConnection] = [self._machine, *peers]
-        for each in senders:
+        senders: list[FlowTransport] = [
+            self._machine.transport,
+            *(each.transport for each in peers),
+        ]
+        for each in (self._machine, *peers):
             each.close(now())
         if self._greenlet is not gevent.getcurrent():
             self._greenlet.kill()
@@ -140,7 +143,7 @@ class RtmfpClient(Client):
         return senders
 
     def flush(self) -> None:
-        """Send what is queued; waits while too much is under way."""
+        """Send what is queued; waits while more than `BACKLOG` bytes are not acknowledged."""
         self._port.flush()
         while self._machine.queued > BACKLOG and not self.closed:
             self._news.clear()
@@ -148,7 +151,7 @@ class RtmfpClient(Client):
 
     @property
     def may_play(self) -> MayPlay:
-        """Who may play what from us: see the class."""
+        """The function that decides who may play from this client: see the class."""
         return self._peers.may_play
 
     @may_play.setter
@@ -156,7 +159,7 @@ class RtmfpClient(Client):
         self._peers.may_play = may_play
 
     def publish_direct(self, name: str) -> "DirectPublishing":
-        """Let other clients play `name` from us; LocalError if they can already."""
+        """Let other clients play `name` from this one.  Raises LocalError if they can already."""
         return DirectPublishing(self._peers, self._peers.publish(name, now()), self._pace)
 
     def play_from(
@@ -194,7 +197,7 @@ class RtmfpClient(Client):
         return direct
 
     def _pace(self) -> None:
-        """Let go what is published directly; waits while too much of it is under way."""
+        """Send what is published directly; waits while too much of it is not acknowledged."""
         self._port.flush()
         while any(
             stream.queued > BACKLOG for peer in self._peers.sessions for stream in peer.streams
@@ -219,14 +222,20 @@ class RtmfpClient(Client):
 
 
 def connect(
-    target: Target,
+    url: str | Target,
     *,
-    timeout: float,
+    timeout: float = TIMEOUT,
     digest: bool = False,
     tls: ssl.SSLContext | None = None,
     lifetimes: Lifetimes = LIVE,
 ) -> Client:
-    """Connect by whatever the URL says, and by what servers that send us elsewhere say."""
+    """Connect to an application by RTMP, RTMPS or RTMFP, as the scheme of `url` says.
+
+    `url` has the application as its whole path, or is a `Target`.  A server that sends us
+    elsewhere is obeyed a few times.  Raises RemoteError if the server refuses, OSError if there
+    is none, TimeoutError after `timeout` seconds.
+    """
+    target = url if isinstance(url, Target) else Target.parse(url, stream=False)
 
     def open_to(place: Target) -> Client:
         if place.by_datagrams:

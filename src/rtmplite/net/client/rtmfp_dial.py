@@ -1,4 +1,4 @@
-"""A way to a server by RTMFP for a client's machine: a port, an identity and a first hello."""
+"""Connects the machine of a client to a server by RTMFP: a port, an identity, and a hello."""
 
 import os
 from collections.abc import Iterable
@@ -13,19 +13,19 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+from rtmplite.rtmfp.netconnection.client import FlowClient
 from rtmplite.rtmfp.p2p.peers import Peers
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.client import Target
 
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="  # what RFC 3986 §2.1, §2.2 let stand, besides letters
 
 
-def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
+def dial(machine: FlowClient) -> tuple[RtmfpPort, Peers, bytes]:
     """Begin to connect `machine` to its target; gives its port, its peers and its peer id.
 
-    The machine hears when there is a session, and by `connection_lost` if none comes of it; from
-    then on the port looks after it.  Raises OSError for a name without an address, LocalError for
+    The machine is told of the session, and by `connection_lost` if there will be none; from then on
+    the port serves it.  Raises OSError for a name without an address, LocalError for
     a URL that is too long to ask for.
     """
     found = _resolve(machine.target)
@@ -43,7 +43,7 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
     port = RtmfpPort(here, 0, profile, peers)
     peers.endpoint = port.endpoint
     port.start()
-    machine.addresses = lambda: _own_addresses(found, port.address[1])
+    machine.transport.addresses = lambda: _own_addresses(found, port.address[1])
     try:
         # RFC 7425 §5.3.1 [epd-is-uri], RFC 7425 §6.1 [all-addresses]
         peers.connect(Epd(ancillary_data=_uri(machine.target)).encode(), found, now())
@@ -55,7 +55,7 @@ def dial(machine: RtmfpClientConnection) -> tuple[RtmfpPort, Peers, bytes]:
 
 
 def _uri(target: Target) -> bytes:
-    """The URI that a server is asked for by: RFC 7425 §6.1 [path-encoding]; escapes stay."""
+    """The URI in the hello to a server: RFC 7425 §6.1 [path-encoding]; escapes stay."""
     return quote(target.tc_url, safe=_IN_URIS).encode()
 
 
@@ -66,7 +66,7 @@ def _resolve(target: Target) -> list[Address]:
 
 
 def _own_addresses(servers: Iterable[Address], port: int) -> list[Address]:
-    """Where we are, seen from the servers: RFC 7425 §5.3.3 [all-interfaces].
+    """Our addresses towards the servers: RFC 7425 §5.3.3 [all-interfaces].
 
     The interfaces that lead there; asking the system for a way to them sends nothing.
     """

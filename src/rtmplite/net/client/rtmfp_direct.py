@@ -1,4 +1,4 @@
-"""Streams between clients, for scripts and tests: what `RtmfpClient` gives for them."""
+"""Streams between clients by RTMFP: `RtmfpClient` uses these to play and publish directly."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,11 +14,11 @@ PATIENCE: Final = 6.0  # s to reach a peer: its hello is sent three times in tha
 
 
 class UnreachableError(RemoteError):
-    """There is no way to the peer."""
+    """The peer cannot be reached."""
 
 
 class DirectClient(Client):
-    """One stream that is played from a peer; it is closed when that stream is over."""
+    """Plays one stream from a peer; it is closed when the stream is over."""
 
     _machine: Subscription
 
@@ -46,7 +46,7 @@ class DirectClient(Client):
         return information is not None and information.get("code") == SUCCESS
 
     def hear(self) -> None:
-        """Hand on what has happened to whom it concerns; `RtmfpClient` calls it."""
+        """Pass events on, as `Client` does; `RtmfpClient` calls it."""
         self._hear()
         if self.closed:
             self._finish()
@@ -63,22 +63,22 @@ class DirectClient(Client):
 
 
 class DirectPublishing:
-    """A name that others play from us; `write` waits for those who cannot keep up."""
+    """A stream that other clients play from this one; `write` waits for the slowest."""
 
     def __init__(self, peers: Peers, live: LiveStream, pace: Callable[[], None]) -> None:
         self._peers, self._live, self._pace = peers, live, pace
 
     @property
     def players(self) -> int:
-        """How many play it now."""
+        """The number of clients that play it."""
         return self._live.players
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
-        """Send one message of type 8, 9 or 18 to all who play, `timestamp` in ms."""
+        """Send one message of type 8, 9 or 18 to all players, `timestamp` in ms."""
         self._live.write(type_id, timestamp, payload, now())
         self._pace()
 
     def delete(self) -> None:
-        """Publish it no more; who plays hears so."""
+        """Publish it no more, and tell the players."""
         self._live.end(now())
         self._pace()

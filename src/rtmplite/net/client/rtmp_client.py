@@ -1,4 +1,4 @@
-"""An RTMP client for scripts, tests and the demo: its calls wait, and let other greenlets run.
+"""An RTMP client whose calls wait for the server, and let other greenlets run.
 
 client = RtmpClient.connect("rtmp://127.0.0.1/live")
 stream = client.create_stream()
@@ -20,7 +20,7 @@ from gevent.lock import BoundedSemaphore
 from rtmplite.amf.values import Value
 from rtmplite.net.client.client import TIMEOUT, Client, established
 from rtmplite.net.clock import now
-from rtmplite.net.tls import Tls, client_context, explain
+from rtmplite.net.tls import CLOSED_UNHEARD, Tls, client_context, explain, mistaken
 from rtmplite.net.usage import in_words
 from rtmplite.rtmp.client import ClientConnection, Target
 
@@ -38,6 +38,7 @@ class RtmpClient(Client):
         super().__init__(machine)
         self._socket, self._tls = connected, tls
         self._sending = BoundedSemaphore()
+        self._is_heard = False
         self._greenlet = gevent.spawn(self._run)
 
     @classmethod
@@ -113,7 +114,7 @@ class RtmpClient(Client):
             self._finish()
 
     def _output(self) -> bytes:
-        output = b"".join(self._machine.take_output())
+        output = b"".join(self._machine.transport.take_output())
         if self._tls is None:
             return output
         if output:
@@ -140,17 +141,27 @@ class RtmpClient(Client):
 
     def _take(self, data: bytes) -> None:
         ended = not data
+        if not self._is_heard and self._tls is None and (reason := mistaken(data)):
+            self._machine.connection_lost(now(), reason)
+        self._is_heard = self._is_heard or bool(data)
         if self._tls is not None:
             data = self._tls.receive(data)
             ended = ended or self._tls.ended
         if data:
-            self._machine.receive(data, now())
+            self._machine.transport.receive(data, now())
         if ended:
-            self._machine.connection_lost(now())
+            self._machine.connection_lost(now(), self._end)
         self._hear()
 
+    @property
+    def _end(self) -> str:
+        """The reason to give when the server closes the connection without one."""
+        if self._tls is not None:
+            return self._tls.end
+        return "closed by the peer" if self._is_heard else CLOSED_UNHEARD
+
     def _answer(self) -> None:
-        """Send the machine's replies; if somebody is sending already, they go with that."""
+        """Send the machine's replies; a greenlet that is sending already takes them along."""
         if self._sending.acquire(blocking=False):
             try:
                 self._drain()
@@ -159,4 +170,4 @@ class RtmpClient(Client):
 
 
 class _LateError(Exception):
-    """Nothing to read in time."""
+    """The deadline of the machine has come before anything to read."""

@@ -1,4 +1,4 @@
-"""Remote shared objects for scripts: data that changes for everybody, by `RtmpClient`.
+"""Remote shared objects for clients: data that changes for all clients that use it.
 
 users = client.shared_object("users")
 users.on_news = print
@@ -21,7 +21,7 @@ TIMEOUT: Final = 10.0  # s
 
 
 class RemoteObject(Mapping[str, Value]):
-    """One object that we use: a mapping of what is in it; `RtmpClient.shared_object` makes it.
+    """A shared object in use, as a mapping of its slots; `Client.shared_object` makes it.
 
     `on_news` is called with every `Sync`, `Heard` and `Refused`, in the greenlet that reads, so it
     must not wait for the server.
@@ -34,7 +34,7 @@ class RemoteObject(Mapping[str, Value]):
         self._error: RemoteError | None = None
 
     def use(self) -> None:
-        """Ask the server for it; `RtmpClient` does so once it would know the answer."""
+        """Ask the server for it; `Client` calls this when it can route the answer."""
         self._send(self._mirror.use())
 
     @property
@@ -44,11 +44,11 @@ class RemoteObject(Mapping[str, Value]):
 
     @property
     def version(self) -> int:
-        """How many changes it has had, as far as we know."""
+        """The number of changes it has had, as far as the server has told."""
         return self._mirror.version
 
     def __getitem__(self, name: str) -> Value:
-        """What a slot holds."""
+        """The value of a slot."""
         return self._mirror.data[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class RemoteObject(Mapping[str, Value]):
         return iter(list(self._mirror.data))
 
     def __len__(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return len(self._mirror.data)
 
     def __setitem__(self, name: str, value: Value) -> None:
@@ -68,7 +68,7 @@ class RemoteObject(Mapping[str, Value]):
         self._send(self._mirror.remove(name))
 
     def send(self, name: str, *args: Value) -> None:
-        """Call everybody who uses it, ourselves as well."""
+        """Call all clients that use it, this one as well."""
         self._send(self._mirror.send(name, *args))
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class RemoteObject(Mapping[str, Value]):
             self._changed.clear()
 
     def take(self, message: SharedObject) -> None:
-        """Follow the server; `RtmpClient` calls it."""
+        """Take a message of the server; `Client` calls it."""
         for news in self._mirror.receive(message):
             if isinstance(news, Refused):
                 self._error = RemoteError(f"{self._mirror.name} is refused", news.code, news.level)
@@ -99,6 +99,6 @@ class RemoteObject(Mapping[str, Value]):
         self._changed.set()
 
     def end(self, error: RemoteError) -> None:
-        """Let nobody wait for more; `RtmpClient` calls it."""
+        """Wake the calls that wait; `Client` calls it."""
         self._error = error
         self._changed.set()

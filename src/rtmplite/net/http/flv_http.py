@@ -1,12 +1,12 @@
 """Live streams for players in browsers: FLV over HTTP and over WebSocket.
 
 `GET /live/NAME.flv` is answered with a file that never ends, and by WebSocket (RFC 6455 §5.6) with
-the same bytes, a message a tag; flv.js and mpegts.js play either, ffmpeg and VLC the first.  A late
-viewer gets header, metadata, codec headers and then a key frame, like any other player.
+the same bytes, one message for each tag; flv.js and mpegts.js play either, ffmpeg and VLC the
+first.  A late viewer gets header, metadata, codec headers and then a key frame, like any player.
 
-gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for every viewer
-and message, so a viewer's socket is taken over once it is clear that it is one: from then on it is
-fed like an RTMP player's, see `flv_viewer`.
+Own design: gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for
+every viewer and message, so the socket of a viewer is taken from it and fed like that of an RTMP
+player: see `flv_viewer`.
 """
 
 import os
@@ -30,36 +30,38 @@ from rtmplite.net.http.websocket import WebSocket, is_upgrade
 from rtmplite.net.http.wsgi import Handler, Server
 from rtmplite.net.read_budget import ReadBudget
 
-REQUEST_TIMEOUT: Final = 10.0  # s for requests and for answers that are no stream
-MAX_CLIENTS: Final = 500  # that are no viewers yet
-MAX_OF_HOST: Final = 64  # of those; a browser opens six
+REQUEST_TIMEOUT: Final = 10.0  # s for requests, and for answers that are not streams
+MAX_CLIENTS: Final = 500  # connections that are not viewers yet
+MAX_OF_HOST: Final = 64  # of those from one host; a browser opens six
 MAX_VIEWERS: Final = 1000
-FETCHING: Final = 5.0  # s until a stream that is fetched from elsewhere must be there
+FETCHING: Final = 5.0  # s to wait for a stream that is pulled from another server
 
 _VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
 _NO_ROOM: Final = "rtmplite.no_room"
 _PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
 _Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
-CORS: Final = [("Access-Control-Allow-Origin", "*")]  # a page of anybody's may play it
+CORS: Final = [("Access-Control-Allow-Origin", "*")]  # pages of all sites may play it
 HEADERS: Final = [("Content-Type", "video/x-flv"), ("Cache-Control", "no-store"), *CORS]
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Admits = Callable[[str, str, str, str], Callable[[], None] | None]
+OnViewer = Callable[[FlvViewer, LiveStream], None]
 
 
 def all_may(app: str, name: str, query: str, host: str) -> Callable[[], None]:
-    """Let everybody watch, and do nothing when he has left."""
+    """Admit every viewer, and do nothing when it has left."""
     return lambda: None
 
 
 class FlvHttp:
-    """Serves the streams of `apps` to viewers, as part of somebody's HTTP server.
+    """Serves the streams of `apps` to viewers, as a part of an HTTP server.
 
-    `admits` says who may watch, from application, stream, query and address: it gives what to call
-    when that one has left, or None.  Whom `crowd` does not admit is told that there is no room, and
-    listeners may share it.  A stream that is fetched when somebody wants it is waited for.
+    `admits` decides by application, stream, query and address whether a client may watch: it gives
+    the function to call when the viewer has left, or None.  A client that `crowd` does not admit is
+    told that there is no room; listeners may share it.  `on_viewer` is called with each new viewer
+    and its stream.  A request for a stream that can be pulled waits until it is here.
     """
 
     def __init__(
@@ -70,8 +72,10 @@ class FlvHttp:
         admits: Admits = all_may,
         max_viewers: int = MAX_VIEWERS,
         crowd: ConnectionLimit | None = None,
+        on_viewer: OnViewer = lambda viewer, live: None,
     ) -> None:
         self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._on_viewer = on_viewer
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
         self._viewers: dict[FlvViewer, None] = {}
@@ -80,7 +84,7 @@ class FlvHttp:
 
     @property
     def viewers(self) -> int:
-        """How many watch."""
+        """The number of viewers."""
         return len(self._viewers)
 
     def serve(self, address: tuple[str, int], application: Application) -> Server:
@@ -103,19 +107,19 @@ class FlvHttp:
             viewer.shut()
 
     def forget(self, viewer: "FlvViewer") -> None:
-        """Drop a viewer whose socket is closed, and make room for another one."""
+        """Remove a viewer whose socket is closed, and make room for another one."""
         if viewer in self._viewers:
             del self._viewers[viewer]
-            self._crowd.leaves(viewer.host)
+            self._crowd.leaves(viewer.address[0])
 
     def schedule(self, viewer: "FlvViewer") -> None:
-        """Send what `viewer` has when this turn of the loop ends."""
+        """Let `viewer` send its output when this turn of the loop ends."""
         if not self._dirty:
             gevent.get_hub().loop.run_callback(self._flush)
         self._dirty.append(viewer)
 
     def take(self, handler: "_Handler") -> bool:
-        """Make a viewer of who asks for a stream that is there; false leaves it to `_answer`."""
+        """Make a viewer of a connection that asks for a stream; false leaves it to `_answer`."""
         environ: dict[str, Any] = handler.environ or {}
         live = self._find(environ)
         if live is None or environ["REQUEST_METHOD"] != "GET" or self._is_full:
@@ -141,9 +145,10 @@ class FlvHttp:
                     seat.leave()
         if connected is None or seat is None:
             return False
-        viewer = FlvViewer(self, connected, web, host)
+        viewer = FlvViewer(self, connected, web, (host, int(environ.get("REMOTE_PORT", 0))))
         viewer.on_shut = environ[_VERDICT]
         self._viewers[viewer] = None
+        self._on_viewer(viewer, live)
         opening = start(*_kinds(live))
         viewer.put(head)
         viewer.put(web.frame(opening) if web else opening)
@@ -155,14 +160,14 @@ class FlvHttp:
         return len(self._viewers) >= self._max_viewers
 
     def _find(self, environ: dict[str, Any]) -> LiveStream | None:
-        """The stream asked for, if it is or can be had and this client may watch."""
+        """The stream asked for, if it is here or can be pulled, and this client may watch it."""
         match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
         if match is None or match[1] not in self._apps:
             return None
         live = self._registry.open(match[1], match[2])
         if not self._is_there(live):
             return None
-        if _VERDICT not in environ:  # a request is one question, whoever looks
+        if _VERDICT not in environ:  # the guards are asked once for each request
             host, query = environ.get("REMOTE_ADDR", ""), environ.get("QUERY_STRING", "")
             environ[_VERDICT] = self._admits(match[1], match[2], query, host)
             live = self._registry.open(match[1], match[2])  # that took a while
@@ -172,7 +177,7 @@ class FlvHttp:
         return live.publishing or self._registry.can_fetch(live)
 
     def _seat(self, live: LiveStream, web: WebSocket | None) -> PendingViewer | None:
-        """Sit down; where nothing is published yet, that makes it be fetched: wait for it."""
+        """Join the audience, which starts a pull if nothing is published, and wait for that."""
         seat, is_ready = PendingViewer(live, web), False
         try:
             is_ready = live.publishing or seat.arrived.wait(FETCHING)
@@ -182,7 +187,7 @@ class FlvHttp:
         return seat if is_ready else None
 
     def _comes(self, live: LiveStream, method: str) -> bool:
-        """Whether it is there; for GET, `take` has waited for it before."""
+        """Whether the stream is here; for GET, `take` has waited for it before."""
         if live.publishing or method == "GET":
             return live.publishing
         if (seat := self._seat(live, None)) is not None:
@@ -192,12 +197,12 @@ class FlvHttp:
     def _answer(
         self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
     ) -> Iterable[bytes]:
-        """Everything but a stream."""
+        """Answer all requests that `take` has left."""
         match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
         if match is None or match[1] not in self._apps:
             return application(environ, begin)
         method = environ["REQUEST_METHOD"]
-        if method == "OPTIONS":  # a page asks before it asks
+        if method == "OPTIONS":  # a browser's preflight for a page of another site
             allowed = [("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")]
             begin("204 No Content", [*CORS, *allowed, ("Access-Control-Allow-Headers", "*")])
             return []
@@ -224,12 +229,12 @@ class FlvHttp:
 
 
 class _Handler(Handler):
-    """One connection until it is a viewer's."""
+    """One HTTP connection, until it becomes a viewer's."""
 
     flv: FlvHttp
 
     def handle(self) -> None:
-        """Serve the connection, but not for ever."""
+        """Serve the connection, for `REQUEST_TIMEOUT` seconds at most."""
         gevent.with_timeout(REQUEST_TIMEOUT, super().handle, timeout_value=None)
 
     def fileno(self) -> int:
@@ -237,13 +242,13 @@ class _Handler(Handler):
         return self.socket.fileno()
 
     def run_application(self) -> None:
-        """Hand a viewer's socket over, answer the others."""
+        """Hand over the socket of a viewer, or answer the request."""
         if not self.flv.take(self):
             super().run_application()
 
 
 def _detach(handler: _Handler) -> socket.socket:
-    """Take a connection away from its handler, which ends as if there were no more requests."""
+    """Take the socket from its handler, which ends as after the last request."""
     connected = _Socket(fileno=os.dup(handler.socket.fileno()))
     connected.setblocking(False)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -253,13 +258,13 @@ def _detach(handler: _Handler) -> socket.socket:
 
 
 def _head(headers: list[tuple[str, str]]) -> bytes:
-    """A response that ends with the connection (RFC 9112 §6.3), so no chunk needs a frame."""
+    """The head of a response that ends with the connection (RFC 9112 §6.3), without chunks."""
     lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers)]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 def _kinds(live: LiveStream) -> tuple[bool, bool]:
-    """Whether there is audio, and video: some players wait for all that the header promises."""
+    """Whether a stream has audio, and video: some players wait for all that the header says."""
     kinds = set(live.kinds)
     for type_id, payload in live.opening():
         if type_id == TagType.SCRIPT:
@@ -274,5 +279,5 @@ def _kinds(live: LiveStream) -> tuple[bool, bool]:
 
 
 def _text(path: str) -> str:
-    """A path as the client meant it: WSGI gives bytes as if they were Latin-1."""
+    """Decode a path as UTF-8: WSGI gives its bytes as if they were Latin-1."""
     return path.encode("latin-1", "replace").decode("utf-8", "replace")

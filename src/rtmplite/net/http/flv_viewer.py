@@ -1,7 +1,7 @@
-"""A viewer's socket, once it is clear that it is one: fed like an RTMP player's.
+"""The socket of a viewer by HTTP, which is fed like that of an RTMP player.
 
-Bytes made once for all go in by `put`, those of one turn of the loop leave together, and a socket
-that does not take them is watched until it does.
+Own design: bytes made once for all viewers come by `put`, those of one turn of the loop leave
+together, and a socket that does not take them all is watched until it does.
 """
 
 import logging
@@ -17,6 +17,7 @@ from rtmplite.live.streams import LiveStream, Player
 from rtmplite.net.clock import now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.net.tcp_traffic import traffic
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ _WATCH_READ, _WATCH_WRITE = 1, 2
 
 
 class ViewerHost(Protocol):
-    """What a viewer needs of its server; `FlvHttp` is one."""
+    """The server of a viewer, as far as the viewer needs it; `FlvHttp` is one."""
 
     turns: ReadBudget
 
@@ -35,14 +36,14 @@ class ViewerHost(Protocol):
         """Call `viewer.flush` when this turn of the loop ends."""
 
     def forget(self, viewer: "FlvViewer") -> None:
-        """Its socket is closed."""
+        """Remove a viewer whose socket is closed."""
 
 
 class PendingViewer:
-    """A place in an audience, taken before there is a viewer, as nothing may be published yet.
+    """A player of a stream that has no viewer yet, as nothing may be published so far.
 
-    What comes meanwhile is kept for `hand_over`: nothing is missed, not even the first key frame
-    of a stream that is fetched because of it.
+    What comes meanwhile is kept for `hand_over`, so that nothing is missed, not even the first key
+    frame of a stream that is pulled because of this player.
     """
 
     output_size = 0
@@ -54,38 +55,47 @@ class PendingViewer:
         self._player = live.join(self, self._framing, self, now())
 
     def hand_over(self, viewer: "FlvViewer") -> None:
-        """Let `viewer` sit here, and give it what it has missed."""
+        """Give the place to `viewer`, with what has come so far."""
         self._player.outlet = self._player.viewer = viewer
         viewer.sit(self._live, self._player)
         for data in self._kept:
             viewer.put(data)
 
     def leave(self) -> None:
-        """Give it up."""
+        """Give up the place."""
         self._player.leave(now())
 
     def put(self, data: bytes) -> None:
-        """Keep it: the viewer comes in this turn of the loop or the next."""
+        """Keep bytes: the viewer comes in this turn of the loop or the next."""
         self._kept.append(data)
         self.arrived.set()
 
     def abort(self, reason: str, now: float) -> None:
-        """It is never too slow."""
+        """Do nothing: `output_size` is 0, so this is never called."""
 
     def published(self, now: float) -> None:
         """Wait for the first message."""
 
     def unpublished(self, now: float) -> None:
-        """The viewer, if there will be one, finds nothing more."""
+        """Do nothing: the viewer, if one comes, finds the stream ended."""
 
 
 class FlvViewer:
-    """A viewer's socket: an `Outlet` for the stream, and who is told when that ends."""
+    """A viewer's socket: an `Outlet` of the stream, and its `Viewer`, which hears of the end.
+
+    `address` is where the client is.  `on_shut` is called when the socket is closed, after
+    `traffic` has been set to the bytes it has carried both ways, if the system counts them.
+    """
 
     def __init__(
-        self, http: ViewerHost, connected: socket.socket, web: WebSocket | None, host: str
+        self,
+        http: ViewerHost,
+        connected: socket.socket,
+        web: WebSocket | None,
+        address: tuple[str, int],
     ) -> None:
-        self.output_size, self.host = 0, host
+        self.output_size, self.address = 0, address
+        self.traffic: tuple[int, int] | None = None
         self.on_shut: Callable[[], None] = lambda: None
         self._live: LiveStream | None = None
         self._player: Player | None = None
@@ -100,13 +110,13 @@ class FlvViewer:
         self._reader.start(self._on_readable)
 
     def sit(self, live: LiveStream, player: Player) -> None:
-        """Take a place."""
+        """Take the place of a `PendingViewer`."""
         self._live, self._player = live, player
         if isinstance(player.framing, FirstFraming):
             self._first = player.framing
 
     def put(self, data: bytes) -> None:
-        """Send this when the turn ends; no bytes at all are the end: see `flv.framing`."""
+        """Send bytes when the turn ends; empty bytes mean the end: see `flv.framing`."""
         if not self._open or self._ending:
             return
         if not data:
@@ -127,7 +137,7 @@ class FlvViewer:
         self.shut()
 
     def published(self, now: float) -> None:
-        """Viewers come while somebody publishes and go with him."""
+        """Do nothing: a viewer ends with the publication it has joined."""
 
     def unpublished(self, now: float) -> None:
         """End with the stream."""
@@ -173,6 +183,7 @@ class FlvViewer:
         for watcher in (self._reader, self._writer, self._linger):
             watcher.stop()
             watcher.close()
+        self.traffic = traffic(self._socket)
         self._socket.close()
         self._http.forget(self)
         if self._player is not None:
@@ -180,7 +191,7 @@ class FlvViewer:
         self.on_shut()
 
     def _share(self, framing: Framing) -> None:
-        """Get the same bytes as all others, now that it is known which."""
+        """Share the bytes of all other viewers, now that the first timestamp is known."""
         self._first = None
         if self._player is not None and self._live is not None:
             self._player.framing = framing
@@ -205,7 +216,7 @@ class FlvViewer:
         return self._open
 
     def read(self) -> None:
-        """Hear what a viewer says: nothing but good-bye, by WebSocket also a ping."""
+        """Read from a viewer: only the end of the connection matters, or a frame of WebSocket."""
         begun = now()
         self._read()
         self._http.turns.spent += now() - begun
@@ -221,7 +232,7 @@ class FlvViewer:
             self.shut()
         elif self._web is not None:
             reply, closed = self._web.receive(data)
-            if reply and not self.output_size:  # who reads nothing is told nothing
+            if reply and not self.output_size:  # a viewer that reads nothing is sent nothing
                 self.put(reply)
             if closed:
                 self._web = None

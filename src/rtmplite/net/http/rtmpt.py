@@ -1,6 +1,6 @@
 """The RTMPT listener: gevent's HTTP server around `rtmp.tunnel`.
 
-Own design: one greenlet for each HTTP connection, since a tunnel is for few and not for speed.
+Own design: one greenlet for each HTTP connection, since few clients need a tunnel.
 """
 
 import logging
@@ -25,10 +25,10 @@ from rtmplite.rtmp.tunnel import TURN_LIMIT, TunnelAnswer, Tunnels
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 * 1024 * 1024  # bytes of one request
-PIECE: Final = 1024  # bytes of it that a connection is given at once
-SLICE: Final = 0.002  # s of that in one turn of the loop ...
+PIECE: Final = 1024  # bytes of it that a connection gets at once
+SLICE: Final = 0.002  # s of such work in one turn of the loop ...
 YIELD: Final = 0.0005  # ... before the next
-PAUSE: Final = 0.02  # s between looks whether it goes on reading
+PAUSE: Final = 0.02  # s between looks whether the connection reads on
 MAX_CLIENTS: Final = 1000  # HTTP connections at a time ...
 MAX_OF_HOST: Final = 250  # ... and from one host, two or more for each tunnel
 REQUEST_LIMIT: Final = 30.0  # s from one request to the end of the next
@@ -47,7 +47,7 @@ STATUS: Final = {
 class TunnelServer:
     """One listening address for RTMPT, or RTMPTS with `tls`.
 
-    Whom `crowd` does not admit is told that there is no room; listeners may share it.
+    A client that `crowd` does not admit is told that there is no room; listeners may share it.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class TunnelServer:
             crowd.leaves(machine.peer_address[0])
 
         self._tunnels = Tunnels(connection, os.urandom, cut_off=_cut_off, over=over)
-        self._feeding = Semaphore()  # one at a time: sound on other sockets waits meanwhile
-        self._answered = Event()  # one request has been, or a second has passed
+        self._feeding = Semaphore()  # one at a time, since RTP on other sockets waits meanwhile
+        self._answered = Event()  # a request has been answered, or a second has passed
         self._server = Server(
             (host, port),
             self.answer,
@@ -95,7 +95,7 @@ class TunnelServer:
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """All that are connected, in order of arrival."""
+        """All tunnels, in order of arrival."""
         return self._tunnels.connections
 
     def stop(self) -> None:
@@ -147,19 +147,19 @@ class TunnelServer:
         return answer
 
     def _feed(self, machine: ServerConnection, body: bytes) -> None:
-        """Give a connection what a request brought, as it takes it: one `SLICE` a turn for all."""
-        end, at = now() + TURN_LIMIT, 0
+        """Give a connection the body of a request piece by piece: one `SLICE` a turn for all."""
+        transport, end, at = machine.transport, now() + TURN_LIMIT, 0
         while at < len(body):
-            while at and (machine.deciding or not machine.reading) and not machine.closed:
+            while at and (transport.deciding or not transport.reading) and not machine.closed:
                 if now() >= end:
                     break
                 gevent.sleep(PAUSE)
             with self._feeding:
                 begun = now()
                 while at < len(body):
-                    machine.receive(body[at : at + PIECE], now())
+                    transport.receive(body[at : at + PIECE], now())
                     at += PIECE
-                    if now() - begun >= SLICE or machine.deciding or not machine.reading:
+                    if now() - begun >= SLICE or transport.deciding or not transport.reading:
                         break
                 if at < len(body):
                     gevent.sleep(YIELD)
@@ -174,10 +174,10 @@ class TunnelServer:
 
 
 class _Patient(Handler):
-    """One HTTP connection, whose client may not be silent for ever."""
+    """One HTTP connection, whose client may be silent for `REQUEST_LIMIT` seconds."""
 
     def handle_one_request(self) -> Any:
-        """Serve one request if it comes in time."""
+        """Serve one request, unless it comes too late."""
         return with_timeout(REQUEST_LIMIT, super().handle_one_request, timeout_value=None)
 
 

@@ -1,4 +1,4 @@
-"""The server's end of a WebSocket, by wsproto (extra `web`), which does no I/O of its own.
+"""The server's end of a WebSocket, by wsproto (extra `web`), which does no I/O.
 
 RFC 6455 §4.2.2 is how it opens, RFC 6455 §5.2 the frames.
 """
@@ -55,7 +55,7 @@ class WebSocket:
         return bytes(cls._shared.send_data(data, fin=True))
 
     def receive(self, data: bytes) -> tuple[bytes, bool]:
-        """Take bytes from the peer: what to answer, and whether it says good-bye."""
+        """Take bytes from the peer; gives the bytes to answer, and whether the peer closes."""
         reply, closed = b"", False
         try:
             self._connection.receive_data(data)
@@ -69,7 +69,7 @@ class WebSocket:
         return reply, closed
 
     def close(self) -> bytes:
-        """Say good-bye: RFC 6455 §5.5.1."""
+        """Give the frame that closes it: RFC 6455 §5.5.1."""
         try:
             return self._connection.send(CloseConnection(code=NORMAL))
         except LocalProtocolError:

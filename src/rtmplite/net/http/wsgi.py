@@ -1,7 +1,7 @@
-"""gevent's HTTP server, that holds out: nobody has all its places, and nonsense is not told.
+"""gevent's HTTP server with limits, so that silent or broken clients keep nobody out.
 
-A place is for a client that asks something.  The oldest connection that has not yet sent a whole
-head gives way, one of the same host if that host has its share.
+Own design: when all places are taken, the oldest connection that has not yet sent the head of a
+request is closed for a new one; if a host has its share, the oldest one of that host.
 """
 
 import http.client
@@ -19,9 +19,9 @@ from rtmplite.net.clock import now
 from rtmplite.net.descriptors import ASKING, Door, is_scarce
 
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
-TICK: Final = 0.5  # s between looks who is late
+TICK: Final = 0.5  # s between looks for connections that are late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
-MANY: Final = 16  # ... and so many of those that ask nothing have to go
+MANY: Final = 16  # ... and at most so many connections that ask nothing are closed
 
 
 class Handler(WSGIHandler):
@@ -30,7 +30,7 @@ class Handler(WSGIHandler):
     server: "Server"
 
     def read_request(self, raw_requestline: str) -> Any:
-        """Read the head; too many headers are as bad as others, and no reason for a trace."""
+        """Read the head of a request; too many headers are an error without a trace in the log."""
         try:
             return super().read_request(raw_requestline)
         except http.client.HTTPException as error:
@@ -40,12 +40,12 @@ class Handler(WSGIHandler):
 
 
 class Server(WSGIServer):
-    """A listener for `most` connections, `most_of_one` of one host.
+    """A listener for `most` connections, `most_of_one` from one host.
 
-    Of descriptors the last one in `part` is not for it; `name` is what a log calls it.
+    The last one in `part` of the descriptors is not used for it; a log calls it by `name`.
     """
 
-    max_accept = 1  # in one turn of the loop; after some turns who gave way has gone
+    max_accept = 1  # in one turn of the loop: media waits meanwhile
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Server(WSGIServer):
     ) -> None:
         self._most, self._most_of_one = most, most_of_one
         self._of_host = Counter[str]()
-        self._reading: dict[Any, tuple[str, float]] = {}  # whose head is awaited, the oldest first
+        self._reading: dict[Any, tuple[str, float]] = {}  # no head yet, the oldest first
         self._door, self._part = Door(name, part), part
         self._places = Pool()  # without an end: `_has_place` sees to that
         self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
@@ -78,7 +78,7 @@ class Server(WSGIServer):
 
     @property
     def clients(self) -> int:
-        """How many connections there are."""
+        """The number of connections."""
         return self._of_host.total()
 
     def start(self) -> None:
@@ -92,17 +92,17 @@ class Server(WSGIServer):
         super().close()
 
     def asked(self) -> None:
-        """Whoever is served at present has sent a head, and so keeps the place."""
+        """The connection of the current greenlet has sent a head, and so keeps its place."""
         self._reading.pop(gevent.getcurrent(), None)
 
     def do_read(self) -> Any:
-        """Accept one; a failure is a line, and no reason to try again at once."""
+        """Accept one connection; a failure is logged, and the next try waits for `PAUSE`."""
         try:
             return super().do_read()
         except OSError as error:
             self._door.tell(error.strerror or str(error))
-            for _ in range(MANY):
-                self._give_way(None)
+            for _ in range(min(MANY, (len(self._reading) + 1) // 2)):
+                self._give_way(None)  # the older half: the newest may be about to ask
             self.stop_accepting()
             base: Any = self  # what its stubs leave out
             base._timer = self.loop.timer(PAUSE)
@@ -127,6 +127,8 @@ class Server(WSGIServer):
             if not self._of_host[host]:
                 del self._of_host[host]
             client.close()
+            base: Any = self  # what its stubs leave out
+            base._start_accepting_if_started()
 
         greenlet.rawlink(left)
 
@@ -135,16 +137,19 @@ class Server(WSGIServer):
             return self._give_way(host)
         if self.clients >= self._most:
             return self._give_way(None)
-        if self._door.is_shut(fd):  # those that gave way before may still be going
-            return self._give_way(None) or not is_scarce(fd, 2 * self._part)
+        if self._door.is_shut(fd):
+            # Another listener may take the descriptor that this frees, and so this one climb.
+            gave = self._give_way(None)
+            return (gave and self._part >= ASKING) or not is_scarce(fd, 2 * self._part)
         return True
 
     def _give_way(self, host: str | None) -> bool:
-        """Close the oldest that has asked nothing, of `host` or at all; whether there was one."""
+        """Close the oldest connection that has asked nothing, of `host` if given; whether any."""
         for greenlet, (whose, _) in self._reading.items():
             if host in (None, whose):
                 del self._reading[greenlet]
                 greenlet.kill(block=False)
+                self.stop_accepting()  # until it has gone, a turn of the loop later
                 return True
         return False
 

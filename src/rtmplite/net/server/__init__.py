@@ -1,1 +1,1 @@
-"""The server's sockets, files and hooks, on gevent."""
+"""A server's listeners, files, access rules and log, on gevent."""

@@ -1,4 +1,4 @@
-"""The options of `serve` that say who may use it, and what becomes of them."""
+"""The access rules of a server: their options, and the guard that applies them."""
 
 import argparse
 import getpass
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from gevent.event import AsyncResult
 
@@ -38,15 +39,19 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import CONNECTIONS, CONNECTIONS_OF_ONE, ConnectionLimit
 from rtmplite.net.descriptors import raise_limit, within
 from rtmplite.net.server.hooks import REQUESTS, TIMEOUT, HttpGuard
+from rtmplite.net.usage import sentence
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream_state import State
 
-_HOOKS = {
-    Event.CONNECT: "who connects",
-    Event.PUBLISH: "who publishes",
-    Event.PLAY: "who plays",
-    Event.DONE: "of what is over",
+_HOOKS: Final = {
+    Event.CONNECT: "Ask this web service by HTTP whether a client may connect.",
+    Event.PUBLISH: "Ask this web service whether a client may publish.",
+    Event.PLAY: "Ask this web service whether a client may play.",
+    Event.DONE: "Tell this web service when a client has stopped publishing or playing.",
 }
 
 
@@ -70,7 +75,7 @@ def _count(low: int) -> Callable[[str], int]:
     return number
 
 
-# How the options that are numbers are read, and what they are without being given.
+# Of each option that is a number: the function that reads it, and its default.
 NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
     "hook_timeout": (_at_least(0.01), TIMEOUT),
     "hook_requests": (_count(1), REQUESTS),
@@ -84,53 +89,64 @@ NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
 
 
 def add_options(add: Callable[..., Any]) -> None:
-    """Add what `Access`, `limits` and `crowd` read; `add` is the `add_argument` of a parser.
+    """Declare the options that `Access`, `limits` and `crowd` read; `add` is as `add_argument`.
 
-    But for `users` and `allow_anonymous`, which mean more to some than to others.
+    `--users` and `--allow-anonymous` are left to the caller, as the gateway's phones obey them too.
     """
-    add("--users-only", action="store_true", help="let only --users connect, to play as well")
-    for what in ("publish", "play"):
+    add(
+        "--users-only",
+        action="store_true",
+        help="Let only the users of --users connect, to play as well.",
+    )
+    for verb in ("publish", "play"):
         add(
-            f"--{what}-key",
+            f"--{verb}-key",
             action="append",
             default=[],
             metavar="NAME=KEY",
-            help=f"{what} NAME as NAME?key=KEY only; * is any other name",
+            help=f"Let clients {verb} the stream NAME as NAME?key=KEY only; * stands for every"
+            " other name. May be repeated.",
         )
-    add("--sign-key", type=Path, metavar="FILE", help="let nobody publish without a signed link")
-    add("--sign-play", action="store_true", help="nor play; `rtmplite sign` makes links")
-    for event, what in _HOOKS.items():
-        add(f"--on-{event}", metavar="URL", help=f"ask, or tell, this web service {what}")
-    for option, unit, what in (
-        ("hook-timeout", "S", "and wait so long"),
-        ("hook-requests", "N", "and ask so many at once"),
-        ("idle", "S", "hang up on who does nothing"),
-        ("max-connections", "N", "in all"),
-        ("max-per-address", "N", "from one address"),
-        ("max-message", "BYTES", "of one message"),
-        ("max-rtmfp-memory", "BYTES", "for all sessions by RTMFP"),
+    add(
+        "--sign-key",
+        type=Path,
+        metavar="FILE",
+        help="Let clients publish by a signed link only; FILE has the secret, and `rtmplite sign`"
+        " makes links.",
+    )
+    add("--sign-play", action="store_true", help="Let them play by a signed link only as well.")
+    for event, said in _HOOKS.items():
+        add(f"--on-{event}", metavar="URL", help=said)
+    for option, unit, said in (
+        ("hook-timeout", "S", "Refuse a client when the web service is silent for S seconds"),
+        ("hook-requests", "N", "Ask the web service about at most N clients at once"),
+        ("idle", "S", "Close a connection that does nothing for S seconds; 0 is never"),
+        ("max-connections", "N", "Serve at most N connections"),
+        ("max-per-address", "N", "Serve at most N connections from one address"),
+        ("max-message", "BYTES", "Cut off a client that sends a longer message"),
+        ("max-rtmfp-memory", "BYTES", "Keep at most so much for all sessions by RTMFP together"),
     ):
         read, usual = NUMBERS[option.replace("-", "_")]
-        shown = f"{what} ({usual:g})" if usual < 1e6 else f"{what} ({usual})"
-        add(f"--{option}", type=read, default=usual, metavar=unit, help=shown)
+        shown = f"{usual:g}" if usual < 1e6 else f"{usual}"
+        add(f"--{option}", type=read, default=usual, metavar=unit, help=f"{said} ({shown}).")
 
 
 def limits(options: argparse.Namespace) -> ConnectionLimits:
-    """What one client may make us do."""
+    """The limits of each connection."""
     return ConnectionLimits(idle=options.idle, message=options.max_message)
 
 
 def crowd(options: argparse.Namespace) -> ConnectionLimit:
-    """How many clients there may be: as many as asked for, if the system gives descriptors."""
+    """The limits of all connections: as asked for, if the system has the descriptors."""
     raise_limit()
     most = within(options.max_connections)
     return ConnectionLimit(most, within(options.max_per_address, 2))
 
 
 class Access:
-    """Everything that the options ask for, as one guard; LocalError if they are wrong.
+    """All access rules of the options as one guard.  Raises LocalError for wrong options.
 
-    `on_refused` is told of who may not do what he wanted, and why.
+    `on_refused` is called with the question of each client that is refused, and the reason.
     """
 
     def __init__(
@@ -176,16 +192,16 @@ class Access:
         self._is_safe = self.guards_publishing or options.allow_anonymous
 
     def guard(self, application: Application) -> Application:
-        """Put an application behind it."""
+        """Put an application behind the rules."""
         return application if self._guard is None else GuardedApplication(application, self._guard)
 
     def ask_service(self, application: Application) -> Application:
-        """Put an application behind the web service alone: it has users and names of its own."""
+        """Put an application with users and names of its own behind the web service alone."""
         service = self._service
         return application if service is None else GuardedApplication(application, service)
 
     def check(self, addresses: Iterable[tuple[str, int] | None]) -> None:
-        """LocalError if anybody could publish from anywhere, and nobody said that he may."""
+        """Raise LocalError if all could publish from other machines and no option allows that."""
         for address in addresses:
             if address and not (self._is_safe or is_loopback(address[0])):
                 raise LocalError(
@@ -194,9 +210,9 @@ class Access:
                 )
 
     def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """What to call when somebody without RTMP has left, None if he may not play.
+        """Ask whether a viewer by HTTP may play, and wait for the verdict.
 
-        Waits for the verdict.
+        Gives the function to call when the viewer has left, None if it may not play.
         """
         if (guard := self._guard) is None:
             return lambda: None
@@ -211,44 +227,72 @@ class Access:
         return lambda: guard.tell(done, now())
 
     def has_challenged(self, question: Question) -> bool:
-        """Whether whoever asks has answered a challenge as a user: Field §"authmod=adobe".
+        """Whether a client has answered a challenge as a user: Field §"authmod=adobe".
 
-        Nobody gets past `guard` with a wrong answer.
+        `guard` lets no client pass with a wrong answer.
         """
         return self._users is not None and "authmod" in fields(question.connect_query)
 
+    def user_of(self, connection: NetConnection, stream: ServerStream) -> str:
+        """The user that a client has proved to be, empty if it has proved nothing.
+
+        `UsersGuard` refuses a connection that names a user without proof.  What stands in the name
+        of a stream it looks at for publishers only.
+        """
+        if self._users is None:
+            return ""
+        asked = Question.of(connection, Event.PUBLISH).about(stream)
+        said = fields(asked.connect_query)
+        if "user" not in said and stream.state is State.PUBLISHING:
+            said = fields(asked.query)
+        return unquote(said.get("user", ""))
+
     def reload(self) -> None:
-        """Read the users again; LocalError if that cannot be, and those from before stay."""
+        """Read the users again.  If that fails, the former stay; raises LocalError then."""
         if self._users is not None and self._file is not None:
             self._users.renew(_users_of(self._file))
 
     def stop(self) -> None:
-        """Ask nobody any more."""
+        """End all requests to the web service."""
         self._http.stop()
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands `users` and `sign`, which make what `serve` checks."""
-    user = commands.add_parser("users", help="make lines for --users; asks for the password")
-    user.add_argument("user", help="as in rtmp://USER:PASSWORD@host/app")
-    user.add_argument("realm", help="a domain; for RTMP alone, any word")
+    """Add the commands `users` and `sign`, which make the users and links that `serve` checks."""
+    said = "make the lines of a user for --users; asks for the password"
+    user = commands.add_parser("users", help=said, description=sentence(said))
+    user.add_argument("user", help="The name, as in rtmp://USER:PASSWORD@host/app.")
+    user.add_argument("realm", help="The SIP domain of the user; for RTMP alone any word will do.")
     user.set_defaults(run=_users)
-    link = commands.add_parser("sign", help="make what a signed link ends with")
-    link.add_argument("event", choices=[Event.PUBLISH, Event.PLAY], type=Event)
-    link.add_argument("name", help="the stream")
-    link.add_argument("--key", type=Path, required=True, metavar="FILE", help="of serve --sign-key")
-    link.add_argument("--seconds", type=int, default=3600, help="how long it is good")
+    said = "make a signed link to a stream, for serve --sign-key"
+    link = commands.add_parser("sign", help=said, description=sentence(said))
+    link.add_argument("event", choices=[Event.PUBLISH, Event.PLAY], type=Event,
+        help="What the link allows.")  # fmt: skip
+    link.add_argument("name", help="The name of the stream.")
+    link.add_argument(
+        "--key",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="The file with the secret that serve --sign-key has.",
+    )
+    link.add_argument(
+        "--seconds",
+        type=int,
+        default=3600,
+        metavar="S",
+        help="How long the link is valid, in seconds (3600).",
+    )
     link.set_defaults(run=_sign)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can connect to that address."""
-    if host == "localhost":
-        return True
+    """Whether only this machine can connect to an address."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return host.lower() == "localhost"
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def _users(options: argparse.Namespace) -> int:

@@ -7,13 +7,12 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import gevent
+from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.index import Index, load_index
 from rtmplite.net.clock import now
+from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.workers import Workers
 from rtmplite.vod.playback import FilePlayback
@@ -27,27 +26,27 @@ _OPEN: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe would keep a
 
 
 class FileSource:
-    """An open file that is read anywhere, by its descriptor; it is the caller's to close."""
+    """Reads an open file at any place, by its descriptor, which the caller closes."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     @property
     def size(self) -> int:
-        """Bytes, now."""
+        """The size of the file in bytes, now."""
         return os.fstat(self.fd).st_size
 
     def read(self, at: int, size: int) -> bytes:
-        """So many bytes from there on, fewer at the end only."""
+        """Read `size` bytes from `at` on; fewer only at the end of the file."""
         return os.pread(self.fd, size, at) if size > 0 and at >= 0 else b""
 
 
 class Files:
-    """A `Library`: the FLV files below `folder`, under their names without the ending.
+    """A `Library` of the FLV files below `folder`, under their names without the ending.
 
-    A recording of ours is found by the names that were published: application, slash, stream.
-    What is in a folder with one of the names (in small letters) or paths in `hidden`, however it is
-    spelled or linked to, is not there; `on_hidden` is told which name was asked for.
+    A recording is also found under the name it was published by: application, slash, stream.  Files
+    in a folder that `hidden` has, by its name in small letters or its path, are not found, however
+    they are spelled or linked to; `on_hidden` is called with the name that was asked for.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Files:
         self._hidden, self._on_hidden = hidden, on_hidden
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
-        """Find a file and its index in a thread."""
+        """Find a file and its index in a thread; `then` gets None if there is none."""
 
         def found(what: tuple[int, Index] | bool) -> None:
             then(None if isinstance(what, bool) else _OpenFile(self._workers, *what), now())
@@ -72,7 +71,7 @@ class Files:
         self._workers.run(partial(self._find, name), found)
 
     def _find(self, name: str) -> tuple[int, Index] | bool:
-        """A file and its index; true if it is hidden, false if there is none."""
+        """In a thread: a file and its index; true if it is hidden, false if there is none."""
         for path in self._places(name):
             if self._is_hidden(path):
                 return True
@@ -91,9 +90,9 @@ class Files:
         return False
 
     def _is_hidden(self, path: Path) -> bool:
-        """Whether one of its folders is hidden, by its name or as what a hidden name leads to.
+        """Whether a folder on the path is hidden, by its name or as the target of a hidden link.
 
-        Some disks take capitals and small letters, or a dot at the end, for the same.
+        Some file systems ignore case, or a dot at the end of a name.
         """
         if not self._hidden:
             return False
@@ -106,7 +105,7 @@ class Files:
         )
 
     def _places(self, name: str) -> Iterator[Path]:
-        """Where a file of that name may be: as it stands, or as the recorder writes it."""
+        """The paths that a name may mean: as it stands, or as the recorder spells it."""
         name = name.removeprefix("flv:").removesuffix(SUFFIX)
         parts = name.split("/")
         if not all(parts) or not {".", ".."}.isdisjoint(parts) or "\0" in name:
@@ -123,7 +122,7 @@ class Files:
 
 
 class _OpenFile:
-    """A `Recording`: closed when nobody reads it any more."""
+    """A `Recording` in an open file, which is closed when its last read is done."""
 
     def __init__(self, workers: Workers, fd: int, index: Index) -> None:
         self.index = index
@@ -169,24 +168,24 @@ class Alarms:
     """Wakes playbacks at their deadlines; call an instance when a deadline has changed."""
 
     def __init__(self) -> None:
-        self._timers: dict[FilePlayback, Any] = {}
+        self._timers: dict[FilePlayback, DeadlineTimer] = {}
 
     def __call__(self, playback: FilePlayback) -> None:
-        """Set the timer of one playback anew."""
-        timer = self._timers.pop(playback, None)
-        if timer is not None:
-            timer.stop()
-            timer.close()
-        if playback.deadline is not None:
-            timer = gevent.get_hub().loop.timer(max(0.0, playback.deadline - now()))
-            self._timers[playback] = timer
-            timer.start(self._ring, playback)
+        """Set the timer of a playback, or forget a playback that waits for nothing."""
+        if playback.deadline is None:
+            if (timer := self._timers.pop(playback, None)) is not None:
+                timer.cancel()
+            return
+        if playback not in self._timers:
+            self._timers[playback] = DeadlineTimer(partial(self._ring, playback))
+        self._timers[playback].set(playback.deadline, now())
 
     def _ring(self, playback: FilePlayback) -> None:
         try:
             playback.tick(now())
         except Exception:
             log.exception("playback of %s fails", playback.stream.path)
+            self._timers.pop(playback, None)
             playback.stream.connection.abort("internal error", now())
             return
         self(playback)

@@ -1,9 +1,8 @@
-"""A web service that decides: who connects, publishes and plays is asked of it by HTTP.
+"""Asks a web service by HTTP whether a client may connect, publish or play.
 
-Requests and answers are nginx-rtmp's, so that what was written for it works here: a form is
-posted, and 2xx allows, 3xx sends elsewhere (its Location is a new name, or an rtmp URL), anything
-else denies.  Nothing and nobody waits for a request but the client that it is about; no answer in
-time is none.
+Own design: requests and answers are those of nginx-rtmp, so that its services work here.  A form is
+posted; status 2xx allows, 3xx redirects (the Location is a new name, or an rtmp URL), and any other
+denies, as does an answer that is late.  Only the client in question waits for it.
 """
 
 import logging
@@ -26,11 +25,11 @@ from rtmplite.rtmp.wire.url import split
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 4.0  # s, less than the five that GStreamer waits
-REQUESTS: Final = 100  # under way at once
-MAX_FIELDS: Final = 32  # of a client's own
-MAX_HEAD: Final = 16384  # bytes of an answer; its body is of no interest
+REQUESTS: Final = 100  # in progress at once
+MAX_FIELDS: Final = 32  # taken from the client's own query
+MAX_HEAD: Final = 16384  # bytes of an answer; its body is not read
 PIECE: Final = 4096  # bytes of it that are read at once
-MAX_REASON: Final = 200  # characters of what is wrong with one, in a log
+MAX_REASON: Final = 200  # characters of an error in the log
 USER_AGENT: Final = "rtmplite"
 
 _SCHEMES: Final = {"http": 80, "https": 443}
@@ -40,10 +39,10 @@ _ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
 
 
 class HttpGuard:
-    """Asks `urls`, one for each event that it is to be asked about.
+    """A `Guard` that posts questions to `urls`, one for each event that has a service.
 
-    No more than `requests` are under way; beyond that clients are denied at once, as they are
-    without an answer within `timeout` seconds.
+    A client is denied after `timeout` seconds without an answer, and at once while `requests` are
+    in progress.
     """
 
     def __init__(
@@ -62,11 +61,11 @@ class HttpGuard:
 
     @property
     def under_way(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of requests that have no answer yet."""
         return len(self._under_way)
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Post the question, unless nobody asked to be asked."""
+        """Post the question; allow it if there is no service for its event."""
         url = self._urls.get(question.event)
         if url is None:
             answer(ALLOWED, now)
@@ -77,7 +76,7 @@ class HttpGuard:
             self._spawn(url, question, answer)
 
     def tell(self, question: Question, now: float) -> None:
-        """Post that something is over; whatever comes back is ignored."""
+        """Post that something is over, and ignore the answer."""
         url = self._urls.get(question.event)
         if url is not None and len(self._under_way) < self._requests:
             self._spawn(url, question, lambda verdict, now: None)
@@ -85,7 +84,7 @@ class HttpGuard:
             log.warning("%s is busy: the end of %s is not told", public(url), question.path)
 
     def stop(self) -> None:
-        """Wait for nothing more."""
+        """Give up all requests."""
         gevent.killall(list(self._under_way))
 
     def _spawn(self, url: str, question: Question, answer: Answer) -> None:
@@ -127,7 +126,7 @@ class HttpGuard:
 
 
 class Service(NamedTuple):
-    """Where a question is posted."""
+    """The parts of a service's URL that a request needs."""
 
     host: str
     port: int
@@ -137,7 +136,7 @@ class Service(NamedTuple):
 
 
 def service(url: str) -> Service:
-    """Read the address of a web service; LocalError for what is none."""
+    """Parse the URL of a web service.  Raises LocalError if it is not http or https."""
     parts = split(url)
     if parts.scheme not in _SCHEMES or not parts.host:
         raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
@@ -148,10 +147,10 @@ def service(url: str) -> Service:
 
 
 def _answer(connected: socket.socket) -> tuple[int, str]:
-    """Status and Location of an answer; RemoteError for what is none, or too long.
+    """Read the status and Location of an answer; RemoteError if it is not HTTP, or too long.
 
-    All that matters stands in one head, so nothing else is read, and nothing twice: `MAX_HEAD` is
-    for the interim answers before it as well (HTTP's 1xx), and each byte is looked at once.
+    Only the head is read.  `MAX_HEAD` limits it together with interim answers (HTTP's 1xx) before
+    it, and no byte is searched twice.
     """
     said, begin, seen = b"", 0, 0
     while len(said) < MAX_HEAD:
@@ -167,7 +166,7 @@ def _answer(connected: socket.socket) -> tuple[int, str]:
                 return status, location
             begin = seen = end + 4
         seen = len(said)
-        gevent.sleep(0)  # a service that is quick, and has much to say, is not the only one
+        gevent.sleep(0)  # others must run while a fast service sends much
     raise RemoteError("an answer without end")
 
 
@@ -182,10 +181,10 @@ def _head(head: bytes) -> tuple[int, str]:
 
 
 def form(question: Question) -> str:
-    """The body of a request, by nginx-rtmp's names.
+    """The form of a request, with nginx-rtmp's names.
 
-    What the client added to the stream's name, or to the URL if it connects, follows; but it can
-    say nothing twice.
+    The query of the stream's name follows, or that of the URL for a connection; it cannot replace
+    the fields before.
     """
     said: dict[str, object] = {
         "call": str(question.event),
@@ -215,7 +214,7 @@ def form(question: Question) -> str:
 
 
 def verdict_of(status: int, location: str) -> Verdict:
-    """What an answer means."""
+    """The verdict that a status and a Location mean."""
     if 200 <= status < 300:
         return ALLOWED
     if 300 <= status < 400 and location:

@@ -1,4 +1,7 @@
-"""A log that a flood of callers cannot fill: whoever knocks writes a line, and knocking is free."""
+"""Limits the lines that clients can cause in a log, since a refused request costs them nothing.
+
+Own design: lines are counted instead of written, and the next line written has the count.
+"""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +16,7 @@ ALL_RATE: Final = 50.0  # ... and then so many a second
 
 
 class Sparing(logging.Filter):
-    """Passes what somebody can read, by logger; the next line tells how many it left out."""
+    """Passes some lines a second of each logger; the next line says how many were left out."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
         super().__init__()
@@ -21,7 +24,7 @@ class Sparing(logging.Filter):
         self._buckets: dict[str, Bucket] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is to be written; loggers are modules, so there are few."""
+        """Whether to write a record; each logger, which is a module, has its own limit."""
         bucket = self._buckets.setdefault(record.name, Bucket(self._clock()))
         left_out = bucket.take(self._clock())
         if left_out:
@@ -29,23 +32,23 @@ class Sparing(logging.Filter):
         return left_out is not None
 
     def tell(self, record: logging.LogRecord, left_out: int) -> None:
-        """Add to a line how many before it were left out."""
+        """Add to a record how many before it were left out."""
         record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
 
 
 class Told:
-    """Prints lines about clients: so many about each and about all, which are many more."""
+    """Prints lines about clients, up to a limit for each client and one for all together."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
         self._clock = clock
         self._all = Bucket(clock(), ALL_BURST, ALL_RATE)
 
     def client(self) -> "Bucket":
-        """What counts the lines about one more client."""
+        """A counter for the lines about one more client."""
         return Bucket(self._clock())
 
     def say(self, line: str, client: "Bucket", *, last: bool = False) -> None:
-        """Print it, if somebody can read it; the `last` one tells of all that were left out."""
+        """Print a line within the limits; the `last` one about a client says what was left out."""
         moment = self._clock()
         own = client.left_out if last else client.take(moment)
         others = None if own is None else self._all.take(moment)
@@ -55,14 +58,14 @@ class Told:
 
 
 class Bucket:
-    """Room for lines, which grows by `rate` a second up to `burst`; `left_out` had none."""
+    """A token bucket for lines: `rate` a second, up to `burst`; `left_out` found it empty."""
 
     def __init__(self, now: float, burst: int = BURST, rate: float = RATE) -> None:
         self._burst, self._rate = burst, rate
         self._room, self._since, self.left_out = float(burst), now, 0
 
     def take(self, now: float) -> int | None:
-        """How many were left out before this one, None if this one is, too."""
+        """Take room for a line: how many were left out before it, None if there is no room."""
         self._room = min(self._burst, self._room + (now - self._since) * self._rate)
         self._since = now
         if self._room < 1:

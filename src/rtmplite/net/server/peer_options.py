@@ -1,4 +1,4 @@
-"""The options of `serve` that say how clients by RTMFP meet each other, and where else to go."""
+"""The options of a server for clients by RTMFP: how they reach each other, and other servers."""
 
 import argparse
 import socket
@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from rtmplite.errors import LocalError
 from rtmplite.net import addresses
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 WAYS: Final = ("introduce", "relay", "both", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """How the clients of a server meet each other.
+    """How the clients of a server reach each other by RTMFP.
 
-    They are introduced, or we stand between them, at `relay_host` if that is not where we listen;
-    or both, or neither.
+    The server introduces them, or relays between them, or both, or neither.  `relay_host` is the
+    relay's address for clients, if it is not that of the listener.
     """
 
     introduces: bool = True
@@ -31,7 +31,7 @@ INTRODUCED: Final = Meetings()
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The servers to which clients are sent: all of them if `refers`, else those too many."""
+    """Other servers for clients: for all of them if `refers`, else when there is no room here."""
 
     others: tuple[Address, ...] = ()
     refers: bool = False
@@ -41,22 +41,35 @@ NOWHERE: Final = Elsewhere()
 
 
 def add_options(add: Callable[..., Any]) -> None:
-    """Add what `meetings` and `elsewhere` read; `add` is the `add_argument` of a parser."""
+    """Declare the options that `meetings` and `elsewhere` read; `add` is as `add_argument`."""
     add(
         "--rtmfp-peers",
         choices=WAYS,
         default=WAYS[0],
-        help="how clients of an application reach each other: introduced, to talk directly;"
-        " relayed by us; introduced and, where that fails, relayed; or not at all",
+        help="How clients of an application reach each other by RTMFP: the server introduces them"
+        " and they talk directly (introduce), it stands between them (relay), it does that where"
+        " an introduction fails (both), or they do not (off). The default is introduce.",
     )
-    add("--rtmfp-relay-host", metavar="IP", help="where they reach us as relay, if it is not here")
+    add(
+        "--rtmfp-relay-host",
+        metavar="IP",
+        help="The address at which clients reach the relay, if it is not that of --rtmfp.",
+    )
     there = "HOST:PORT[,...]"
-    add("--rtmfp-redirect-to", metavar=there, help="let nobody in, send all to these servers")
-    add("--rtmfp-overflow-to", metavar=there, help="send those there for whom there is no room")
+    add(
+        "--rtmfp-redirect-to",
+        metavar=there,
+        help="Send all clients that come by RTMFP to these servers.",
+    )
+    add(
+        "--rtmfp-overflow-to",
+        metavar=there,
+        help="Send clients that come by RTMFP to these servers while there is no room here.",
+    )
 
 
 def meetings(options: argparse.Namespace) -> Meetings:
-    """How clients meet; LocalError if that is not said in words we know."""
+    """Read how clients reach each other.  Raises LocalError for wrong options."""
     way = options.rtmfp_peers
     if way not in WAYS:
         raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(WAYS)}")
@@ -67,7 +80,7 @@ def meetings(options: argparse.Namespace) -> Meetings:
 
 
 def elsewhere(options: argparse.Namespace) -> Elsewhere:
-    """Where to send whom; LocalError for what is no address."""
+    """Read the other servers for clients.  Raises LocalError for what is no address."""
     all_to, too_many_to = options.rtmfp_redirect_to, options.rtmfp_overflow_to
     name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
     found: list[Address] = []

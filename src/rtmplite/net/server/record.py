@@ -1,8 +1,8 @@
-"""Recordings on a disk: every published stream becomes a file in a folder of its application.
+"""Records every published stream as a file in a folder of its application.
 
-Bytes gather for a moment, then a thread appends them; a server that is killed loses that moment and
-leaves a file that plays, and that says how long it is, but for the last seconds.  A disk that fails
-or falls behind ends the recording, never the stream.
+Own design: bytes are collected for `FLUSH` seconds, then a thread appends them.  A server that is
+killed loses these, and leaves a file that plays and has its length, but for the last seconds.  A
+disk that fails or falls behind ends the recording, never the stream.
 """
 
 import errno
@@ -33,14 +33,14 @@ FLUSH: Final = 0.2  # s, the most that a killed server loses
 RENEW: Final = 5.0  # s, after which a file's length and size are written anew
 MAX_BEHIND: Final = 16 * 1024 * 1024  # bytes that may wait for a disk
 FAREWELL: Final = 5.0  # s for the last bytes when the server stops
-TRIES: Final = 1000  # names, before a folder is called full
+TRIES: Final = 1000  # names of one stream in one second
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Recordings:
-    """Records whatever is published in `registry`, below `folder`, until `stop`."""
+    """Records all streams of `registry` below `folder`, until `stop`."""
 
     def __init__(self, folder: Path, registry: Registry, workers: Workers | None = None) -> None:
         self.folder, self.workers = folder, workers or Workers()
@@ -51,11 +51,11 @@ class Recordings:
 
     @property
     def active(self) -> int:
-        """How many files are being written."""
+        """The number of files that are being written."""
         return len(self._files)
 
     def stop(self) -> None:
-        """End all recordings properly; waits a moment for the disk."""
+        """End all recordings, and wait up to `FAREWELL` seconds for the disk."""
         for file in list(self._files):
             file.end(0.0)
         self.workers.wait(FAREWELL)
@@ -63,7 +63,7 @@ class Recordings:
         self._timer.close()
 
     def forget(self, file: "_File") -> None:
-        """Drop a file that is closed."""
+        """Remove a file that is closed."""
         self._files.pop(file, None)
 
     def begin(self, live: LiveStream) -> "_File":
@@ -82,7 +82,7 @@ class Recordings:
 
 
 class _Tap:
-    """What a stream writes to: one file after another, should one ever be full."""
+    """The `Sink` of one stream: it writes a file, and another one when that is full."""
 
     def __init__(self, recordings: Recordings, live: LiveStream) -> None:
         self._recordings, self._live = recordings, live
@@ -105,7 +105,7 @@ class _Tap:
 
 
 class _File:
-    """One recording: messages wait for the file to be opened, then bytes for it to be written."""
+    """One recording: messages wait until the file is open, then bytes until they are written."""
 
     def __init__(self, recordings: Recordings, live: LiveStream) -> None:
         self._recordings, self._workers = recordings, recordings.workers
@@ -116,7 +116,7 @@ class _File:
         self._recorder: Recorder | None = None
         self._fd = -1
         self._busy, self._ended, self._failed = True, False, False
-        self._renew_at, self._told = now() + RENEW, 0  # bytes in all, when that was last done
+        self._renew_at, self._told = now() + RENEW, 0  # the size that was last written
         self._closed = False  # its descriptor, which from then on may be another file's
         continued = live.kind == "append"
         self._workers.run(partial(_open, self.path, continued), self._opened)
@@ -140,7 +140,7 @@ class _File:
             self._fail(f"the disk is {self._behind} bytes behind")
 
     def flush(self) -> None:
-        """Let a thread append what has gathered, unless one still does."""
+        """Let a thread append what has been collected, unless one is at work."""
         if self._closed or self._busy:
             return
         last = self._ended or self._failed
@@ -155,7 +155,7 @@ class _File:
         self._workers.run(job, partial(self._written, last))
 
     def _growth(self, recorder: Recorder) -> list[tuple[int, bytes]]:
-        """Its length and size now and then, if they are others than before."""
+        """The places of length and size to write anew, every `RENEW` seconds if they changed."""
         moment = now()
         if moment < self._renew_at or recorder.size == self._told:
             return []
@@ -163,7 +163,7 @@ class _File:
         return recorder.growth()
 
     def end(self, now: float) -> None:
-        """No more will come."""
+        """End the recording."""
         self._ended = True
         self.flush()
 
@@ -202,9 +202,9 @@ class _File:
 
 
 def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSError:
-    """In a thread: continue `path` if that is wanted and possible, else make a new file beside it.
+    """In a thread: continue the file at `path` if wanted and possible, else make a new one.
 
-    A lock tells a file that is still being written; no file is ever overwritten.
+    A file that is still being written is locked; no file is ever overwritten.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +235,7 @@ def _names(path: Path) -> Iterator[Path]:
 
 
 def _continue(path: Path) -> tuple[int, Index] | None:
-    """Open a recording of ours behind its last whole tag; None if it is something else."""
+    """Open a recording at the end of its last whole tag; None if it is not one of ours."""
     try:
         fd = os.open(path, _OLD)
     except OSError:
@@ -257,7 +257,7 @@ def _continue(path: Path) -> tuple[int, Index] | None:
 def _write(
     fd: int, output: list[bytes], patches: list[tuple[int, bytes]], last: bool
 ) -> tuple[int, OSError | None]:
-    """In a thread: append, overwrite, close; how much was to be appended, and what went wrong."""
+    """In a thread: append, write patches, close; gives the size appended, and the error if any."""
     data, failure = b"".join(output), None
     try:
         _all(partial(os.write, fd), data)

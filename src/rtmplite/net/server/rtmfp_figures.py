@@ -1,4 +1,4 @@
-"""What goes on at an RTMFP endpoint, in numbers for whoever watches it."""
+"""The status figures of an RTMFP endpoint."""
 
 from typing import Final
 
@@ -12,9 +12,9 @@ NONE: Final = dict.fromkeys(NAMES, 0)
 
 
 def figures(endpoint: Endpoint, relayed: int = 0) -> dict[str, int]:
-    """All of `NAMES`; the last three count since the start.
+    """The figures by `NAMES`; the last three count since the start.
 
-    `relayed` is for how many clients the server stands in.
+    `relayed` is the number of clients that the server's relay stands for.
     """
     open_ones = [held for held in endpoint.table if held.is_open]
     sessions = [held.session for held in open_ones]

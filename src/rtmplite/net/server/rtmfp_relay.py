@@ -1,4 +1,4 @@
-"""The ports of a server's stand-ins: see `rtmplite.rtmfp.p2p.peer_relay`."""
+"""The ports of a server's relay endpoints: see `rtmplite.rtmfp.p2p.peer_relay`."""
 
 import ipaddress
 import os
@@ -12,10 +12,10 @@ from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, RelayEndpoint, StandIns
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
@@ -25,10 +25,10 @@ _LIMITS: Final = StartupLimits(sessions=SESSIONS, unproven=SESSIONS)
 
 
 class Relay:
-    """The stand-ins of a server that listens at `host`.
+    """The relay endpoints of a server that listens at `host`.
 
-    Clients reach them at `told`; without it at `host` or, if that is no address of one place, at
-    that of the interface which leads to the client.  All share the server's `budget`.
+    Clients reach them at `told`; without it at `host` or, if that is a wildcard, at the address of
+    the interface that leads to the client.  All share the server's `budget`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Relay:
         self._reminding: gevent.Greenlet[[], None] | None = None
 
     def start(self) -> None:
-        """Begin to look after those that wait for an answer."""
+        """Begin to remind the endpoints that wait for an answer."""
         self._reminding = gevent.spawn(self._remind)
 
     def stop(self) -> None:
@@ -54,7 +54,7 @@ class Relay:
         self.stand_ins.stop(now())
 
     def forget(self, session: "Session") -> None:
-        """Stand in no more for the far end of a session that has ended."""
+        """Remove the relay endpoint of a client whose session has ended."""
         self.stand_ins.forget(Certificate.parse(session.far_certificate).fingerprint, now())
 
     def _remind(self) -> None:
@@ -63,7 +63,7 @@ class Relay:
             self.stand_ins.remind()
 
     def _make(self, stand_in: RelayEndpoint) -> "_Place":
-        # RFC 7425 §4.3.3.2: who asks for anything else than its fingerprint does not mean it
+        # RFC 7425 §4.3.3.2: a hello for anything but its fingerprint is for another endpoint
         profile = FlashProfile(os.urandom, accepts_ancillary_data=False)
         port = RtmfpPort(self._host, 0, profile, stand_in, limits=_LIMITS, budget=self._budget)
         port.start()
@@ -74,7 +74,7 @@ class Relay:
 
 
 class _Place:
-    """What `stand_in.Place` asks for."""
+    """A port of a relay endpoint, as `peer_relay.Place` wants it."""
 
     def __init__(self, port: RtmfpPort, address: Address) -> None:
         self.endpoint, self.address = port.endpoint, address
@@ -85,7 +85,7 @@ class _Place:
 
 
 def _here(host: str, client: Address | None) -> str:
-    """Where we are, seen from a client; asking the system sends nothing."""
+    """Our address towards a client; asking the system for it sends nothing."""
     if client is None or not ipaddress.ip_address(host).is_unspecified:
         return host
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET

@@ -1,6 +1,6 @@
-"""The RTMFP listener: it lets clients in, and introduces them to each other or stands between.
+"""The RTMFP listener: it admits clients, and introduces them to each other or relays for them.
 
-Applications are called in the hub: they must not block.
+Applications are called in the hub, so they must not block.
 """
 
 import logging
@@ -19,11 +19,12 @@ from rtmplite.net.server.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import StartupLimits
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
-from rtmplite.rtmfp.session.listener import Address, SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 CLOSED: Final = "NetConnection.Connect.Closed"
 FAREWELL: Final = 0.5  # s for all clients together to hear that everything stops
-LOOK: Final = 0.01  # s between looks whether they have
+LOOK: Final = 0.01  # s between looks whether they have heard it
 
 MakeConnection = Callable[[Address], RtmfpServerConnection]
 
@@ -41,9 +42,9 @@ MakeConnection = Callable[[Address], RtmfpServerConnection]
 class RtmfpServer(EndpointListener):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    `limits` are its port's.  Whom `crowd` does not admit is hung up on, and listeners may share it.
-    `meetings` is how clients meet each other.  `elsewhere` is where all are sent, or those who come
-    while `crowd` is full.
+    `limits` are its port's.  A client that `crowd` does not admit is disconnected; listeners may
+    share it.  `meetings` says how clients reach each other, `elsewhere` to which servers all
+    clients are sent, or those that come while `crowd` is full.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RtmfpServer(EndpointListener):
             else None
         )
         self._port.on_over = self._on_over
-        self._sources: dict[FlowConnection, str] = {}
+        self._sources: dict[FlowEnd, str] = {}
         self._by_session: dict[Session, RtmfpServerConnection] = {}
         self._is_open = False
 
@@ -96,12 +97,12 @@ class RtmfpServer(EndpointListener):
 
     @property
     def figures(self) -> dict[str, int]:
-        """What goes on here, as `rtmfp_figures` names it."""
+        """The status figures, with the names of `rtmfp_figures`."""
         relayed = 0 if self._relay is None else self._relay.stand_ins.clients
         return figures(self._port.endpoint, relayed)
 
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
-        """Tell every client, wait a moment for it to arrive, and close; twice does no harm.
+        """Tell every client, wait until that has arrived, and close; a second call does nothing.
 
         `drain` and `reconnect_to` are those of `RtmpServer.stop`.
         """
@@ -125,28 +126,28 @@ class RtmfpServer(EndpointListener):
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float
     ) -> SessionListener | None:
-        """Let a client in, if there is room for it."""
+        """Admit a client, if there is room for it."""
         host = session.address[0]
         if not self._is_open or not self._crowd.admits(host):
             return None
         connection = self._make_connection(session.address)
-        connection.attach(session)
+        connection.transport.attach(session)
         if self._relay is not None:
             connection.stand_ins = self._relay.stand_ins
         self._sources[connection] = host
         self._by_session[session] = connection
         self._port.watch(connection)
-        return connection
+        return connection.transport.incoming
 
     def on_introduction(
         self, session: "Session", asker: Address, now: float
     ) -> Iterable[Address] | None:
-        """Say where else a client is, to who may be introduced to it: RFC 7425 §5.4.1."""
+        """Give the other addresses of a client to a peer that may know them: RFC 7425 §5.4.1."""
         introducer = self._introducer
         return None if introducer is None else introducer.addresses(session, asker, now)
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
-        """Say where the stand-in is that somebody asks for."""
+        """Give the address of the relay endpoint that a peer asks for."""
         return () if self._relay is None else self._relay.stand_ins.addresses_of(epd)
 
     def _sessions_at(self, address: Address) -> "Iterable[Session]":
@@ -160,7 +161,7 @@ class RtmfpServer(EndpointListener):
         held = self._port.endpoint.table.reachable(peer_id)
         return None if held is None else self._by_session.get(held.session)
 
-    def _on_over(self, connection: FlowConnection) -> None:
+    def _on_over(self, connection: FlowEnd) -> None:
         """Make room for another one."""
         self._crowd.leaves(self._sources.pop(connection))
         for session, each in list(self._by_session.items()):
@@ -168,5 +169,6 @@ class RtmfpServer(EndpointListener):
                 del self._by_session[session]
                 if self._relay is not None:
                     self._relay.forget(session)
-        if connection.aborted and connection.reason != "server stopped":
-            log.debug("%s:%d has gone: %s", *connection.peer_address, connection.reason)
+        transport = connection.transport
+        if transport.aborted and transport.reason != "server stopped":
+            log.debug("%s:%d has gone: %s", *transport.peer_address, transport.reason)

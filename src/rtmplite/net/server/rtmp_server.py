@@ -1,6 +1,6 @@
-"""The RTMP listener: it accepts, and `peers` does the rest.
+"""The RTMP listener: it accepts connections, and `tcp_connections` serves them.
 
-Applications are called in the hub: they must not block.
+Applications are called in the hub, so they must not block.
 """
 
 import logging
@@ -21,16 +21,16 @@ from rtmplite.rtmp.server import ServerConnection
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
-LOOK: Final = 0.05  # s between looks whether all have left who were asked to
-ACCEPTS: Final = 64  # per wake-up, so that a storm of callers does not starve the connected
+LOOK: Final = 0.05  # s between looks whether the clients asked to reconnect have left
+ACCEPTS: Final = 64  # per wake-up, so that many new clients do not starve the others
 CLOSED: Final = "NetConnection.Connect.Closed"
 
 
 class RtmpServer(TcpConnections[ServerConnection]):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    `merge_ms` holds output back for that long.  Whom `crowd` does not admit is hung up on, and
-    listeners may share it.  With `tls` it is RTMPS that is spoken: TLS, and RTMP within.
+    `merge_ms` holds output back for so many milliseconds.  A client that `crowd` does not admit is
+    disconnected; listeners may share it.  With `tls` this is RTMPS: RTMP within TLS.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class RtmpServer(TcpConnections[ServerConnection]):
         return host, port
 
     def renew(self, tls: ssl.SSLContext) -> None:
-        """Show another certificate, to who comes from now on."""
+        """Use another certificate for new connections."""
         self._tls = tls
 
     def ask_to_reconnect(self, tc_url: str | None = None) -> list[ServerConnection]:
-        """Ask all who know how to come back, to `tc_url` if given; gives those who were asked.
+        """Ask all clients that can do so to reconnect, to `tc_url` if given; gives those asked.
 
         They are served until they leave: E-RTMP v2 §"Message Flow When Handling
         NetConnection.Connect.ReconnectRequest".
@@ -93,9 +93,9 @@ class RtmpServer(TcpConnections[ServerConnection]):
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
         """Stop listening, tell every client, and close; a second time does nothing.
 
-        With `drain`, clients are asked to reconnect, to `reconnect_to` if given, and have so many
-        seconds to do it; only those who do not know how are not waited for.  In the end it waits
-        a moment for those who are still sending to read it, as `_say_goodbye` explains.
+        With `drain`, clients are asked to reconnect, to `reconnect_to` if given, and those that
+        can have so many seconds to do it.  In the end it waits a moment for clients to read that
+        they are closed, as `_say_goodbye` explains.
         """
         if self._listener is None:
             return
@@ -113,13 +113,13 @@ class RtmpServer(TcpConnections[ServerConnection]):
         super().stop()
 
     def forget(self, peer: Peer[ServerConnection]) -> None:
-        """Drop a peer whose socket is closed, and make room for another one."""
+        """Remove a peer whose socket is closed, and make room for another one."""
         if peer in self._peers:
             self._crowd.leaves(peer.machine.peer_address[0])
         super().forget(peer)
 
     def cut_off(self, machine: ServerConnection) -> None:
-        """Tell the operator why; the peer hears nothing but the end."""
+        """Log the reason; the peer only sees the end of the connection."""
         log.warning("%s:%d is cut off: %s", *machine.peer_address, machine.reason)
 
     def _accept(self) -> None:

@@ -1,4 +1,7 @@
-"""Persistent shared objects as files: read and written in threads, and whole at every moment."""
+"""Keeps persistent shared objects in files, which are read and written in threads.
+
+Own design: a file is replaced as a whole, so that a crash leaves the former content or the new one.
+"""
 
 import logging
 import os
@@ -24,10 +27,9 @@ MAX_FILE: Final = 16 * 1024 * 1024  # bytes, far more than we write
 
 
 class SharedFiles:
-    """A `Store` below `folder`.
+    """A `Store` of files below `folder`.
 
-    A new content replaces the old one only when it is on the disk; one that cannot be read is
-    put aside.
+    New content replaces the old when it is on the disk.  A file that cannot be read is renamed.
     """
 
     def __init__(self, folder: Path, workers: Workers | None = None, delay: float = DELAY) -> None:
@@ -37,7 +39,7 @@ class SharedFiles:
         self._timer: gevent.Greenlet[..., None] | None = None
 
     def load(self, key: str, then: Callable[[bytes | None, float], None]) -> None:
-        """Read in a thread, unless what is to be written is here still."""
+        """Read in a thread, unless the content still waits to be written."""
         if (content := self._unsaved.get(key)) is not None:
             then(content(), now())
         elif key in self._writing:
@@ -46,13 +48,13 @@ class SharedFiles:
             self._workers.run(partial(self._read, key), lambda data: then(data, now()))
 
     def save(self, key: str, content: Callable[[], bytes]) -> None:
-        """Write within `delay`, in a thread."""
+        """Write in a thread, within `delay` seconds."""
         self._unsaved[key] = content
         if self._timer is None:
             self._timer = gevent.spawn_later(self._delay, self._flush)
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Write everything now; waits for so long at most."""
+        """Write everything now, and wait for that, `seconds` at most."""
         if self._timer is not None:
             self._timer.kill()
         end = now() + seconds
@@ -113,7 +115,7 @@ class SharedFiles:
 
 
 def _short(name: str) -> str:
-    """A file name that no other name has, however long they are."""
+    """A file name that is short enough and that no other name has."""
     short = file_name(name)
     if len(short) < MAX_NAME:
         return short

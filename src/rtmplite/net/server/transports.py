@@ -1,4 +1,4 @@
-"""Every way into a server, and out of it: RTMP, RTMPS, RTMPT, RTMFP, and relays to others."""
+"""The listeners of a server for RTMP, RTMPS, RTMPT and RTMFP, and its relays to other servers."""
 
 import argparse
 import os
@@ -17,15 +17,14 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options as meetings
-from rtmplite.net.server import rtmfp_figures
+from rtmplite.net.server import peer_options, rtmfp_figures
 from rtmplite.net.server.access import NUMBERS
 from rtmplite.net.server.rtmfp_server import RtmfpServer
 from rtmplite.net.server.rtmp_server import RtmpServer
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
-from rtmplite.rtmfp.endpoint.startup import StartupLimits as PortLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits as PortLimits
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.client import Target
@@ -40,28 +39,61 @@ LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
 
 
 def add_options(add: Callable[..., Any]) -> None:
-    """Add what `Transports` reads, but for listeners; `add` is the `add_argument` of a parser."""
-    add("--tls-cert", type=Path, metavar="FILE", help="certificate for --rtmps, PEM")
-    add("--tls-key", type=Path, metavar="FILE", help="its key, if not in the same file")
+    """Declare the options of `Transports`, but for listeners; `add` is as `add_argument`."""
+    add(
+        "--tls-cert",
+        type=Path,
+        metavar="FILE",
+        help="The certificate chain for --rtmps, in PEM. SIGHUP reads it again.",
+    )
+    add(
+        "--tls-key",
+        type=Path,
+        metavar="FILE",
+        help="The private key of --tls-cert, if it is not in the same file.",
+    )
     rule = "APP/NAME=URL"
-    add("--push", action="append", default=[], metavar=rule, help="publish there, too; * matches")
-    add("--pull", action="append", default=[], metavar=rule, help="play from there on demand")
+    add(
+        "--push",
+        action="append",
+        default=[],
+        metavar=rule,
+        help="Publish this stream at URL as well; * matches any name. May be repeated.",
+    )
+    add(
+        "--pull",
+        action="append",
+        default=[],
+        metavar=rule,
+        help="Play this stream from URL while somebody here plays it; * matches any name. May be"
+        " repeated.",
+    )
     add_trust(add)
+    peer_options.add_options(add)
     read, usual = NUMBERS["drain"]
-    when = "when stopped, ask clients to reconnect and give them so many seconds"
-    meetings.add_options(add)
-    add("--drain", type=read, default=usual, metavar="S", help=when)
-    add("--reconnect-to", metavar="URL", help="ask them to go there")
+    add(
+        "--drain",
+        type=read,
+        default=usual,
+        metavar="S",
+        help="When stopped, ask clients to reconnect and wait S seconds for them to leave (0).",
+    )
+    add("--reconnect-to", metavar="URL", help="The server that --drain asks clients to go to.")
 
 
 def add_trust(add: Callable[..., Any]) -> None:
-    """Add what `trust` reads, for everything that connects to servers."""
-    add("--ca", type=Path, metavar="FILE", help="trust these for rtmps, PEM")
-    add("--insecure", action="store_true", help="check no certificates")
+    """Declare the options that `trust` reads, for clients and relays."""
+    add(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="Trust the certificates in this PEM file for rtmps URLs, instead of the system's.",
+    )
+    add("--insecure", action="store_true", help="Check no certificate of an rtmps URL.")
 
 
 def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
-    """Whom to trust, None being the default, whose many files take a while to read.
+    """The settings of TLS for clients; None means the default, which takes a while to read.
 
     Raises LocalError.
     """
@@ -71,14 +103,14 @@ def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
 
 
 def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
-    """What is to be pushed and pulled; LocalError for a rule that is none, or leads nowhere."""
+    """The rules of --push and --pull.  Raises LocalError for a wrong rule or URL."""
     if options.reconnect_to is not None:
         split(options.reconnect_to)
     return [Rule.parse(each) for each in options.push], [Rule.parse(each) for each in options.pull]
 
 
 def tell(link: Link, moment: float) -> None:
-    """A line for every change of a relay."""
+    """Print a line about a change of a relay."""
     words = f"{place(link.where)}: {link.state}"
     if link.state is State.WAITING and link.deadline is not None:
         words += f" {link.deadline - moment:.1f} s: {public(link.reason)}"
@@ -88,15 +120,15 @@ def tell(link: Link, moment: float) -> None:
 
 
 def place(target: Target) -> str:
-    """Where a relay goes, without keys and tokens."""
+    """The URL of a relay, without keys and tokens."""
     return "/".join(word.partition("?")[0] for word in (target.tc_url, target.stream) if word)
 
 
 class Transports:
-    """All of it, as `options` say; LocalError if they are wrong, before anything listens.
+    """All listeners and relays of `options`.  Raises LocalError for wrong options, at once.
 
-    `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None.  All listeners together admit one
-    `crowd`, each of whom is served by what `application_for` gives, within `limits`.
+    The options `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None.  All listeners share
+    `crowd`; each connection has `limits` and the application that `application_for` gives.
     """
 
     def __init__(
@@ -136,8 +168,8 @@ class Transports:
                 by_flows,
                 limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
                 crowd=crowd,
-                meetings=meetings.meetings(options),
-                elsewhere=meetings.elsewhere(options),
+                meetings=peer_options.meetings(options),
+                elsewhere=peer_options.elsewhere(options),
             )
         push, pull = rules(options)
         self._dialer = Dialer(merge_ms=merge, tls=trust(options))
@@ -158,33 +190,33 @@ class Transports:
         self._dialer.start()
 
     def reload(self) -> None:
-        """Read the certificate again, which is replaced before it is too old; LocalError.
+        """Read the certificate again, as it is replaced before it expires.
 
-        Who is connected stays, and if it cannot be used the old one does.
+        Connections stay.  A certificate that cannot be used leaves the former; raises LocalError.
         """
         if isinstance(server := self._servers.get("rtmps"), RtmpServer):
             server.renew(_context(self._options))
 
     @property
     def addresses(self) -> dict[str, Address]:
-        """Where it listens, by the names of the options."""
+        """The addresses of the listeners, by the names of their options."""
         return {name: server.address for name, server in self._servers.items()}
 
     @property
     def connections(self) -> list[NetConnection]:
-        """All that are connected, in order of arrival at each listener."""
+        """All connections, in order of arrival at each listener."""
         return [each for server in self._servers.values() for each in server.connections]
 
     @property
     def rtmfp_figures(self) -> dict[str, int]:
-        """What goes on by RTMFP, all zero if it is not served."""
+        """The status figures of RTMFP, all zero if there is no such listener."""
         server = self._servers.get("rtmfp")
         return server.figures if isinstance(server, RtmfpServer) else dict(rtmfp_figures.NONE)
 
     def stop(self) -> None:
-        """End all connections, those that clients are asked to leave by themselves after a while.
+        """End all connections, with --drain after clients have had time to leave.
 
-        Ours to others come last: until then they have something to carry.
+        Relays end last, as there is media for them until then.
         """
         drain, elsewhere = self._options.drain, self._options.reconnect_to
         gevent.joinall(

@@ -1,4 +1,4 @@
-"""Certificates: what an endpoint says of itself, and the fingerprint that names it.
+"""Certificates: the public identity of an endpoint, and the fingerprint that names it.
 
 Implements RFC 7425 §4.3.1 to §4.3.3, §4.3.6 and §4.4.4.
 
@@ -27,8 +27,8 @@ from rtmplite.rtmfp.wire.vlu import decode_counted, encode_vlu
 class Certificate:
     """A certificate that has been read: §4.3.1.
 
-    `static_keys` are public keys by group id.  `extra_randomness` is all there is of it, in the
-    canonical section or after.  Groups are in the order of the certificate.
+    `static_keys` are public keys by group id.  `extra_randomness` has the values of the canonical
+    section and of the rest.  Groups are in the order of the certificate.
     """
 
     canonical: bytes
@@ -40,7 +40,7 @@ class Certificate:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Certificate":
-        """Read a certificate; options of other types are passed over: §4.3.3 [unknown-ignored].
+        """Read a certificate; options of unknown types are ignored: §4.3.3 [unknown-ignored].
 
         Raises RemoteError if an option is cut off (§3), the hostname comes twice, or the keys are
         both static and ephemeral.
@@ -69,7 +69,7 @@ class Certificate:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The ids of the groups that can be had, of either kind: §4.6.1."""
+        """The ids of the certificate's groups, of static or ephemeral keys: §4.6.1."""
         return tuple(self.static_keys) or self.ephemeral_groups
 
     @property
@@ -79,7 +79,7 @@ class Certificate:
 
 
 def canonical_length(encoded: bytes) -> int:
-    """Count the bytes before the first marker, or all: §4.3.1 [canonical-section].
+    """Count the bytes before the first Marker, or all if there is none: §4.3.1 [canonical-section].
 
     Raises RemoteError if an option is cut off, and for more than `fields.OPTIONS_MOST`.
     """
@@ -100,10 +100,11 @@ def build(
     keys: Iterable[tuple[int, int]] = (),
     extra: bytes = b"",
 ) -> bytes:
-    """Write a certificate, all of it canonical: §4.3.1, §4.3.3.
+    """Write a certificate that consists of its canonical section: §4.3.1, §4.3.3.
 
     `groups` are for ephemeral keys, `keys` are group ids with static public keys; a certificate
-    has one or the other.  A server's differ by `extra` randomness alone: §4.3.3.3 [extra-unique].
+    has one or the other.  The certificates of servers differ only by `extra` randomness: §4.3.3.3
+    [extra-unique].
     """
     options: list[Option] = []
     if hostname is not None:

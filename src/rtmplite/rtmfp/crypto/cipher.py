@@ -1,4 +1,4 @@
-"""Packets encrypted and verified: AES in CBC, then a checksum or an HMAC, and perhaps numbers.
+"""Encrypts and verifies packets: AES in CBC mode, a checksum or an HMAC, sequence numbers.
 
 Implements RFC 7425 §4.7.
 
@@ -31,11 +31,11 @@ _CHECKSUM_LENGTH: Final = 2
 
 
 class CbcEncryptor:
-    """AES-128-CBC where every packet starts from a vector of zeros: §4.7.1 [aes-128-cbc].
+    """AES-128-CBC with an initialization vector of zeros for every packet: §4.7.1 [aes-128-cbc].
 
-    Own design: a key schedule for every packet would cost as much as its encryption.  One CBC
-    object goes on from packet to packet instead.  It will add the last block it made to the first
-    it gets, so we add that block too, and the two cancel: what is left is a vector of zeros.
+    Own design: a key schedule for every packet would cost as much as its encryption, so one CBC
+    object encrypts all packets.  It XORs the last block of one packet into the first block of the
+    next; so we XOR that block into it as well, and the two cancel out.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -43,7 +43,7 @@ class CbcEncryptor:
         self._last = 0
 
     def encrypt(self, plain: bytes) -> bytes:
-        """Encrypt whole blocks, one at least, as any packet fills: §4.7.1 [zero-iv].
+        """Encrypt the blocks of one packet, at least one: §4.7.1 [zero-iv].
 
         RFC 7016 §2.2.3 [cbc].
         """
@@ -54,17 +54,17 @@ class CbcEncryptor:
 
 
 class CbcDecryptor:
-    """The other way: §4.7.1 [aes-128-cbc].
+    """Decrypts what `CbcEncryptor` encrypts: §4.7.1 [aes-128-cbc].
 
-    Own design: a block is decrypted on its own, and the one before it is added; all of a packet's
-    blocks are added at once, as one number.
+    Own design: the blocks are decrypted in ECB mode, and the block before each is XORed into it,
+    for all blocks of a packet at once, as one large number.  So one key schedule serves all.
     """
 
     def __init__(self, key: bytes) -> None:
         self._ecb = AES.new(key, AES.MODE_ECB)
 
     def decrypt(self, blocks: bytes) -> bytes:
-        """Decrypt whole blocks of one packet: §4.7.1 [zero-iv].
+        """Decrypt the blocks of one packet: §4.7.1 [zero-iv].
 
         RFC 7016 §2.2.3 [packets-stand-alone].
         """
@@ -73,9 +73,9 @@ class CbcDecryptor:
 
 
 class ReplayWindow:
-    """Which session sequence numbers have been seen: §4.7.3.3 [window-of-32].
+    """The latest session sequence numbers that were seen: §4.7.3.3 [window-of-32].
 
-    A number below the window counts as seen.  As long as nothing was, the window ends at -1.
+    A number below the window counts as seen.  Before the first number the window ends at -1.
     """
 
     def __init__(self, size: int = REPLAY_WINDOW) -> None:
@@ -84,18 +84,18 @@ class ReplayWindow:
         self._seen = 0  # bit n: the highest less n
 
     def is_new(self, number: int) -> bool:
-        """Tell whether a number has not been seen: §4.7.3.3 [duplicate-discarded]."""
+        """Whether a number has not been seen: §4.7.3.3 [duplicate-discarded]."""
         behind = self._highest - number
         return behind < 0 or (behind < self._mask.bit_length() and not self._seen >> behind & 1)
 
     def add(self, number: int) -> None:
-        """Mark a number, which `is_new`, as seen: §4.7.3.3.  Own design: a mask of bits."""
+        """Mark a number that `is_new` as seen: §4.7.3.3."""
         ahead = number - self._highest
         if ahead <= 0:
             self._seen |= 1 << -ahead
             return
         self._highest = number
-        # A peer may jump by any 64-bit number, and so far nothing may be shifted.
+        # A peer may skip any number of 64 bits; to shift by that would take all memory.
         self._seen = (self._seen << ahead & self._mask) if ahead <= self._mask.bit_length() else 0
         self._seen |= 1
 
@@ -124,9 +124,9 @@ class Sealer:
         self._next = 0 if protection.numbered else None  # §4.6.6 [starts-at-zero]
 
     def seal(self, packet: bytes) -> bytes:
-        """Number, pad, check and encrypt one packet: §4.7.2 [plain-layout].
+        """Number, pad, authenticate and encrypt one packet: §4.7.2 [plain-layout].
 
-        A packet has a byte of flags at least (RFC 7016 §2.2.4); nothing at all cannot be sealed.
+        A packet has at least its byte of flags (RFC 7016 §2.2.4), so it is never empty.
         """
         number = b""
         if self._next is not None:
@@ -145,7 +145,7 @@ class Sealer:
         return blocks + mac.digest()[: self._hmac_length]  # §4.7.3.2 [encrypt-then-mac]
 
     def room(self, size: int) -> int:
-        """Count the bytes of the longest packet that seals to at most `size`: §4.7.2."""
+        """Return the length of the longest packet that seals to at most `size` bytes: §4.7.2."""
         blocks = (size - self._hmac_length) // BLOCK * BLOCK
         number = 0 if self._next is None else vlu_length(self._next)
         return max(0, blocks - number - self._checksum_length)
@@ -163,8 +163,7 @@ class Opener:
     def open(self, encrypted: bytes | memoryview) -> bytes:
         """Verify and decrypt one packet; padding stays: §4.7.2 [encrypted-layout].
 
-        Raises RemoteError, and forgets the packet, if it is not what the far end sealed or if it
-        comes again.
+        Raises RemoteError for a packet that the far end has not sealed, and for a repeated one.
         """
         blocks = bytes(encrypted)
         if self._mac is not None:
@@ -189,7 +188,7 @@ class Opener:
         return plain[start:]
 
     def _authenticated(self, encrypted: bytes, mac: hmac.HMAC) -> bytes:
-        """Cut the HMAC off and verify it: §4.7.3.2 [hmac-mismatch-discarded]."""
+        """Remove the HMAC and verify it: §4.7.3.2 [hmac-mismatch-discarded]."""
         blocks, received = encrypted[: -self._hmac_length], encrypted[-self._hmac_length :]
         mac.update(blocks)
         if not hmac.compare_digest(mac.digest()[: self._hmac_length], received):
@@ -199,7 +198,7 @@ class Opener:
 
 
 class FlashCipher:
-    """The cipher of one session: a key for each direction, and each protected in its way.
+    """The cipher of one session, with a key and a protection for each direction.
 
     RFC 7425 §4.7; it is a `rtmplite.rtmfp.crypto.profile.PacketCipher`.
     """
@@ -219,7 +218,7 @@ def default_cipher() -> FlashCipher:
 
 
 def _keyed(protection: Protection) -> hmac.HMAC | None:
-    """Prepare the HMAC of a direction, to be copied for each packet; None for the checksum."""
+    """Prepare the HMAC of a direction, to be copied for each packet; None for a checksum."""
     if not protection.hmac_length:
         return None
     return hmac.new(protection.hmac_key, digestmod="sha256")

@@ -1,4 +1,4 @@
-"""Diffie-Hellman: two public numbers make one secret.
+"""Diffie-Hellman key agreement: two ends exchange public keys and share a secret.
 
 Implements RFC 7425 §4.2 and §4.6.2.  The groups are those of IKE: RFC 2409 §6.2 and RFC 3526.
 
@@ -6,8 +6,8 @@ Implements RFC 7425 §4.2 and §4.6.2.  The groups are those of IKE: RFC 2409 §
     >>> ours.secret(theirs.public) == theirs.secret(ours.public)
     True
 
-Every modular power goes through pycryptodome, which lets other threads run and keeps the time
-independent of the exponent; Python's own `pow` does neither.
+Modular powers are computed by pycryptodome: it lets other threads run, and its time does not
+depend on the exponent.  Python's own `pow` does neither.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ FEWEST_BITS: Final = 16  # of either value: §4.6.2
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A prime to count modulo, and the generator to raise: §4.2.
+    """A group of numbers modulo a prime, with its generator: §4.2.
 
     `exponent_bits` is the length of a private exponent, by the higher of the strengths that
     RFC 3526 §8 estimates; longer ones are slower, and no safer.
@@ -36,9 +36,9 @@ class Group:
     generator: int = 2
 
     def is_acceptable(self, public: int) -> bool:
-        """Tell whether a public key hides its exponent: RFC 7425 §4.6.2.
+        """Whether a public key is safe to use: RFC 7425 §4.6.2.
 
-        0, 1 and the prime less one do not, nor does what is close to them.
+        0, 1, the prime less one and numbers close to them would make the secret easy to guess.
         """
         ones = public.bit_count()
         return (
@@ -50,10 +50,10 @@ class Group:
 
 
 def pi_bits(count: int) -> int:
-    """Give the whole part of pi times 2 to the `count`, by Machin's series.
+    """Return the whole part of pi times 2 to the power of `count`, by Machin's series.
 
-    Own design: RFC 3526 §2 and RFC 2409 §6.2 make their primes of pi, so that nobody could choose
-    them; so do we, and the tests compare the digits.
+    Own design: RFC 3526 §2 and RFC 2409 §6.2 define their primes by digits of pi.  To compute them
+    takes less text than to list them; the tests compare the digits.
     """
     guard = 64
 
@@ -99,9 +99,9 @@ class KeyPair:
 
     @classmethod
     def generate(cls, group: Group, random: Callable[[int], bytes]) -> "KeyPair":
-        """Draw a new private exponent from `random` and make its public key.  Slow.
+        """Draw a new private exponent from `random` and compute its public key.  Slow.
 
-        Own design: the highest bit is always set, so that no drawing is a weak one.
+        Own design: the highest bit is always set, so that no exponent is short.
         """
         drawn = int.from_bytes(random((group.exponent_bits + 7) // 8))
         top = 1 << group.exponent_bits - 1
@@ -109,12 +109,12 @@ class KeyPair:
 
     @classmethod
     def of(cls, group: Group, private: int) -> "KeyPair":
-        """Make the public key of a given private exponent.  Slow.  RFC 7425 §4.6.2."""
+        """Compute the public key of a given private exponent.  Slow.  RFC 7425 §4.6.2."""
         public = pow(Integer(group.generator), Integer(private), Integer(group.prime))
         return cls(group, int(public), private)
 
     def secret(self, far_public: int) -> bytes:
-        """Combine with the far public key: the Shared Secret without leading zeros.  Slow.
+        """Compute the Shared Secret with the far public key, without leading zeros.  Slow.
 
         Raises RemoteError if the key is not acceptable.
         """

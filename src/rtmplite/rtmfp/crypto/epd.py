@@ -1,4 +1,4 @@
-"""Endpoint Discriminators: who is wanted, by name, by URL or by fingerprint.
+"""Endpoint Discriminators: they select an endpoint by hostname, URL or fingerprint.
 
 Implements RFC 7425 §4.4.
 
@@ -17,9 +17,9 @@ from rtmplite.rtmfp.wire.option import Option, encode_options
 
 @dataclass(frozen=True, slots=True)
 class Epd:
-    """A discriminator that has been read: §4.4.2.
+    """The options of a discriminator: §4.4.2.
 
-    `ancillary_data` is the URI a client connects to, in UTF-8; `fingerprint` is 32 bytes.
+    `ancillary_data` is the URI that a client connects to, in UTF-8; `fingerprint` is 32 bytes.
     """
 
     required_hostname: bytes | None = None
@@ -28,10 +28,10 @@ class Epd:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Epd":
-        """Read a discriminator; options of other types are passed over: §4.4.2 [unknown-ignored].
+        """Read a discriminator; options of unknown types are ignored: §4.4.2 [unknown-ignored].
 
-        Raises RemoteError if an option is cut off (§3) or comes twice, or if a fingerprint is of
-        another length.
+        Raises RemoteError if an option is cut off (§3) or comes twice, or if the fingerprint does
+        not have 32 bytes.
         """
         options = fields.read(encoded)
         fingerprint = fields.only(options, EpdOption.FINGERPRINT)  # §4.4.2.3 [fingerprint-once]
@@ -45,10 +45,10 @@ class Epd:
         )
 
     def encode(self) -> bytes:
-        """Write the options there are: §4.4.1.
+        """Write the options that are set: §4.4.1.
 
-        With a fingerprint alone this is the Canonical Endpoint Discriminator, 34 bytes, as lengths
-        and types are always written in as few bytes as hold them: §4.4.4 [canonical-epd].
+        With a fingerprint alone this is the Canonical Endpoint Discriminator of 34 bytes, as
+        lengths and types are always written in as few bytes as possible: §4.4.4 [canonical-epd].
         """
         fields_of_types = (
             (EpdOption.REQUIRED_HOSTNAME, self.required_hostname),
@@ -60,7 +60,7 @@ class Epd:
         )
 
     def selects(self, certificate: Certificate) -> bool:
-        """Tell whether this selects a certificate: §4.4.3 [selection-method], Figure 1."""
+        """Whether this selects a certificate: §4.4.3 [selection-method], Figure 1."""
         if self.fingerprint is not None:  # §4.4.3 [fingerprint-decides]
             return self.fingerprint == certificate.fingerprint
         if self.required_hostname is not None and self.required_hostname != certificate.hostname:

@@ -1,6 +1,6 @@
-"""What certificates, discriminators, components and signatures have in common: lists of options.
+"""Option lists, as certificates, discriminators, keying components and signatures contain them.
 
-Implements RFC 7425 §4.3.1, §4.3.5, §4.4.1 and §4.5.1, which hold options up to their last byte.
+Implements RFC 7425 §4.3.1, §4.3.5, §4.4.1 and §4.5.1: options follow each other to the last byte.
 
     >>> options = read(bytes.fromhex("02 0a 41 00 02 15 02"))
     >>> options
@@ -16,7 +16,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.wire.option import Option, parse_options
 from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu
 
-OPTIONS_MOST: Final = 64  # own design: peers have a dozen, and strangers make us read these
+OPTIONS_MOST: Final = 64  # own design: peers have a dozen; strangers may send more
 
 
 def read(data: bytes) -> list[Option]:

@@ -1,4 +1,4 @@
-"""The Flash cryptography profile: an identity, and the key agreement with others.
+"""The Flash cryptography profile: an identity, and the key agreement with other ones.
 
 Implements RFC 7425 §4; `FlashProfile` is a `rtmplite.rtmfp.crypto.profile.CryptoProfile`.
 
@@ -25,10 +25,9 @@ from rtmplite.rtmfp.crypto.keying import Component, Policy, derive, protections
 from rtmplite.rtmfp.crypto.params import SALT_LENGTH
 from rtmplite.rtmfp.crypto.profile import KeyingAnswer, Keys
 
-# Own design: as strong as the three groups of §4.2 get, the strongest first.  Others can be asked
-# for, at the price of more time for each session.
+# Own design: the groups that §4.2 asks everybody to have, the strongest first.  Stronger ones
+# take more time for each session, so they have to be asked for.
 PREFERRED_GROUPS: Final = (14, 5, 2)
-
 
 DEFAULT_POLICY: Final = Policy()
 
@@ -37,7 +36,8 @@ DEFAULT_POLICY: Final = Policy()
 class Passwords:
     """The credentials of §4.3.5.1.1, as (identifier, password) and by identifier.
 
-    We sign with `ours`; we verify with `theirs`, and refuse who gives none if `required`.
+    We sign with `ours` and verify with `theirs`; if `required`, a signature without a known
+    password is refused.
     """
 
     ours: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
@@ -49,11 +49,11 @@ NO_PASSWORDS: Final = Passwords()
 
 
 class FlashProfile:
-    """One identity: its certificate, its static keys if any, and how it wants to be protected.
+    """One identity: its certificate, its static keys if any, and its policy of protection.
 
     RFC 7425 §4.  `keys` are static key pairs in order of preference; without them the keys are
     ephemeral, in one of `groups`, and the certificate differs from others by randomness alone.
-    `random(n)` gives n bytes, from any thread.
+    `random(n)` returns n bytes and may be called from any thread.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class FlashProfile:
     def server(
         cls, random: Callable[[int], bytes], *, policy: Policy = DEFAULT_POLICY
     ) -> "FlashProfile":
-        """Make the identity of a server: §7 [ephemeral-servers], reached by URL."""
+        """Make the identity of a server, which clients reach by URL: §7 [ephemeral-servers]."""
         return cls(random, policy=policy)
 
     @classmethod
@@ -100,10 +100,10 @@ class FlashProfile:
         groups: Iterable[int] = PREFERRED_GROUPS,
         policy: Policy = DEFAULT_POLICY,
     ) -> "FlashProfile":
-        """Make a new identity, with a peer id that nobody can forge.  Slow: off the hub.
+        """Make a new identity, with a peer id that nobody can forge.  Slow: run it in a thread.
 
         §7 [static-clients] [new-certificate]: one for each NetConnection.  It is reached by
-        fingerprint alone.
+        fingerprint only.
         """
         keys = [KeyPair.generate(GROUPS[number], random) for number in groups]
         return cls(random, keys=keys, accepts_ancillary_data=False, policy=policy)
@@ -121,12 +121,12 @@ class FlashProfile:
         return default_cipher()
 
     def selects(self, epd: bytes) -> bool:
-        """Tell whether an EPD selects this endpoint: §4.4.3.  A malformed one selects nobody."""
+        """Whether an EPD selects this endpoint: §4.4.3.  A malformed EPD selects no endpoint."""
         parsed = _parsed_epd(epd)
         return parsed is not None and parsed.selects(self._near)
 
     def is_selected(self, certificate: bytes, epd: bytes) -> bool:
-        """Tell whether an EPD selects a certificate: §4.4.3.  Neither may be malformed."""
+        """Whether an EPD selects a certificate: §4.4.3.  False if either is malformed."""
         parsed = _parsed_epd(epd)
         try:
             return parsed is not None and parsed.selects(Certificate.parse(certificate))
@@ -134,7 +134,7 @@ class FlashProfile:
             return False
 
     def is_authentic(self, certificate: bytes) -> bool:
-        """Tell whether a certificate is properly encoded: §4.3.4 [encoded-is-authentic]."""
+        """Whether a certificate is properly encoded: §4.3.4 [encoded-is-authentic]."""
         try:
             Certificate.parse(certificate)
         except RemoteError:
@@ -142,36 +142,36 @@ class FlashProfile:
         return True
 
     def fingerprint(self, certificate: bytes) -> bytes:
-        """Give the peer id of a certificate; RemoteError if it is malformed: §4.3.2."""
+        """Return the peer id of a certificate; RemoteError if it is malformed: §4.3.2."""
         return Certificate.parse(certificate).fingerprint
 
     def wanted_fingerprint(self, epd: bytes) -> bytes | None:
-        """Give the peer id that an EPD asks for, if it asks for one: §4.4.2.3."""
+        """Return the peer id that an EPD asks for, if it asks for one: §4.4.2.3."""
         parsed = _parsed_epd(epd)
         return None if parsed is None else parsed.fingerprint
 
     def canonical_epd(self, certificate: bytes) -> bytes:
-        """Give the discriminator of a fingerprint and nothing else: §4.4.4 [canonical-epd]."""
+        """Return the discriminator that has only the fingerprint: §4.4.4 [canonical-epd]."""
         return Epd(fingerprint=self.fingerprint(certificate)).encode()
 
     def sign(self, parameters: bytes) -> bytes:
-        """Sign with the passwords we have: §4.3.5."""
+        """Sign with our passwords: §4.3.5."""
         return signatures.sign(parameters, self._passwords.ours)
 
     def verify(self, certificate: bytes, parameters: bytes, signature: bytes) -> bool:
-        """Tell whether a signature will do; certificates hold no keys to sign with: §4.3.5."""
+        """Whether a signature is acceptable: §4.3.5.  Certificates have no signature keys."""
         given = self._passwords
         return signatures.is_valid(signature, parameters, given.theirs, required=given.required)
 
     def wins_glare(self, far_certificate: bytes) -> bool:
-        """Tell whether our certificate comes first, byte by byte: §4.3.6 [glare-order].
+        """Whether our certificate comes first in the order of its bytes: §4.3.6 [glare-order].
 
-        The same certificate on both ends makes both prevail; nobody but we have ours.
+        With the same certificate both ends would prevail, but no other endpoint has ours.
         """
         return self.certificate <= far_certificate
 
     def overrides(self, new_certificate: bytes, old_certificate: bytes) -> bool:
-        """Tell whether a new session replaces an old one: §4.3.7 [only-identical-overrides]."""
+        """Whether a new session replaces an old one: §4.3.7 [only-identical-overrides]."""
         return new_certificate == old_certificate
 
     def initiate(self, far_certificate: bytes) -> "FlashAgreement":
@@ -197,17 +197,17 @@ class FlashProfile:
         return FlashAgreement(pair, near, far, self._policy)
 
     def respond(self, far_component: bytes, far_certificate: bytes) -> KeyingAnswer:
-        """Follow the initiator's choice, make our component and the keys: §4.6.1.  Slow.
+        """Make the responder's component and the keys, in the initiator's group: §4.6.1.  Slow.
 
         Raises RemoteError if the component does not fit the certificate, chooses a group that is
-        not ours, or holds an unacceptable key.
+        not ours, or has an unacceptable key.
         """
         far, initiator = Component.parse(far_component), Certificate.parse(far_certificate)
         self._policy.check(far)
         group, far_public = _initiators_key(initiator, far)
         if group.group_id not in self._groups:
             raise RemoteError(f"group {group.group_id} is not among ours")
-        # §4.6.2 [no-session-with-bad-key], before any work is spent on it
+        # §4.6.2 [no-session-with-bad-key], before the slow part
         if not group.is_acceptable(far_public):
             raise RemoteError("the initiator's Diffie-Hellman public key is not acceptable")
         if self._keys:
@@ -224,7 +224,7 @@ class FlashProfile:
 
 
 class FlashAgreement:
-    """What an initiator has chosen, waiting for the responder's component: §4.6.1.
+    """An initiator's half of the keying, until the responder's component comes: §4.6.1.
 
     It is a `rtmplite.rtmfp.crypto.profile.Agreement`.
     """
@@ -237,7 +237,7 @@ class FlashAgreement:
         """Make the keys: §4.6.  Slow.
 
         Raises RemoteError if the component does not fit the responder's certificate, is in
-        another group than ours, or holds an unacceptable key.
+        another group than ours, or has an unacceptable key.
         """
         far = Component.parse(far_component)
         self._policy.check(far)
@@ -262,7 +262,7 @@ def _parsed_epd(epd: bytes) -> Epd | None:
 
 
 def _check_static_key(far: Certificate, number: int) -> None:
-    """Refuse a certificate whose static key would give the secret away: §4.6.2."""
+    """Refuse a certificate whose static key is unsafe to use: §4.6.2."""
     public = far.static_keys.get(number)
     if public is not None and not GROUPS[number].is_acceptable(public):
         raise RemoteError("the responder's Diffie-Hellman public key is not acceptable")
@@ -279,7 +279,7 @@ def _initiators_key(certificate: Certificate, component: Component) -> tuple[Gro
         public = certificate.static_keys[number]
     elif component.ephemeral_key is None or component.group_select is not None:
         # §4.5.2.1 [key-if-ephemeral], §4.5.2.3 [select-only-if-static]
-        raise RemoteError("the initiator sent no ephemeral key, or selects one it has not")
+        raise RemoteError("no ephemeral key of the initiator, or a static one that it has not")
     else:
         number, public = component.ephemeral_key
         if number not in certificate.ephemeral_groups:  # §4.6.1.1 [same-group], §4.6.1.2
@@ -291,7 +291,7 @@ def _initiators_key(certificate: Certificate, component: Component) -> tuple[Gro
 
 
 def _refuse_ephemeral(component: Component) -> None:
-    """Refuse an ephemeral key of an end that has static ones: §4.5.2.1 [no-key-if-static]."""
+    """Refuse an ephemeral key if the certificate has static ones: §4.5.2.1 [no-key-if-static]."""
     if component.ephemeral_key is not None:
         raise RemoteError("an ephemeral key, from an end with static ones")
 

@@ -1,6 +1,6 @@
 """Session keying components: public keys, salt, and how packets are to be protected.
 
-Implements RFC 7425 §4.5, and §4.6.3 to §4.6.6 on what is made of two of them.
+Implements RFC 7425 §4.5, and the keys that two components make: §4.6.3 to §4.6.6.
 """
 
 import hmac
@@ -18,9 +18,9 @@ _SND, _SOR, _REQ = 4, 2, 1  # the flags of §4.5.2.4 and §4.5.2.5
 
 @dataclass(frozen=True, slots=True)
 class Negotiation:
-    """What one end says of a means of protection: §4.5.2.4 [hmac-layout], §4.5.2.5 [sseq-layout].
+    """One end's flags about HMACs or session sequence numbers, none without the option.
 
-    Without the option no flag is set.
+    §4.5.2.4 [hmac-layout], §4.5.2.5 [sseq-layout].
     """
 
     will_send_always: bool = False
@@ -29,26 +29,25 @@ class Negotiation:
 
     @classmethod
     def parse(cls, flags: int) -> "Negotiation":
-        """Read the flags; reserved ones are passed over: RFC 7425 §3 [reserved-ignored]."""
+        """Read the flags; reserved ones are ignored: RFC 7425 §3 [reserved-ignored]."""
         return cls(bool(flags & _SND), bool(flags & _SOR), bool(flags & _REQ))
 
     @property
     def flags(self) -> int:
-        """The byte that says so, reserved flags zero: RFC 7425 §3 [reserved-zero]."""
+        """The byte of flags, reserved ones zero: RFC 7425 §3 [reserved-zero]."""
         return _SND * self.will_send_always + _SOR * self.will_send_on_request + _REQ * self.request
 
     @property
     def can_send(self) -> bool:
-        """Whether this end sends it at all: §4.6.4, §4.6.6."""
+        """Whether this end sends them at all: §4.6.4, §4.6.6."""
         return self.will_send_always or self.will_send_on_request
 
     def sends_to(self, far: "Negotiation") -> bool:
-        """Tell whether this end sends it in a session with the other: §4.6.4, §4.6.6."""
+        """Whether this end sends them in a session with the other end: §4.6.4, §4.6.6."""
         # §4.6.4 [hmac-always] [hmac-on-request], §4.6.6 [sseq-always] [sseq-on-request]
         return self.will_send_always or (self.will_send_on_request and far.request)
 
 
-WILLING = Negotiation(will_send_on_request=True)
 EAGER = Negotiation(will_send_always=True, will_send_on_request=True, request=True)
 
 
@@ -56,9 +55,9 @@ EAGER = Negotiation(will_send_always=True, will_send_on_request=True, request=Tr
 class Policy:
     """How an endpoint wants packets protected: §4.5.2.4, §4.5.2.5.
 
-    The HMACs it sends are cut to `hmac_length` bytes.  What it requires it should request.  Own
-    design: by default HMACs and numbers are sent and asked for, as an HMAC costs no more time than
-    a checksum; neither is required, for some peers in the field have none.
+    The HMACs it sends are cut to `hmac_length` bytes.  It should request what it requires.  Own
+    design: by default HMACs and numbers are sent and requested, as an HMAC takes no more time than
+    a checksum; neither is required, since some peers in the field have none.
     """
 
     hmac: Negotiation = EAGER  # §7 [hmac]
@@ -89,7 +88,7 @@ class Policy:
         )
 
     def check(self, far: "Component") -> None:
-        """Raise RemoteError if the far end will not send what is required of it: §4.6.4, §4.6.6."""
+        """Raise RemoteError if the far end will not send what we require: §4.6.4, §4.6.6."""
         # §4.6.4 [reject-without-hmac]
         if self.requires_hmac and not far.hmac.can_send:
             raise RemoteError("the far end sends no HMACs")
@@ -100,10 +99,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A session keying component that has been read: §4.5.2.
+    """The options of a session keying component: §4.5.2.
 
-    `ephemeral_key` is a group id and a public key, `group_select` the id of the group of the
-    static keys to use.
+    `ephemeral_key` is a group id and a public key; `group_select` is the group id of the static
+    keys to use.
     """
 
     ephemeral_key: tuple[int, int] | None = None
@@ -115,7 +114,7 @@ class Component:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Component":
-        """Read a component; options of other types are passed over: §4.5.2 [unknown-ignored].
+        """Read a component; options of unknown types are ignored: §4.5.2 [unknown-ignored].
 
         Raises RemoteError if an option is cut off (§3) or comes twice, or announces HMACs of an
         impossible length.
@@ -137,7 +136,7 @@ class Component:
         )
 
     def encode(self) -> bytes:
-        """Write the options there are, and both negotiations always: §4.5.1."""
+        """Write the options that are set, and both negotiations in any case: §4.5.1."""
         options: list[Option] = []
         if self.group_select is not None:
             options.append(Option(KeyingOption.GROUP_SELECT, encode_vlu(self.group_select)))
@@ -164,7 +163,7 @@ def _read_hmac(value: bytes | None) -> tuple[Negotiation, int]:
         return Negotiation(), 0
     flags = _read_flags(value)
     length = decode_vlu(value, 1)[0]
-    # §4.5.2.4 [hmac-length], §4.6.4 [hmac-length-4-to-32]; who sends none may say what he likes
+    # §4.5.2.4 [hmac-length], §4.6.4 [hmac-length-4-to-32]; without HMACs the length is ignored
     if flags.can_send and length not in HMAC_LENGTHS:
         raise RemoteError(f"HMACs of {length} bytes")
     return flags, length
@@ -172,7 +171,7 @@ def _read_hmac(value: bytes | None) -> tuple[Negotiation, int]:
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """All that is derived from one shared secret, 32 bytes each: §4.6.3, §4.6.4, §4.6.5."""
+    """The keys and nonces derived from a shared secret, 32 bytes each: §4.6.3 to §4.6.5."""
 
     encrypt_key: bytes = field(repr=False)
     decrypt_key: bytes = field(repr=False)
@@ -200,7 +199,7 @@ def derive(dh_secret: bytes, sknc: bytes, skfc: bytes) -> SessionKeys:
 def protections(
     keys: SessionKeys, near: Component, far: Component
 ) -> tuple[Protection, Protection]:
-    """Settle how packets are protected, those sent and those received: §4.6.4, §4.6.6."""
+    """Return the protection of packets to send, and of packets received: §4.6.4, §4.6.6."""
     return (
         _protection(keys.encrypt_key, keys.hmac_send_key, near, far),
         _protection(keys.decrypt_key, keys.hmac_recv_key, far, near),

@@ -15,19 +15,19 @@ HMAC_LENGTHS: Final = range(4, 33)  # §4.5.2.4, §4.6.4
 PADDING: Final = b"\xff"  # what fills the last block: §4.7.2
 NO_SIGNATURE: Final = b"X"  # what a Flash Player sends where it signs nothing: §4.3.5
 
-# Own design: §4.7.3.3 asks for room for 32 packets out of order; a path of several links at tens
-# of thousands of packets a second needs more, and each costs one bit.
+# Own design: §4.7.3.3 asks for at least 32 numbers; a path of several links at tens of thousands of
+# packets a second delivers them in greater disorder, and each number costs one bit.
 REPLAY_WINDOW: Final = 256
 
-# Own design: 16 of the 32 bytes are beyond guessing, and are what RTMFP's author sends.
+# Own design: nobody guesses 16 of the 32 bytes, and RTMFP's author sends as many.
 HMAC_LENGTH: Final = 16
 
-# Own design: as much as §4.5.2.2 finds useful.  Flash Players and RTMFP's author send as much.
+# Own design: the most that §4.5.2.2 calls useful; Flash Players and RTMFP's author send as much.
 SALT_LENGTH: Final = 64
 
 
 class CertificateOption(IntEnum):
-    """What certificates say: §4.3.3."""
+    """The option types of certificates: §4.3.3."""
 
     HOSTNAME = 0x00
     ACCEPTS_ANCILLARY_DATA = 0x0A
@@ -37,13 +37,13 @@ class CertificateOption(IntEnum):
 
 
 class SignatureOption(IntEnum):
-    """What the signature of an initial keying says: §4.3.5.1."""
+    """The option types of signatures: §4.3.5.1."""
 
     SIMPLE_PASSWORD = 0x1D
 
 
 class EpdOption(IntEnum):
-    """What Endpoint Discriminators say: §4.4.2."""
+    """The option types of Endpoint Discriminators: §4.4.2."""
 
     REQUIRED_HOSTNAME = 0x00
     ANCILLARY_DATA = 0x0A
@@ -51,7 +51,7 @@ class EpdOption(IntEnum):
 
 
 class KeyingOption(IntEnum):
-    """What session keying components say: §4.5.2."""
+    """The option types of session keying components: §4.5.2."""
 
     EPHEMERAL_PUBLIC_KEY = 0x0D
     EXTRA_RANDOMNESS = 0x0E

@@ -1,4 +1,4 @@
-"""Signatures on the keying messages: none, or a password's.
+"""Signatures on the keying messages: empty, or made with passwords.
 
 Implements RFC 7425 §4.3.5.
 
@@ -21,7 +21,7 @@ _HMAC_LENGTH = 32
 
 
 def sign(parameters: bytes, passwords: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Sign with each (identifier, password) of `passwords`, or with the letter of no signature.
+    """Sign with each (identifier, password) of `passwords`; without any the signature is "X".
 
     §4.3.5.1.1 [password-layout], §4.3.5 [x-for-none].
     """
@@ -40,9 +40,9 @@ def sign(parameters: bytes, passwords: Iterable[tuple[bytes, bytes]]) -> bytes:
 def is_valid(
     signature: bytes, parameters: bytes, passwords: Mapping[bytes, bytes], *, required: bool
 ) -> bool:
-    """Tell whether a signature will do, when `passwords` are known by identifier: §4.3.5.
+    """Whether a signature is acceptable; `passwords` are by identifier: §4.3.5.
 
-    Unless a signature is required anything will.
+    Any signature is, unless one is `required`.
     """
     if not required:  # §4.3.5 [any-valid-if-not-required]
         return True

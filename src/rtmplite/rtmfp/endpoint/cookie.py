@@ -1,12 +1,12 @@
-"""Cookies: what lets a responder forget every hello, and still know its own words again.
+"""Cookies: a responder forgets every hello, and recognizes the cookie that it answered with.
 
 Implements RFC 7016 §3.5.1.1.2 and §3.5.1.2.
 
-    generation | issued | who made it | for which address
+    generation | issued | proof of us | proof of the address
         1          8          16              16           bytes
 
-The second proof covers the address, the first does not: so a cookie that somebody brings from
-another address can be told from a forged one, and exchanged.
+The second proof covers the address, the first does not: so a cookie that comes back from another
+address can be told from a forged one, and exchanged.
 
     >>> jar = CookieJar(bytes)
     >>> cookie = jar.issue(("192.0.2.1", 1935), 10.0)
@@ -24,7 +24,7 @@ from math import inf
 from struct import Struct
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-lifetime] asks for 95 at least
 _HEAD: Final = Struct("!BQ")  # generation of the secret, and time of issue in microseconds
@@ -35,9 +35,9 @@ _TICKS: Final = 1_000_000  # of the time of issue, a second
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """What a cookie of ours says: when it was issued, and whether to where it came from.
+    """What a cookie of ours says: when it was issued, and whether for the address it came from.
 
-    Own design: what is in a cookie is its maker's business (§3.5.1.1.2).
+    Own design: RFC 7016 §3.5.1.1.2 leaves the content of a cookie to its maker.
     """
 
     issued: float
@@ -45,10 +45,10 @@ class Cookie:
 
 
 class CookieJar:
-    """Makes cookies and knows them again, remembering two secrets and nothing else: §3.5.1.1.2.
+    """Makes cookies and recognizes them, remembering two secrets and nothing else: §3.5.1.1.2.
 
-    `random(n)` gives n bytes.  A secret makes cookies for one `LIFETIME` and is known for another,
-    so whoever learns an old one can do nothing with it.
+    `random(n)` gives n bytes.  A secret makes cookies for one `LIFETIME` and is accepted for
+    another, so an attacker who learns an old secret can do nothing with it.
     """
 
     def __init__(self, random: Callable[[int], bytes]) -> None:
@@ -58,16 +58,16 @@ class CookieJar:
         self._born = -inf
 
     def issue(self, address: Address, now: float) -> bytes:
-        """Make a cookie for whoever is at `address`: §3.5.1.1.2 [cookie-of-address]."""
+        """Make a cookie for the host at `address`: §3.5.1.1.2 [cookie-of-address]."""
         self._rotate(now)
         head = _HEAD.pack(self._generation, round(now * _TICKS))
         own = _prove(self._secret, head)
         return head + own + _prove(self._secret, own, address)
 
     def check(self, cookie: bytes, address: Address, now: float) -> Cookie | None:
-        """Tell what a cookie says, None if it is not ours or too old.
+        """Read a cookie; None if it is not ours or too old.
 
-        §3.5.1.1.2 [cookie-recognized] [cookie-lifetime]; §3.5.1.2 wants the address told apart.
+        §3.5.1.1.2 [cookie-recognized] [cookie-lifetime]; §3.5.1.2 wants another address noticed.
         """
         self._rotate(now)
         if len(cookie) != _HEAD.size + 2 * _PROOF:
@@ -81,11 +81,11 @@ class CookieJar:
         return Cookie(issued, hmac.compare_digest(here, _prove(secret, own, address)))
 
     def _rotate(self, now: float) -> None:
-        """Take a new secret when the one in use has served its time.  Own design: a leak heals."""
+        """Take a new secret when the one in use has served its time."""
         age = now - self._born
         if age < LIFETIME:
             return
-        # One that has not been used lately made no cookie that is still good.
+        # A secret that has not been used lately made no cookie that is still good.
         self._former = self._secret if age < 2 * LIFETIME else self._random(_SECRET)
         self._secret, self._born = self._random(_SECRET), now
         self._generation = (self._generation + 1) & 0xFF

@@ -1,10 +1,11 @@
 """One RTMFP endpoint: an identity, a UDP port, and all the sessions behind it.
 
 Implements RFC 7016 §3.3 and §3.5.1; the parts are in `initiator`, `responder`, `redirector` and
-`session`, and here is who hears what.
+`session`, and here packets and events are dispatched to them.
 
-Own design: nothing here touches the world.  Give datagrams to `receive`, call `tick` at `deadline`,
-run what `take_jobs` gives in a thread and hand it to `finish`; then send what `take` gives.
+Own design: a machine without input and output.  Give datagrams to `receive`, call `tick` at
+`deadline`, run what `take_jobs` gives in a thread and hand it to `finish`; then send what `take`
+gives.
 """
 
 from collections import Counter
@@ -15,20 +16,21 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
 from rtmplite.rtmfp.endpoint.glare import Duplicates
 from rtmplite.rtmfp.endpoint.hellos import Hellos
-from rtmplite.rtmfp.endpoint.initiator import Opening
-from rtmplite.rtmfp.endpoint.openings import Openings
+from rtmplite.rtmfp.endpoint.initiator import Opening, Openings
+from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
 from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Keying, Responder
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
 from rtmplite.rtmfp.endpoint.sessions import Sessions
-from rtmplite.rtmfp.endpoint.startup import Job, OpeningState, StartupLimits
 from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
 from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import Address, SessionListener
-from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.session.session import Session, SessionListener, State
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping
 from rtmplite.rtmfp.wire.packet import unscramble
 from rtmplite.rtmfp.wire.startup_chunks import (
@@ -56,8 +58,7 @@ class Endpoint:
     `forwarded` is the answer to forwarded hellos.  `budget` may be shared with other endpoints,
     else it is one of its own.  `on_work` is called when `take` or `take_jobs` may have something to
     give, and has not been called since the last `take`; `on_bug` when a session has failed by a bug
-    of ours, which ends that session alone.  `ignored` counts, by reason, what nobody got an answer
-    to.
+    of ours, which ends that session alone.  `ignored` counts, by reason, what was not answered.
     """
 
     def __init__(
@@ -97,13 +98,13 @@ class Endpoint:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None for never.  Own design: as all machines have."""
+        """When to call `tick`; None for never."""
         return self._schedule.deadline
 
     @property
     def sessions(self) -> list[Session]:
-        """All sessions, closing ones and those not proven too.  Own design: for status."""
-        return [held.session for held in self.table]
+        """All sessions, closing ones and unproven ones too."""
+        return [entry.session for entry in self.table]
 
     @property
     def openings(self) -> list[Opening]:
@@ -112,7 +113,7 @@ class Endpoint:
 
     @property
     def keyings_in_work(self) -> int:
-        """How many strangers' keys are being computed.  Own design: for who watches the load."""
+        """How many Diffie-Hellman computations for strangers are under way."""
         return self._responder.in_work
 
     @property
@@ -122,11 +123,11 @@ class Endpoint:
 
     @property
     def invalid(self) -> int:
-        """How many packets of sessions were forged or broken.  Own design: since the beginning."""
+        """How many packets of sessions were forged or broken since the beginning."""
         return self._sessions.invalid
 
     def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> Opening:
-        """Open a session with whom `epd` selects, asking at all `addresses`: §3.5.1.1.1.
+        """Open a session with the far end of `epd`, asking at all `addresses`: §3.5.1.1.1.
 
         LocalError without an address, or if the discriminator is longer than `limits` allow.
         """
@@ -145,9 +146,9 @@ class Endpoint:
         self._now = now
         try:
             session_id, encrypted = unscramble(datagram)
-            held = self.table.by_id.get(session_id)  # §3.3 [found-by-id]
-            if held is not None:
-                self._on_packet(held, encrypted, source, now)
+            entry = self.table.by_id.get(session_id)  # §3.3 [found-by-id]
+            if entry is not None:
+                self._on_packet(entry, encrypted, source, now)
                 return
             if session_id and session_id not in self._openings.by_id:
                 self._ignore("session ID")
@@ -161,7 +162,7 @@ class Endpoint:
         self._schedule.plan(self.packets)
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`.  Own design: as all machines have."""
+        """Do what is due by `now`."""
         self._now = now
         for item in self._schedule.due(now):
             try:
@@ -175,9 +176,9 @@ class Endpoint:
         self._wake()
 
     def take(self, now: float | None = None) -> list[tuple[bytes, Address]]:
-        """Give the datagrams to send now, each with its destination.
+        """Return the datagrams to send now, each with its destination.
 
-        Own design: without `now` it is as late as at the last call with a time.
+        Without `now` the time is that of the last call that had one.
         """
         now = self._now = max(self._now, self._now if now is None else now)
         self._is_awake = False
@@ -187,15 +188,12 @@ class Endpoint:
         return datagrams
 
     def take_jobs(self) -> list[Job[Any]]:
-        """Give the slow work to do: call `run` of each, in any thread, then `finish`.
-
-        Own design: Diffie-Hellman must not stop everybody's media.
-        """
+        """Return the slow work to do: call `run` of each, in any thread, then `finish`."""
         jobs, self._jobs = self._jobs, []
         return jobs
 
     def finish(self, job: Job[Any], now: float) -> None:
-        """Go on with the result of a job.  Own design: also of one that came to nothing."""
+        """Go on with the result of a job, also of one that has failed."""
         self._now = now
         job.finish(now)
         for opening in self.openings:
@@ -214,34 +212,34 @@ class Endpoint:
         for session in self.sessions:
             session.abort(now)
 
-    # What the machines of the startup see of us: `startup.Host`.
+    # What the machines of the startup see of us: `initiator.StartupHost`.
 
     def new_session_id(self) -> int:
         """Draw a receive session ID that no session uses: §3.5.1.1.1, §3.5.1.1.2."""
         return self.table.new_id(self._openings.by_id)
 
     def add_job(self, job: Job[Any]) -> None:
-        """Have slow work done.  Own design: see `take_jobs`."""
+        """Have slow work done: see `take_jobs`."""
         self._jobs.append(job)
         self._wake()
 
     def on_keying_sent(self, opening: Opening) -> None:
-        """Hear packets with the session ID of an opening: §3.5.1.1.1."""
+        """Accept packets with the session ID of an opening: §3.5.1.1.1."""
         self._openings.by_id[opening.near_id] = opening
 
     def on_opened(self, opening: Opening, keys: "Keys", far_id: int, now: float) -> None:
         """Begin the session that was asked for: §3.5.1.1.1 [initiator-open]."""
         self._forget(opening)
-        held = SessionEntry(self, opening=opening, issued=now)
+        entry = SessionEntry(self, opening=opening, issued=now)
         address, certificate = opening.address, opening.far_certificate
-        self._sessions.begin(held, True, keys, opening.near_id, far_id, address, certificate, now)
-        self.table.prove(held)
+        self._sessions.begin(entry, True, keys, opening.near_id, far_id, address, certificate, now)
+        self.table.prove(entry)
         # The far end may tell nobody of the session before it hears of it.
-        held.session.queue_chunk(Ping())
-        self.announce(held, now)
+        entry.session.queue_chunk(Ping())
+        self.announce(entry, now)
 
     def on_ended(self, opening: Opening, now: float) -> None:
-        """Tell that an opening comes to nothing, unless whoever ended it tells.  §3.5, Figure 8."""
+        """Tell the user that an opening has failed, unless its session tells: §3.5, Figure 8."""
         self._forget(opening)
         if opening.state is OpeningState.OPEN_FAILED or opening.instead is not None:
             self.listener.on_open_failed(opening, opening.reason, now)
@@ -254,9 +252,9 @@ class Endpoint:
         opening: Opening | None,
         now: float,
     ) -> None:
-        """Begin the session that somebody asked us for: §3.5.1.1.2 [responder-open]."""
+        """Begin a session that a far end has asked for: §3.5.1.1.2 [responder-open]."""
         chunk = keying.chunk
-        held = SessionEntry(
+        entry = SessionEntry(
             self,
             opening=opening,
             component=chunk.session_key_initiator_component,
@@ -266,40 +264,40 @@ class Endpoint:
         near_id, far_id = reply.responder_session_id, chunk.initiator_session_id
         certificate = chunk.initiator_certificate
         self._sessions.begin(
-            held, False, answer.keys, near_id, far_id, keying.source, certificate, now
+            entry, False, answer.keys, near_id, far_id, keying.source, certificate, now
         )
-        self._responder.answer(held, now)
+        self._responder.answer(entry, now)
         if len(self.table.unproven) > self.limits.unproven:  # §5 [resources-bounded]
             strangers = (each for each in self.table.unproven if each.opening is None)
-            oldest = next(strangers, held).session
+            oldest = next(strangers, entry).session
             oldest.drop(now, "too many sessions of which nothing was heard")
 
-    # What sessions tell us: `held.Owner`.
+    # What sessions tell us: `session_table.SessionOwner`.
 
-    def announce(self, held: SessionEntry, now: float) -> SessionListener | None:
-        """Find out who listens to a session.  Own design: if nobody does it is aborted."""
-        held.user = self.listener.on_session(held.session, held.opening, now)
-        if held.user is None:
-            held.session.abort(now, "nobody wants it")
-        return held.user
+    def announce(self, entry: SessionEntry, now: float) -> SessionListener | None:
+        """Find the listener of a session, which is aborted if there is none."""
+        entry.user = self.listener.on_session(entry.session, entry.opening, now)
+        if entry.user is None:
+            entry.session.abort(now, "nobody wants it")
+        return entry.user
 
-    def on_closed(self, held: SessionEntry, now: float) -> None:
-        """Tell of an opening that was given up for a session that nobody heard of: §3.5.1.3."""
-        if held.user is None and held.opening is not None:
-            self.listener.on_open_failed(held.opening, held.session.reason, now)
+    def on_closed(self, entry: SessionEntry, now: float) -> None:
+        """Tell of an opening given up for a session that was never proven: §3.5.1.3."""
+        if entry.user is None and entry.opening is not None:
+            self.listener.on_open_failed(entry.opening, entry.session.reason, now)
 
-    def on_moved(self, held: SessionEntry, former: Address) -> None:
+    def on_moved(self, entry: SessionEntry, former: Address) -> None:
         """Find a session by its far end's new address: §3.5.3."""
-        self.table.move(held, former)
+        self.table.move(entry, former)
 
     def on_forwarded_hello(
-        self, held: SessionEntry, hello: ForwardedInitiatorHello, now: float
+        self, entry: SessionEntry, hello: ForwardedInitiatorHello, now: float
     ) -> None:
-        """Answer whoever asks for us by way of the far end: §3.5.1.1.2."""
-        self.hellos.on_forwarded(hello, held.opening is not None, now)
+        """Answer a hello that the far end forwards: §3.5.1.1.2."""
+        self.hellos.on_forwarded(hello, entry.opening is not None, now)
 
     def _on_startup(self, chunk: "Chunk", session_id: int, source: Address, now: float) -> None:
-        """Hand a chunk to whom it concerns: §2.3 says with which session ID each comes."""
+        """Hand a chunk to the part it concerns: §2.3 says with which session ID each comes."""
         opening = self._openings.by_id.get(session_id)
         match chunk:
             case InitiatorHello() if not session_id:  # §2.3.2 [ihello-only-in]
@@ -321,9 +319,11 @@ class Endpoint:
         if opening is not None:
             self._schedule.plan(opening)
 
-    def _on_packet(self, held: SessionEntry, encrypted: bytes, source: Address, now: float) -> None:
-        """Give a packet to its session, and tell of the session if that proves it."""
-        session = held.session
+    def _on_packet(
+        self, entry: SessionEntry, encrypted: bytes, source: Address, now: float
+    ) -> None:
+        """Give a packet to its session, and announce the session if the packet proves it."""
+        session = entry.session
         if session.state is State.CLOSED:
             return
         invalid = session.invalid
@@ -334,10 +334,10 @@ class Endpoint:
         except Exception as error:
             self._sessions.failed(session, error, now)
             return
-        if not held.is_proven and session.invalid == invalid:
-            self.table.prove(held)
-            if held.user is None and held.is_open:
-                self.announce(held, now)
+        if not entry.is_proven and session.invalid == invalid:
+            self.table.prove(entry)
+            if entry.user is None and entry.is_open:
+                self.announce(entry, now)
         self._sessions.touched(session)
 
     def _forget(self, opening: Opening) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rtmplite.rtmfp.session.listener import Address, SessionListener
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening
@@ -15,38 +16,41 @@ if TYPE_CHECKING:
 
 
 class Forwarded(Enum):
-    """What to do when a forwarder says that somebody asks for us: §3.5.1.1.2 [fihello-answered]."""
+    """How to answer a hello that a forwarder passes on to us: §3.5.1.1.2 [fihello-answered]."""
 
-    HELLO = "send an RHello to whoever asks"
-    REDIRECT = "show whoever asks where to send the IHello"
+    HELLO = "send an RHello to the asker"
+    REDIRECT = "show the asker where to send the IHello"
     IGNORE = "be silent"
 
 
 class EndpointListener:
-    """The user of an endpoint.  Own design: each method here does as little as possible."""
+    """The user of an endpoint.
+
+    Own design: each method here does nothing, so that a user says only what concerns it.
+    """
 
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float
     ) -> SessionListener | None:
-        """A session is open, and the far end has proved that it has the keys.
+        """Hear that a session is open, and that the far end has proved to have the keys.
 
-        `opening` is what it fulfils, None if only the far end asked for it.  Answer who listens
-        to it; None aborts it.
+        `opening` is what it fulfils, None if only the far end asked for it.  Return the session's
+        listener; None aborts the session.
         """
         return None
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
-        """No session comes of an opening; `opening.instead` may be one that will do."""
+        """Hear that an opening has failed; `opening.instead` may be a session that will do."""
 
     def on_introduction(
         self, session: "Session", asker: Address, now: float
     ) -> Iterable[Address] | None:
-        """Somebody asks for the far end of a session: where else is it?  §3.5.1.6.
+        """Say where else the far end of a session is, for whose identity `asker` asks: §3.5.1.6.
 
-        None: do not introduce them.
+        None: do not introduce them to each other.
         """
         return ()
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
-        """Somebody asks for whom we do not know: where to ask?  §3.5.1.4."""
+        """Say where to ask for an identity that has no session with us: §3.5.1.4."""
         return ()

@@ -1,4 +1,4 @@
-"""Whether a hello is answered, and by which part of us.
+"""Decides whether a hello is answered, and by which part of the endpoint.
 
 Implements RFC 7016 §3.5.1.1.2, §3.5.1.4 and §3.5.1.5.
 """
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
 from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
-from rtmplite.rtmfp.endpoint.startup import is_sendable, told
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 
@@ -20,10 +20,10 @@ _SECOND: Final = 1.0
 
 
 class Hellos:
-    """Answers hellos as responder, as redirector and forwarder, or not at all.
+    """Answers hellos as responder, as redirector and forwarder, or not at all: §3.5.1.
 
-    `refers` says of each who asks for us whether to send it to other servers: §3.5.1.7.
-    `forwarded` is what we do when a forwarder says that somebody asks for us.
+    `refers` is called for each hello that asks for us, and says whether to send the asker to other
+    servers: §3.5.1.7.  `forwarded` is how hellos are answered that a forwarder passes on.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Hellos:
         self._host, self._responder, self._redirector = host, responder, redirector
         self._ignored = ignored
         self._limiter = Limiter(random(KEY_BYTES), host.limits.hellos_per_second, _SECOND)
-        # All count together: whoever forwards chooses whom the answers go to.
+        # All count together, as the forwarder chooses where the answers go.
         forwards = host.limits.forwards_per_second
         self._forwards = Limiter(bytes(KEY_BYTES), forwards, _SECOND, slots=1)
         self.refers: Callable[[], bool] = lambda: False
@@ -57,10 +57,10 @@ class Hellos:
             self._ignored("load")
 
     def on_forwarded(self, hello: ForwardedInitiatorHello, is_asked: bool, now: float) -> None:
-        """Answer whoever asks for us by way of a forwarder: §3.5.1.1.2 [fihello-answered].
+        """Answer a hello that a forwarder passes on: §3.5.1.1.2 [fihello-answered].
 
-        Own design: only if we asked for the session (`is_asked`) that it came in, and not too
-        often, lest anybody make us disturb anybody.
+        Own design: only if we asked for the session (`is_asked`) in which it came, and not too
+        often; else a stranger could make us send packets to a victim.
         """
         address = told(hello.reply_address)
         is_ours = self._host.profile.selects(hello.endpoint_discriminator)
@@ -78,7 +78,7 @@ class Hellos:
     def _may_answer(
         self, hello: InitiatorHello | ForwardedInitiatorHello, address: Address, now: float
     ) -> bool:
-        """Keep answers within limits: §5 [resources-bounded], `startup.Limits`."""
+        """Keep answers within limits: §5 [resources-bounded], `limits.StartupLimits`."""
         longest = max(len(hello.tag), len(hello.endpoint_discriminator))
         if longest > self._host.limits.field_bytes:
             self._ignored("long field")

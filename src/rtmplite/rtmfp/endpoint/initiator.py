@@ -1,24 +1,34 @@
 """The initiator of a session: it asks in many places at once, and agrees with the first answer.
 
-Implements RFC 7016 §3.5.1.1.1, §3.5.1.2 and the left half of Figure 8 in §3.5.
+Implements RFC 7016 §3.5.1.1.1, §3.5.1.2 and the upper half of Figure 8 in §3.5.
+
+    initiator                                  responder
+    IHello        who is wanted, tag      --->             keeps nothing
+                  <--- RHello             tag, cookie, certificate
+              or  <--- Redirect           tag, where else to ask: an IHello goes there as well
+    IIKeying      cookie, certificate, half a key --->     Diffie-Hellman, beside the loop
+                  <--- RIKeying           the other half
+              or  <--- Cookie Change      another cookie: the IIKeying again, with that
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.endpoint.startup import (
-    OPEN_TIMEOUT,
-    HandshakeBackoff,
-    Job,
+from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
+from rtmplite.rtmfp.endpoint.backoff import HandshakeBackoff
+from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.opening_figure import (
+    FIGURE_8,
+    OpeningEvent,
+    OpeningOrder,
     OpeningState,
-    StartupHost,
-    is_sendable,
-    told,
 )
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,
@@ -29,16 +39,59 @@ from rtmplite.rtmfp.wire.startup_chunks import (
 )
 
 if TYPE_CHECKING:
-    from rtmplite.rtmfp.crypto.profile import Agreement, Keys
+    from rtmplite.rtmfp.crypto.profile import Agreement, CryptoProfile, Keys
+    from rtmplite.rtmfp.endpoint.startup_packets import StartupPackets
     from rtmplite.rtmfp.session.session import Session
 
-_OPENING: Final = (OpeningState.IHELLO_SENT, OpeningState.KEYING_SENT)
+OPEN_TIMEOUT: Final = 95.0  # seconds; §3.5.1.1.1 [ultimate-timeout]
+TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] asks for 8
+
+
+class DuplicateSearch(Protocol):
+    """Looks for what makes an opening needless; `glare.Duplicates` does: §3.5.1.1.1."""
+
+    def find(self, certificate: bytes, epd: bytes) -> "Session | Opening | None":
+        """Give what makes an opening a duplicate: §3.5.1.1.1."""
+
+    def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
+        """Tell whether the owner of a certificate opens a session from `source`: §3.5.1.1.1."""
+
+
+class StartupHost(Protocol):
+    """What the machines of a startup see of their endpoint.  Own design: no more than needed."""
+
+    profile: "CryptoProfile"
+    packets: "StartupPackets"
+    limits: StartupLimits
+
+    @property
+    def duplicates(self) -> DuplicateSearch:
+        """What looks for other sessions with the same far end: §3.5.1.1.1."""
+
+    @property
+    def openings(self) -> "Collection[Opening]":
+        """The sessions that are opening from here: §3.5."""
+
+    def new_session_id(self) -> int:
+        """Draw a receive session ID that no session uses: §3.3."""
+
+    def add_job(self, job: Job[Any]) -> None:
+        """Have slow work done: see `Job`."""
+
+    def on_keying_sent(self, opening: "Opening") -> None:
+        """An opening session has a receive session ID: §3.5.1.1.1."""
+
+    def on_opened(self, opening: "Opening", keys: "Keys", far_id: int, now: float) -> None:
+        """An opening session is open: §3.5.1.1.1."""
+
+    def on_ended(self, opening: "Opening", now: float) -> None:
+        """An opening session will not be opened: §3.5."""
 
 
 class Opening:
-    """One session that is being opened from here: §3.5.1.1.1.
+    """One session that is being opened from here: §3.5.1.1.1, `FIGURE_8`.
 
-    `epd` is the Endpoint Discriminator of whom we want; `candidates` are the addresses being
+    `epd` is the Endpoint Discriminator of the wanted far end; `candidates` are the addresses being
     asked.  From S_KEYING_SENT on, `address` is DESTADDR, `near_id` our session ID, and
     `far_certificate` the responder's.  When it has failed `reason` says why; if there is a session
     or an opening that serves instead, that is `instead`.  `is_wanted` until it is cancelled.
@@ -61,6 +114,7 @@ class Opening:
         self._cookie = b""
         self._cookie_has_changed = False
         self._agreement: Agreement | None = None
+        self._agreed: tuple[Keys, int] | None = None  # and the far end's session ID
         self._keying = HandshakeBackoff(now)
         self._is_agreeing = False
 
@@ -69,17 +123,15 @@ class Opening:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None once it is decided.  Own design: as all machines have."""
+        """When to call `tick`; None once it is decided: §3.5.1.1.1."""
+        if not FIGURE_8[self.state]:
+            return None
+        due = [self._timeout]
         if self.state is OpeningState.IHELLO_SENT:
-            hello = min(
-                (backoff.due for backoff in self.candidates.values()), default=self._timeout
-            )
-            return min(self._timeout, hello)
-        if self.state is OpeningState.KEYING_SENT:
-            return (
-                self._timeout if self._agreement is None else min(self._timeout, self._keying.due)
-            )
-        return None
+            due += [backoff.due for backoff in self.candidates.values()]
+        elif self._agreement is not None:
+            due.append(self._keying.due)
+        return min(due)
 
     def is_destination(self, address: Address) -> bool:
         """Tell whether we are asking or keying there: §3.5.1.3 tells glare by this."""
@@ -89,36 +141,37 @@ class Opening:
 
     def tick(self, now: float) -> None:
         """Send again what has not been answered: §3.5.1.1.1 [hello-backoff] [keying-backoff]."""
-        if self.state not in _OPENING:
-            return
         if now >= self._timeout:  # §3.5.1.1.1 [ultimate-timeout]
-            self._end(OpeningState.OPEN_FAILED, "nobody has answered", now)
-        elif self.state is OpeningState.IHELLO_SENT:
-            for address, backoff in self.candidates.items():  # §3.5.1.1.1 [separate-backoffs]
-                if backoff.is_due(now):
-                    self._host.packets.send(InitiatorHello(self.epd, self.tag), address, now)
-        elif self._agreement is not None and self._keying.is_due(now):
-            # Also while keys are made of an answer: it may turn out to be none.
-            self._host.packets.send(self._iikeying(self._agreement), self.address, now)
+            self._on(OpeningEvent.TIMEOUT, now, "nobody has answered")
+        else:
+            self._on(OpeningEvent.RESEND, now)
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
-        """Ask elsewhere too: §3.5.1.1.1 [redirect-adds] [threshold-24]."""
-        if self.state is not OpeningState.IHELLO_SENT:
+        """Ask elsewhere too: §3.5.1.1.1 [redirect-adds] [threshold-24].
+
+        Own design: no more destinations are looked at than may be added, however many a Redirect
+        has.
+        """
+        if not self._heeds(OpeningEvent.REDIRECT):
             return
+        most = self._host.limits.redirect_threshold
         destinations = (
             [source] if redirect.is_implied else map(told, redirect.redirect_destinations)
         )
-        for address in destinations:
-            if len(self.candidates) >= self._host.limits.redirect_threshold:
+        for address in islice(destinations, most):
+            if len(self.candidates) >= most:
                 break
             if is_sendable(address):
                 self.candidates.setdefault(address, HandshakeBackoff(now))
-        self.tick(now)
+        self._on(OpeningEvent.REDIRECT, now)
 
     def on_rhello(self, hello: ResponderHello, source: Address, now: float) -> None:
-        """Agree with who answers first: §3.5.1.1.1 [first-rhello], §3.5.1.7 [quickest-answer]."""
+        """Agree with the first that answers: §3.5.1.1.1 [first-rhello], §3.5.1.7 [quickest-answer].
+
+        An RHello from anybody else than the wanted far end changes nothing.
+        """
         certificate, profile = hello.responder_certificate, self._host.profile
-        if self.state is not OpeningState.IHELLO_SENT or self._is_too_long(hello):
+        if not self._heeds(OpeningEvent.RHELLO) or self._is_too_long(hello):
             return
         # §3.5.1.1.1 [rhello-certificate-selected] [rhello-certificate-authentic]
         if not profile.is_selected(certificate, self.epd) or not profile.is_authentic(certificate):
@@ -126,31 +179,29 @@ class Opening:
         duplicates = self._host.duplicates
         self.instead = duplicates.find(certificate, self.epd)
         if self.instead is not None:  # §3.5.1.1.1 [duplicate-aborted]
-            self._end(OpeningState.CLOSED, "there is such a session already", now)
+            self._on(OpeningEvent.DUPLICATE, now, "there is such a session already")
             return
         if duplicates.awaited(self, certificate, source):  # §3.5.1.1.1 [duplicate-aborted]
             self.give_way(now)
             return
-        self.state = OpeningState.KEYING_SENT
         self.address, self.far_certificate, self._cookie = source, certificate, hello.cookie
         self.near_id = self._host.new_session_id()  # §3.5.1.1.1 [unique-near-id]
-        self._host.on_keying_sent(self)
-        self._host.add_job(Job(partial(profile.initiate, certificate), self._on_initiated))
+        self._on(OpeningEvent.RHELLO, now)
 
     def on_cookie_change(self, change: RHelloCookieChange, now: float) -> None:
         """Sign again, with another cookie: §3.5.1.2 [adopts-new-cookie], §2.3.6 [signs-again].
 
-        Only once: §3.5.1.2 [changes-once].  Whoever could see the first IIKeying could make us
-        sign for ever.
+        Only once: §3.5.1.2 [changes-once].  A stranger that could see the first IIKeying could make
+        us sign for ever.
         """
         is_ours = self._agreement is not None and change.old_cookie == self._cookie
-        if self.state is not OpeningState.KEYING_SENT or not is_ours or self._cookie_has_changed:
+        if not self._heeds(OpeningEvent.COOKIE_CHANGE) or not is_ours or self._cookie_has_changed:
             return
         if len(change.new_cookie) > self._host.limits.field_bytes:
             return
         self._cookie, self._cookie_has_changed = change.new_cookie, True
         self._keying = HandshakeBackoff(now)
-        self.tick(now)
+        self._on(OpeningEvent.COOKIE_CHANGE, now)
 
     def on_rikeying(self, keying: ResponderInitialKeying, now: float) -> None:
         """Make the keys of the session: §3.5.1.1.1 [rikeying-accepted].
@@ -158,7 +209,7 @@ class Opening:
         One that is refused leaves us waiting for another.
         """
         agreement, far_id = self._agreement, keying.responder_session_id
-        if self.state is not OpeningState.KEYING_SENT or agreement is None or self._is_agreeing:
+        if not self._heeds(OpeningEvent.RIKEYING) or agreement is None or self._is_agreeing:
             return
         signed = keying.signed_parameters(agreement.component)
         verified = self._host.profile.verify(self.far_certificate, signed, keying.signature)
@@ -170,29 +221,62 @@ class Opening:
         self._host.add_job(Job(work, partial(self._on_agreed, far_id)))
 
     def cancel(self, now: float, reason: str = "cancelled") -> None:
-        """Give up, without a word to anybody.  Own design: nobody holds state for us."""
+        """Give up, without a word to the network: no responder keeps anything for us (§3.5)."""
         self.is_wanted = False
-        if self.state in _OPENING:
-            self._end(OpeningState.CLOSED, reason, now)
+        self._on(OpeningEvent.CANCEL, now, reason)
 
     def give_way(self, now: float) -> None:
         """Leave it to a session that the far end opens: §3.5.1.3 [far-prevails]."""
-        self._end(OpeningState.CLOSED, "the far end opens it", now)
+        self._on(OpeningEvent.GLARE, now, "the far end opens it")
+
+    def _heeds(self, event: OpeningEvent) -> bool:
+        return event in FIGURE_8[self.state]
+
+    def _on(self, event: OpeningEvent, now: float, reason: str = "") -> None:
+        """Follow the arrow of `event`; one that is not drawn is an event to ignore."""
+        if not self._heeds(event):
+            return
+        self.state, orders = FIGURE_8[self.state][event]
+        self.reason = self.reason or reason
+        for order in orders:
+            _OBEY[order](self, now)
+
+    def _send_ihello(self, now: float) -> None:
+        for address, backoff in self.candidates.items():  # §3.5.1.1.1 [separate-backoffs]
+            if backoff.is_due(now):
+                self._host.packets.send(InitiatorHello(self.epd, self.tag), address, now)
+
+    def _make_key(self, now: float) -> None:
+        self._host.on_keying_sent(self)
+        work = partial(self._host.profile.initiate, self.far_certificate)
+        self._host.add_job(Job(work, self._on_initiated))
 
     def _on_initiated(self, result: "Agreement | RemoteError", now: float) -> None:
-        if self.state is not OpeningState.KEYING_SENT:
+        if not self._heeds(OpeningEvent.KEY_MADE):
             return
         if isinstance(result, RemoteError):
-            self._end(OpeningState.OPEN_FAILED, result.description, now)
+            self._on(OpeningEvent.NO_KEY, now, result.description)
             return
         self._agreement, self._keying = result, HandshakeBackoff(now)
-        self.tick(now)
+        self._on(OpeningEvent.KEY_MADE, now)
+
+    def _send_iikeying(self, now: float) -> None:
+        """Send it while keys are made of an answer, too: that may turn out to be none."""
+        if self._agreement is not None and self._keying.is_due(now):
+            self._host.packets.send(self._iikeying(self._agreement), self.address, now)
 
     def _on_agreed(self, far_id: int, result: "Keys | RemoteError", now: float) -> None:
         self._is_agreeing = False
-        if self.state is OpeningState.KEYING_SENT and not isinstance(result, RemoteError):
-            self.state = OpeningState.OPEN
-            self._host.on_opened(self, result, far_id, now)
+        if not isinstance(result, RemoteError):
+            self._agreed = result, far_id
+            self._on(OpeningEvent.RIKEYING, now)
+
+    def _begin(self, now: float) -> None:
+        assert self._agreed is not None
+        self._host.on_opened(self, *self._agreed, now)
+
+    def _end(self, now: float) -> None:
+        self._host.on_ended(self, now)
 
     def _iikeying(self, agreement: "Agreement") -> InitiatorInitialKeying:
         """Construct and sign the IIKeying: §3.5.1.1.1 [iikeying-sent], §2.3.7 [has-cookie]."""
@@ -203,10 +287,57 @@ class Opening:
         return replace(keying, signature=profile.sign(keying.signed_parameters))
 
     def _is_too_long(self, hello: ResponderHello) -> bool:
-        """Own design: what would not fit an IIKeying, or costs too much memory to keep."""
+        """Whether an RHello would not fit an IIKeying, or costs too much memory to keep."""
         most = self._host.limits.field_bytes
         return max(len(hello.cookie), len(hello.responder_certificate)) > most
 
-    def _end(self, state: OpeningState, reason: str, now: float) -> None:
-        self.state, self.reason = state, reason
-        self._host.on_ended(self, now)
+
+_OBEY: Final[Mapping[OpeningOrder, Callable[[Opening, float], None]]] = {
+    OpeningOrder.SEND_IHELLO: Opening._send_ihello,
+    OpeningOrder.MAKE_KEY: Opening._make_key,
+    OpeningOrder.SEND_IIKEYING: Opening._send_iikeying,
+    OpeningOrder.BEGIN: Opening._begin,
+    OpeningOrder.END: Opening._end,
+}
+
+
+class Openings:
+    """The sessions that an endpoint is opening, and how each is found: §3.5.1.1.1.
+
+    Hellos are told apart by tag, keyings by session ID: so every opening session is here by tag,
+    and in S_KEYING_SENT by session ID too.
+    """
+
+    def __init__(self, profile: "CryptoProfile", random: Callable[[int], bytes]) -> None:
+        self._profile, self._random = profile, random
+        self.by_tag: dict[bytes, Opening] = {}
+        self.by_id: dict[int, Opening] = {}
+
+    @property
+    def all(self) -> list[Opening]:
+        """A copy of all, as some may end meanwhile, in the order they began: §3.5."""
+        return list(self.by_tag.values())
+
+    def new_tag(self) -> bytes:
+        """Draw a tag that no opening has: §3.5.1.1.1 [unique-tag] [tag-unguessable]."""
+        while (tag := self._random(TAG_BYTES)) in self.by_tag:
+            continue
+        return tag
+
+    def add(self, opening: Opening) -> None:
+        """Keep a new one: §3.5.1.1.1."""
+        self.by_tag[opening.tag] = opening
+
+    def discard(self, opening: Opening) -> None:
+        """Forget one that is decided: §3.5, Figure 8."""
+        self.by_tag.pop(opening.tag, None)
+        self.by_id.pop(opening.near_id, None)
+
+    def keying_with(self, canonical_epd: bytes, epd: bytes) -> Opening | None:
+        """Find one that is keying with an identity which `epd` selects too: §3.5.1.1.1."""
+        profile = self._profile
+        for opening in self.by_id.values():
+            far = opening.far_certificate
+            if profile.canonical_epd(far) == canonical_epd and profile.is_selected(far, epd):
+                return opening
+        return None

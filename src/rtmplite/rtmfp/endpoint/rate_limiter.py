@@ -1,9 +1,10 @@
-"""Not too much of anything to anybody, in memory that no flood can fill.
+"""Rate limiter in constant memory, so that no flood can fill it.
 
-Own design: RFC 7016 §3.4 limits the rate to one endpoint, §5 asks not to be an attacker's means.
-To count for each address would be state for each hello, so addresses share a fixed number of
-counters.  Which of them share one is a secret, and never for long; in peace nearly none do, and a
-client that shares with a flood shares with something else when it asks again a little later.
+Own design: RFC 7016 §3.4 limits the rate to one endpoint, and §5 asks that an endpoint be no
+attacker's amplifier.  A counter for each address would be state for each hello, so addresses share
+a fixed number of counters.  Which addresses share one is secret and changes often; without a flood
+hardly any do, and a client that shares a counter with a flood has another one when it asks again
+a little later.
 """
 
 from array import array
@@ -12,13 +13,13 @@ from typing import Final
 
 SLOTS: Final = 8192
 KEY_BYTES: Final = 16
-TURN: Final = 8  # intervals until everybody has another counter
+TURN: Final = 8  # intervals until every name has another counter
 
 
 class Limiter:
-    """Allows an amount in each so many seconds, for each name.
+    """Allows each name to spend `amount` in every interval of `seconds`.
 
-    `secret` is `KEY_BYTES` long, and nobody else's.
+    `secret` is `KEY_BYTES` long, and known to nobody else.
     """
 
     def __init__(self, secret: bytes, amount: float, seconds: float, slots: int = SLOTS) -> None:
@@ -30,8 +31,8 @@ class Limiter:
     def allows(self, name: str | bytes, now: float, cost: float = 1.0) -> bool:
         """Tell whether `cost` may be spent on `name` now, and if so, count it.
 
-        What costs more than the amount is allowed to who has spent nothing, and is paid off in
-        the intervals that follow.
+        A cost beyond the amount is allowed to a name that has spent nothing, and is paid off in the
+        intervals that follow.
         """
         data = name.encode() if isinstance(name, str) else name
         turn = int(now / (TURN * self._seconds)).to_bytes(8, signed=True)

@@ -13,7 +13,7 @@ Implements RFC 7016 §3.4.
 from math import inf
 from typing import Final, TypeAlias
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 
 WHOLE_SECONDS: Final = 60.0  # §3.4 [sixty-seconds]
@@ -22,7 +22,7 @@ BUFFER_BYTES: Final = 65536  # §3.4 [buffers-limited]
 _OVERHEAD: Final = 64  # bytes that a fragment costs besides its own; own design
 
 Origin: TypeAlias = tuple[Address, int]
-"""Where fragments come from: the source of the packets, and their session ID."""
+"""The origin of fragments: the source of the packets, and their session ID."""
 
 
 class _Buffer:
@@ -71,8 +71,8 @@ class _Buffer:
 class Reassembler:
     """The packets of which only a part has come: §3.4 [buffers-limited].
 
-    At most `limit` at a time.  When all places are taken, whatever came without a pause is kept,
-    and the fragments of others are discarded until one of these stands still for a second.
+    At most `limit` at a time.  When all places are taken, the packets whose fragments keep coming
+    stay, and fragments of other packets are discarded until one of the former pauses for a second.
     """
 
     def __init__(self, limit: int) -> None:
@@ -85,11 +85,11 @@ class Reassembler:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None while nothing waits.  Own design: as all machines have."""
+        """When to call `tick`; None while nothing waits: §3.4."""
         return None if self._look_at == inf else self._look_at
 
     def tick(self, now: float) -> None:
-        """Forget what has stood still, or has taken too long: §3.4 [sixty-seconds]."""
+        """Forget packets that have paused, or have taken too long: §3.4 [sixty-seconds]."""
         if now < self._look_at:
             return
         kept = {key: buffer for key, buffer in self._buffers.items() if now < buffer.expires}
@@ -97,7 +97,7 @@ class Reassembler:
         self._look_at = min((buffer.expires for buffer in kept.values()), default=inf)
 
     def add(self, origin: Origin, mode: int, fragment: Fragment, now: float) -> bytes | None:
-        """Take a fragment; give the plain packet that it completes.
+        """Take a fragment; return the plain packet that it completes.
 
         §3.4 [by-address-and-id].  `mode` is that of the packet it came in.
         """

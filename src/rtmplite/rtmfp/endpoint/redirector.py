@@ -1,4 +1,4 @@
-"""Where else to ask: peers introduced to each other, and work shared between servers.
+"""Tells askers where else to ask: introduces peers, and shares work between servers.
 
 Implements RFC 7016 §3.5.1.4, §3.5.1.5, §3.5.1.6 and §3.5.1.7.
 
@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.endpoint.addresses import observed
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.responder import ResponderHost
-from rtmplite.rtmfp.endpoint.startup import observed
-from rtmplite.rtmfp.session.listener import Address
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 
@@ -28,7 +27,10 @@ _SECOND: Final = 1.0
 
 
 class IntroductionPolicy(Protocol):
-    """Who knows more about addresses than the sessions tell.  Own design: the application."""
+    """Knows more addresses than those of the sessions, and who may have them.
+
+    Own design: the application decides, by `EndpointListener`.
+    """
 
     def on_introduction(
         self, session: "Session", asker: Address, now: float
@@ -36,51 +38,51 @@ class IntroductionPolicy(Protocol):
         """Say where else the far end of a session is, or None to introduce nobody: §3.5.1.6."""
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
-        """Say where to ask for somebody who has no session with us: §3.5.1.4."""
+        """Say where to ask for an identity that has no session with us: §3.5.1.4."""
 
 
 class Redirector:
     """Answers hellos that are not for us, or that we leave to other servers: §3.5.1.4, §3.5.1.7.
 
-    `others` are the addresses of servers that do the same work as we.
+    `others` are the addresses of servers that do the same work as this one.
     """
 
     def __init__(
         self,
         host: ResponderHost,
-        guide: IntroductionPolicy,
+        policy: IntroductionPolicy,
         random: Callable[[int], bytes],
         others: Sequence[Address],
     ) -> None:
-        self._host, self._guide = host, guide
+        self._host, self._policy = host, policy
         limit = host.limits.forwards_per_second
         self._forwards = Limiter(random(KEY_BYTES), limit, _SECOND)
         self.others = tuple(others)
 
     def on_foreign_hello(self, hello: InitiatorHello, source: Address, now: float) -> bool:
-        """Help who asks for somebody else; False if we cannot, and are silent.
+        """Help a host that asks for another identity; False if we cannot, and are silent.
 
         §3.5.1.4 [redirect-for-others], §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction].
         """
         epd = hello.endpoint_discriminator
-        held = self._find(epd)
-        if held is None:
-            elsewhere = self._guide.addresses_of(epd, now)
+        entry = self._find(epd)
+        if entry is None:
+            elsewhere = self._policy.addresses_of(epd, now)
             return self._redirect(hello.tag, _encodable(elsewhere, Origin.UNKNOWN), source, now)
-        peer = self._host.profile.fingerprint(held.session.far_certificate)
-        reported = self._guide.on_introduction(held.session, source, now)
+        peer = self._host.profile.fingerprint(entry.session.far_certificate)
+        reported = self._policy.on_introduction(entry.session, source, now)
         if reported is None or not self._forwards.allows(peer, now):
-            return False  # who may not be introduced uses up nobody else's share
-        held.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
+            return False  # an asker that may not be introduced uses up nobody else's share
+        entry.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
         # §3.5.1.6 [public-address-told] [more-addresses]; the latter help behind the same NAT
-        destinations = [observed(held.session.address), *_encodable(reported, Origin.LOCAL)]
+        destinations = [observed(entry.session.address), *_encodable(reported, Origin.LOCAL)]
         return self._redirect(hello.tag, destinations, source, now)
 
     def refer(self, tag: bytes, source: Address, now: float) -> bool:
-        """Send who asks for us to the other servers; False if there are none.
+        """Send a host that asks for us to the other servers; False if there are none.
 
-        §3.5.1.7 [referred].  Whom an asker is told of first depends on its tag, which is random,
-        so that all of many servers are told of.
+        §3.5.1.7 [referred].  The asker's tag, which is random, selects the server that is named
+        first, so that each of many servers is.
         """
         others = self.others
         first = sum(tag) % len(others) if others else 0
@@ -88,23 +90,23 @@ class Redirector:
         return self._redirect(tag, _encodable(turned, Origin.UNKNOWN), source, now)
 
     def _find(self, epd: bytes) -> "SessionEntry | None":
-        """Find an open session with whom an EPD selects: §3.5.1.5 [fihello-sent]."""
+        """Find an open session whose far end an EPD selects: §3.5.1.5 [fihello-sent]."""
         fingerprint = self._host.profile.wanted_fingerprint(epd)
-        held = None if fingerprint is None else self._host.table.reachable(fingerprint)
-        if held is None or not self._host.profile.is_selected(held.session.far_certificate, epd):
+        entry = None if fingerprint is None else self._host.table.reachable(fingerprint)
+        if entry is None or not self._host.profile.is_selected(entry.session.far_certificate, epd):
             return None
-        return held
+        return entry
 
     def _redirect(
         self, tag: bytes, destinations: Iterable[SocketAddress], source: Address, now: float
     ) -> bool:
         told = tuple(dict.fromkeys(destinations))[:DESTINATIONS_MOST]
-        # None at all would mean that we are whom they want: §2.3.5.
+        # None at all would mean that we are the wanted far end: §2.3.5.
         return bool(told) and self._host.packets.send(ResponderRedirect(tag, told), source, now)
 
 
 def _encodable(addresses: Iterable[Address], origin: Origin) -> Iterator[SocketAddress]:
-    """Pass over what is no numeric address, as peers may report anything."""
+    """Leave out what is no numeric address, as peers may report anything."""
     for ip, port in addresses:
         address = SocketAddress(ip, port, origin)
         try:

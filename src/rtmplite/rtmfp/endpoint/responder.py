@@ -2,7 +2,7 @@
 
 Implements RFC 7016 §3.5.1.1.2, §3.5.1.2 and §3.5.1.3.
 
-    >>> from rtmplite.rtmfp.endpoint.startup import StartupLimits
+    >>> from rtmplite.rtmfp.endpoint.limits import StartupLimits
     >>> StartupLimits().keyings
     64
 """
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rtmplite.errors import RemoteError
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmfp.endpoint.cookie import CookieJar
-from rtmplite.rtmfp.endpoint.initiator import Opening
+from rtmplite.rtmfp.endpoint.initiator import Opening, StartupHost
+from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.endpoint.startup import Job, StartupHost
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
     ResponderHello,
@@ -35,7 +35,7 @@ _SECOND: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Keying:
-    """An IIKeying that has passed all checks, and what it may put an end to.
+    """An IIKeying that has passed all checks: §3.5.1.1.2.
 
     Own design: `issued` is when its cookie was made, which tells old keyings from new ones.
     """
@@ -44,18 +44,18 @@ class Keying:
     source: Address
     issued: float
 
-    def is_that_of(self, held: SessionEntry) -> bool:
-        """Tell a retransmission: §3.5.1.1.2 [retransmission-known]."""
+    def is_that_of(self, entry: SessionEntry) -> bool:
+        """Tell whether it is that of a session again: §3.5.1.1.2 [retransmission-known]."""
         return (
-            held.answer is not None
-            and self.chunk.initiator_session_id == held.session.far_id
-            and self.chunk.initiator_certificate == held.session.far_certificate
-            and self.chunk.session_key_initiator_component == held.component
+            entry.answer is not None
+            and self.chunk.initiator_session_id == entry.session.far_id
+            and self.chunk.initiator_certificate == entry.session.far_certificate
+            and self.chunk.session_key_initiator_component == entry.component
         )
 
 
 class ResponderHost(StartupHost, Protocol):
-    """What a responder sees of its endpoint besides.  Own design: see `startup.Host`."""
+    """What a responder sees of its endpoint besides: §3.5.1.1.2."""
 
     table: Table
 
@@ -71,13 +71,13 @@ class ResponderHost(StartupHost, Protocol):
         opening: Opening | None,
         now: float,
     ) -> None:
-        """A session is open that somebody else has asked for: §3.5.1.1.2."""
+        """Begin a session that a far end has asked for: §3.5.1.1.2."""
 
 
 class Responder:
-    """Answers who wants a session with us: §3.5.1.1.2.
+    """Answers hosts that want a session with us: §3.5.1.1.2.
 
-    `ignored` is told, in a word, why something was not answered.
+    `ignored` is called, with a reason of a word or two, for what is not answered.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Responder:
 
     @property
     def in_work(self) -> int:
-        """How many keyings are being computed.  Own design: for who watches our load."""
+        """How many keyings are being computed: §5."""
         return len(self._in_work)
 
     def on_hello(self, tag: bytes, source: Address, now: float) -> None:
         """Answer a hello that selects us, and forget it: §3.5.1.1.2 [rhello-sent] [no-state].
 
-        `source` is where it came from, or where its forwarder says that it did (§3.5.1.1.2).
+        `source` is where it came from, or where a forwarder says that it did (§3.5.1.1.2).
         """
         cookie = self._cookies.issue(source, now)
         hello = ResponderHello(tag, cookie, self._host.profile.certificate)
@@ -156,8 +156,8 @@ class Responder:
         if not self._is_welcome(keying, now):
             return
         opening = self._yield(keying, now)
-        for held in self._open_at(keying.source):  # §3.5.1.1.2 [override-closes]
-            held.session.drop(now, "the far end has begun anew")
+        for entry in self._open_at(keying.source):  # §3.5.1.1.2 [override-closes]
+            entry.session.drop(now, "the far end has begun anew")
         reply = ResponderInitialKeying(self._host.new_session_id(), result.component, b"")
         signed = reply.signed_parameters(keying.chunk.session_key_initiator_component)
         reply = replace(reply, signature=self._host.profile.sign(signed))
@@ -172,34 +172,35 @@ class Responder:
         if self._openings_to(keying.source) and profile.wins_glare(certificate):
             self._ignored("glare")  # §3.5.1.3 [near-prevails]
             return False
-        for held in self._host.table.at(keying.source):
-            if keying.is_that_of(held):
+        for entry in self._host.table.at(keying.source):
+            if keying.is_that_of(entry):
                 # §3.5.1.1.2 [retransmission-answered]; a session that is closing stays so
-                if held.is_open:
-                    self.answer(held, now)
+                if entry.is_open:
+                    self.answer(entry, now)
                 return False
-        for held in self._open_at(keying.source):
+        for entry in self._open_at(keying.source):
             # §3.5.1.1.2 [no-override-ignored]
-            if not profile.overrides(certificate, held.session.far_certificate):
+            if not profile.overrides(certificate, entry.session.far_certificate):
                 self._ignored("another session there")
                 return False
-            # Own design: one asked for before the session it would end is no new beginning, but
-            # recorded, or sent while both opened one and out of the order that glare counts on.
-            if keying.issued < held.issued:
+            # Own design: a keying whose cookie is older than the session that it would end is no
+            # new beginning.  It was recorded, or sent while both ends opened a session and out of
+            # the order that glare counts on.
+            if keying.issued < entry.issued:
                 self._ignored("replay")
                 return False
         return True
 
-    def answer(self, held: SessionEntry, now: float) -> None:
+    def answer(self, entry: SessionEntry, now: float) -> None:
         """Send a session's RIKeying, for the first time or again: §3.5.1.1.2 [rikeying-sent]."""
-        if held.answer is not None:
-            session = held.session
-            self._host.packets.send(held.answer, session.address, now, session.far_id)
+        if entry.answer is not None:
+            session = entry.session
+            self._host.packets.send(entry.answer, session.address, now, session.far_id)
 
     def _yield(self, keying: Keying, now: float) -> Opening | None:
-        """Give up what the far end, which prevails, opens as well: §3.5.1.3 [far-prevails].
+        """Give up our openings with a far end that prevails: §3.5.1.3 [far-prevails].
 
-        Give the opening that the new session will serve.
+        Return the opening that the new session will serve.
         """
         certificate, given_up = keying.chunk.initiator_certificate, None
         for opening in self._openings_to(keying.source):
@@ -221,4 +222,4 @@ class Responder:
         return [opening for opening in self._host.openings if opening.is_destination(address)]
 
     def _open_at(self, address: Address) -> list[SessionEntry]:
-        return [held for held in self._host.table.at(address) if held.is_open]
+        return [entry for entry in self._host.table.at(address) if entry.is_open]

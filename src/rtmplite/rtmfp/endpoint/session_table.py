@@ -1,14 +1,15 @@
-"""The sessions in an endpoint's hands, and how each is found.
+"""The table of an endpoint's sessions, and how each is found.
 
-Implements RFC 7016 §3.3: packets find their session by session ID alone.  The startup looks by
+Implements RFC 7016 §3.3: packets find their session by session ID alone.  The startup searches by
 address and by identity as well.
 """
 
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
-from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import Session, SessionListener, State
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening
@@ -21,31 +22,34 @@ _K = TypeVar("_K")
 
 
 class SessionOwner(Protocol):
-    """What a session's events mean to its endpoint.  Own design: so `held` needs not know it."""
+    """What the endpoint does about a session's events.
 
-    def announce(self, held: "SessionEntry", now: float) -> SessionListener | None:
-        """Find out who listens to a session: §3.5.1.1.2."""
+    Own design: a table entry knows its endpoint by this alone.
+    """
 
-    def on_closed(self, held: "SessionEntry", now: float) -> None:
-        """A session is open no longer: §3.5.5."""
+    def announce(self, entry: "SessionEntry", now: float) -> SessionListener | None:
+        """Find the listener of a session: §3.5.1.1.2."""
 
-    def on_moved(self, held: "SessionEntry", former: Address) -> None:
-        """The far end of a session is at another address: §3.5.3."""
+    def on_closed(self, entry: "SessionEntry", now: float) -> None:
+        """Hear that a session is open no longer: §3.5.5."""
+
+    def on_moved(self, entry: "SessionEntry", former: Address) -> None:
+        """Hear that the far end of a session is at another address: §3.5.3."""
 
     def on_forwarded_hello(
-        self, held: "SessionEntry", hello: "ForwardedInitiatorHello", now: float
+        self, entry: "SessionEntry", hello: "ForwardedInitiatorHello", now: float
     ) -> None:
-        """The far end says that somebody asks for us: §3.5.1.1.2."""
+        """Hear that the far end forwards a hello which asks for us: §3.5.1.1.2."""
 
 
 class SessionEntry(SessionListener):
-    """One session, what its startup left to remember, and who listens to it.
+    """One session, what its startup left to remember, and its listener.
 
     Own design: a responder remembers the initiator's keying component, when the cookie in it was
     `issued`, and its own answer; for an initiator `issued` is when the session opened.  `opening`
-    is what the session fulfils, if it was asked for here.
+    is what the session fulfils, if it was asked for here.  `user` is the session's listener.
     `is_proven` says that the far end has shown that it has the keys: until then the session may
-    have been made by whoever knows a certificate, and nobody is told of it.
+    have been made by anybody who knows a certificate, and the user is not told of it.
     """
 
     session: Session
@@ -71,7 +75,7 @@ class SessionEntry(SessionListener):
         return self.session.state is State.OPEN
 
     def on_flow(self, session: Session, flow: "RecvFlow", now: float) -> FlowReceiver | None:
-        """Ask the user, who may hear of the session only now: §3.6.3.1."""
+        """Ask the user, which may hear of the session only now: §3.6.3.1."""
         user = self.user or self._owner.announce(self, now)
         return None if user is None else user.on_flow(session, flow, now)
 
@@ -122,7 +126,7 @@ class Table:
 
     @property
     def unproven(self) -> Collection[SessionEntry]:
-        """Those whose far ends have proved nothing, the oldest first: §5."""
+        """The sessions whose far ends have proved nothing, the oldest first: §5."""
         return self._unproven
 
     def new_id(self, taken: Collection[int]) -> int:
@@ -135,34 +139,34 @@ class Table:
             if session_id and session_id not in self.by_id and session_id not in taken:
                 return session_id  # §3.3 [zero-is-startup]
 
-    def add(self, held: SessionEntry) -> None:
-        """Keep a session, which is new, and nobody proved to be at its other end: §3.5."""
-        session = held.session
-        self.by_id[session.near_id] = held
-        _add(self._by_address, session.address, held)
-        _add(self._by_canonical, self._canonical_epd(session.far_certificate), held)
-        self._unproven[held] = None
+    def add(self, entry: SessionEntry) -> None:
+        """Keep a session, which is new and not proven: §3.5."""
+        session = entry.session
+        self.by_id[session.near_id] = entry
+        _add(self._by_address, session.address, entry)
+        _add(self._by_canonical, self._canonical_epd(session.far_certificate), entry)
+        self._unproven[entry] = None
 
-    def prove(self, held: SessionEntry) -> None:
+    def prove(self, entry: SessionEntry) -> None:
         """Note that the far end has the keys: it may be introduced to others (§3.5.1.6)."""
-        held.is_proven = True
-        del self._unproven[held]
-        _add(self._by_fingerprint, self._fingerprint(held.session.far_certificate), held)
+        entry.is_proven = True
+        del self._unproven[entry]
+        _add(self._by_fingerprint, self._fingerprint(entry.session.far_certificate), entry)
 
-    def move(self, held: SessionEntry, former: Address) -> None:
+    def move(self, entry: SessionEntry, former: Address) -> None:
         """Note that a session's far end has another address: §3.5.3."""
-        _remove(self._by_address, former, held)
-        _add(self._by_address, held.session.address, held)
+        _remove(self._by_address, former, entry)
+        _add(self._by_address, entry.session.address, entry)
 
-    def discard(self, held: SessionEntry) -> None:
+    def discard(self, entry: SessionEntry) -> None:
         """Keep a session no longer: §3.5, Figure 8."""
-        session = held.session
+        session = entry.session
         del self.by_id[session.near_id]
-        self._unproven.pop(held, None)
-        _remove(self._by_address, session.address, held)
-        _remove(self._by_canonical, self._canonical_epd(session.far_certificate), held)
-        if held.is_proven:
-            _remove(self._by_fingerprint, self._fingerprint(session.far_certificate), held)
+        self._unproven.pop(entry, None)
+        _remove(self._by_address, session.address, entry)
+        _remove(self._by_canonical, self._canonical_epd(session.far_certificate), entry)
+        if entry.is_proven:
+            _remove(self._by_fingerprint, self._fingerprint(session.far_certificate), entry)
 
     def at(self, address: Address) -> list[SessionEntry]:
         """Give the sessions with an address, in any state: §3.5.1.1.2."""
@@ -175,15 +179,15 @@ class Table:
     def reachable(self, fingerprint: bytes) -> SessionEntry | None:
         """Give the latest session with an identity that is open and proven: §3.5.1.5."""
         found = self._by_fingerprint.get(fingerprint, ())
-        return next((held for held in reversed(found) if held.is_open), None)
+        return next((entry for entry in reversed(found) if entry.is_open), None)
 
 
-def _add(index: dict[_K, list[SessionEntry]], key: _K, held: SessionEntry) -> None:
-    index.setdefault(key, []).append(held)
+def _add(index: dict[_K, list[SessionEntry]], key: _K, entry: SessionEntry) -> None:
+    index.setdefault(key, []).append(entry)
 
 
-def _remove(index: dict[_K, list[SessionEntry]], key: _K, held: SessionEntry) -> None:
+def _remove(index: dict[_K, list[SessionEntry]], key: _K, entry: SessionEntry) -> None:
     found = index[key]
-    found.remove(held)
+    found.remove(entry)
     if not found:
         del index[key]

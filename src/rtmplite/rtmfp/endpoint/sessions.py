@@ -1,4 +1,4 @@
-"""The sessions of an endpoint from their beginning to their end: who has work, and what they take.
+"""Begins the sessions of an endpoint, collects their packets, and retires them.
 
 Implements RFC 7016 §3.5.
 """
@@ -12,18 +12,18 @@ from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import Address
 from rtmplite.rtmfp.session.session import Session, State
+from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import Keys
 
 
 class Sessions:
-    """Begins the sessions that `table` holds, asks them for packets, and retires them: §3.5.
+    """Begins the sessions that `table` holds, collects their packets, and retires them: §3.5.
 
-    `wake` is called when one of them has something to send, `on_bug` when one of them has failed
-    by a bug of ours: that session is over then, and the others go on.
+    Own design: `wake` is called when a session has something to send, `on_bug` when a session has
+    failed by a bug of ours: that session is over then, and the others go on.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class Sessions:
 
     @property
     def invalid(self) -> int:
-        """How many packets were forged or broken.  Own design: since the beginning."""
-        return self._invalid + sum(held.session.invalid for held in self.table)
+        """How many packets were forged or broken since the beginning."""
+        return self._invalid + sum(entry.session.invalid for entry in self.table)
 
     def begin(
         self,
-        held: SessionEntry,
+        entry: SessionEntry,
         initiator: bool,
         keys: "Keys",
         near_id: int,
@@ -60,7 +60,7 @@ class Sessions:
         now: float,
     ) -> None:
         """Begin a session in S_OPEN, as `Session` says: §3.5.1.1.1, §3.5.1.1.2."""
-        session = held.session = Session(
+        session = entry.session = Session(
             initiator=initiator,
             cipher=keys.cipher,
             near_id=near_id,
@@ -71,18 +71,18 @@ class Sessions:
             far_nonce=keys.far_nonce,
             random=self._random,
             now=now,
-            listener=held,
+            listener=entry,
             limits=self.limits,
             notices=self._notices,
             budget=self.budget,
             on_work=self._on_work,
         )
-        self.table.add(held)
+        self.table.add(entry)
         self.budget.add(session)
         self._schedule.plan(session)
 
     def touched(self, session: Session) -> None:
-        """Note what has become of a session.  Own design: `take` sees to those that have work."""
+        """Note the deadline and the memory of a session; `take` does so for sessions with work."""
         if session not in self._working:
             self.budget.count(session)
             self._schedule.plan(session)
@@ -112,10 +112,7 @@ class Sessions:
                 self._schedule.plan(session)
 
     def failed(self, session: Session, error: Exception, now: float) -> None:
-        """End a session that has met a bug of ours.
-
-        Own design: a far end that has found one must not stop all the others.
-        """
+        """End a session that has met a bug of ours; the others are not stopped by it."""
         with suppress(Exception):
             session.drop(now, "internal error")
         session.state = State.CLOSED
@@ -130,7 +127,7 @@ class Sessions:
     def _retire(self, session: Session) -> None:
         self._schedule.forget(session)
         self.budget.discard(session)
-        held = self.table.by_id.get(session.near_id)
-        if held is not None:
+        entry = self.table.by_id.get(session.near_id)
+        if entry is not None:
             self._invalid += session.invalid
-            self.table.discard(held)
+            self.table.discard(entry)

@@ -1,4 +1,4 @@
-"""Packets of the startup: sealed with the Default Session Key, cut if too large, never a flood.
+"""Sends and receives the packets of startups: limits their rate, and cuts large ones.
 
 Implements RFC 7016 §3.3 and §3.4.
 """
@@ -13,7 +13,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.endpoint.rate_limiter import Limiter
 from rtmplite.rtmfp.endpoint.reassembly import Reassembler
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, Chunk
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 from rtmplite.rtmfp.wire.packet import NO_TYPES, Mode, Packet, scramble
@@ -42,11 +42,11 @@ _ID_MASK: Final = 0x1FFFFF  # of packet IDs: three bytes as a VLU
 
 
 class StartupPackets:
-    """What an endpoint sends and receives without keys of its own.
+    """Seals with the Default Session Key what an endpoint sends before there are session keys.
 
     §3.3 [default-key-for-zero], §2.2.2 [session-0].
 
-    Nothing else is ever cut: §3.4 [startup-only] [not-for-user-data].
+    Only these packets are ever cut into fragments: §3.4 [startup-only] [not-for-user-data].
     """
 
     def __init__(self, cipher: PacketCipher, secret: bytes, reassemblies: int) -> None:
@@ -60,34 +60,34 @@ class StartupPackets:
 
     @property
     def reassembling(self) -> int:
-        """How many packets are there in part.  Own design: for who watches our memory."""
+        """How many packets have come in part: §3.4 [buffers-limited]."""
         return len(self._reassembler)
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None for never.  Own design: as all machines have."""
+        """When to call `tick`; None for never: §3.4."""
         later = self._later[0][0] if self._later else inf
         deadline = self._reassembler.deadline
         earliest = later if deadline is None else min(later, deadline)
         return None if earliest == inf else earliest
 
     def tick(self, now: float) -> None:
-        """Send the rest of what was too much at once, forget what never became whole: §3.4."""
+        """Send the fragments that had to wait, forget packets that never became whole: §3.4."""
         self._reassembler.tick(now)
         while self._later and self._later[0][0] <= now:
             _, _, datagram, destination = heapq.heappop(self._later)
             self._outbox.append((datagram, destination))
 
     def take(self) -> list[tuple[bytes, Address]]:
-        """Give the datagrams to send now.  Own design: the house's way out."""
+        """Return the datagrams to send now: §3.4."""
         outbox, self._outbox = self._outbox, []
         return outbox
 
     def send(self, chunk: Chunk, destination: Address, now: float, session_id: int = 0) -> bool:
         """Send a chunk in a packet of its own, with the time as real peers have it.
 
-        False if `destination` has had enough for now: §3.4 [rate-limited].  All of the startup is
-        sent again until it is answered, so what is dropped here is as if the network had lost it.
+        False if it is dropped, as `destination` has had enough for now: §3.4 [rate-limited].  The
+        network might have lost it as well: a startup repeats each packet until it is answered.
         """
         packet = Packet(Mode.STARTUP, (chunk,), timestamp=int(now * _TICK) & 0xFFFF).encode()
         is_whole = self._cipher.room(DATAGRAM_BYTES - _ID_BYTES) >= len(packet)
@@ -117,10 +117,10 @@ class StartupPackets:
         *,
         is_asking: bool = True,
     ) -> tuple[Chunk, ...]:
-        """Give the chunks of a packet, none if it is not of a startup: §2.2.4, §3.4.
+        """Return the chunks of a packet, none if it is not of a startup: §2.2.4, §3.4.
 
-        RemoteError if it is not sealed with the Default Session Key.  Unless we have asked for
-        something (`is_asking`) answers are not looked at.
+        RemoteError if it is not sealed with the Default Session Key.  Answers are looked at only
+        while a session is opening from here (`is_asking`).
         """
         unwanted = NO_TYPES if is_asking else _ASKED_FOR
         packet = Packet.parse(self._cipher.open(encrypted), CHUNKS_MOST, unwanted)

@@ -1,8 +1,8 @@
-"""Whose turn it is, among many that each know when theirs is.
+"""A heap of deadlines: finds the machines that are due among thousands.
 
 Own design: an endpoint has thousands of sessions, and every packet may move the deadline of one.
-They are kept in a heap by the earliest time that each may need a `tick`.  One whose deadline has
-moved away is found not to be due when its time comes, and planned anew.
+The heap has the earliest time at which each may need a `tick`.  A session whose deadline has moved
+away is found not to be due when that time comes, and is planned again.
 """
 
 import heapq
@@ -14,7 +14,7 @@ _SLACK: Final = 64  # outdated entries to tolerate
 
 
 class Timed(Protocol):
-    """Whatever has alarms."""
+    """A machine with a deadline."""
 
     @property
     def deadline(self) -> float | None:
@@ -43,7 +43,7 @@ class TimerHeap:
         return self._heap[0][0] if self._heap else None
 
     def plan(self, item: Timed) -> None:
-        """Take note of an item's deadline, new or changed."""
+        """Note an item's deadline, which is new or has come nearer."""
         deadline = item.deadline
         if deadline is None or deadline >= self._planned.get(item, float("inf")):
             return
@@ -59,7 +59,7 @@ class TimerHeap:
         self._planned.pop(item, None)
 
     def due(self, now: float) -> Iterator[Timed]:
-        """Give what is due by `now`, each once; plan it again after its `tick`."""
+        """Yield the items that are due by `now`, each once; plan each again after its `tick`."""
         ready: list[Timed] = []
         while (deadline := self.deadline) is not None and deadline <= now:
             item = heapq.heappop(self._heap)[2]

@@ -5,10 +5,10 @@ only RTMFP has.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.amf.values import Value
-from rtmplite.rtmfp.netconnection.connection import PATIENCE, FlowConnection
+from rtmplite.rtmfp.netconnection.connection import PATIENCE, FlowEnd, FlowTransport
 from rtmplite.rtmfp.netconnection.messages import (
     Address,
     FlowMetadata,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _ENDINGS: Final = ("deleteStream", "closeStream", "FCUnpublish")
 
 
-class RtmfpClientConnection(NetClient, FlowConnection):
-    """One connection to a server: §5.3.1.
+class ClientFlowTransport(FlowTransport):
+    """The client's end of a session with a server: §5.3.1.
 
     `addresses` gives where we can be reached besides where the server sees us; it is asked when
     the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many
@@ -42,24 +42,18 @@ class RtmfpClientConnection(NetClient, FlowConnection):
 
     def __init__(
         self,
-        target: Target,
         now: float,
-        *,
-        args: Sequence[Value] = (),
-        properties: dict[str, Value] | None = None,
-        limits: "ConnectionLimits" = DEFAULT_LIMITS,
+        limits: "ConnectionLimits",
         addresses: Callable[[], Iterable[Address]] = tuple,
     ) -> None:
-        FlowConnection.__init__(self, now, limits)
-        NetClient.__init__(self, target, args, properties)
+        super().__init__(now, limits)
         self.peer_keepalive: float | None = None
         self.addresses = addresses
 
     def attach(self, session: "Session") -> None:
         """Use an open session: §5.3.1 [control-flow-first] [connect-on-control]."""
-        self.session, self.peer_address = session, session.address
-        self._settled = True
-        self._connect()
+        self.settle()
+        super().attach(session)
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
         """Send a command; what ends a stream comes after its media.
@@ -74,16 +68,11 @@ class RtmfpClientConnection(NetClient, FlowConnection):
         """Publish what may be lost when it is late, as `lifetimes` says: §5.1.1 [abandons]."""
         self.send_live(type_id, timestamp, stream_id, payload)
 
-    def _accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
         """Accept what returns to our control flow: §5.3.2 [canonical-is-first]."""
-        return flow.associated is not None and super()._accepts(metadata, flow)
+        return flow.associated is not None and super().accepts(metadata, flow)
 
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
-        if command.name == "_result" and command.transaction_id == 1.0:
-            self._tell_addresses(command)
-        super()._on_command(command, stream_id, now)
-
-    def _tell_addresses(self, answer: Command) -> None:
+    def on_accepted(self, answer: Command) -> None:
         """Say where else we are: §5.3.3 [after-connect] [type-by-encoding] [format-zero]."""
         information = answer.args[0] if answer.args else None
         encoding = information.get("objectEncoding") if isinstance(information, dict) else None
@@ -99,3 +88,37 @@ class RtmfpClientConnection(NetClient, FlowConnection):
     def _close_session(self, now: float) -> None:
         self._look_back("the server takes no more of it")
         super()._close_session(now)
+
+
+class FlowClient(FlowEnd, Protocol):
+    """The client's end of a connection by RTMFP, as far as those who open its session know it.
+
+    Own design: a `RtmfpClientConnection`, or a relay's.
+    """
+
+    target: Target
+
+    @property
+    def transport(self) -> ClientFlowTransport:
+        """What carries its messages: §5.3.1."""
+
+    def connection_lost(self, now: float, reason: str = ...) -> None:
+        """Hear that there is no session, or none any more: §5.3.6."""
+
+
+class RtmfpClientConnection(NetClient):
+    """One connection to a server by RTMFP: §5.3.1."""
+
+    transport: ClientFlowTransport
+
+    def __init__(
+        self,
+        target: Target,
+        now: float,
+        *,
+        args: Sequence[Value] = (),
+        properties: dict[str, Value] | None = None,
+        limits: "ConnectionLimits" = DEFAULT_LIMITS,
+        addresses: Callable[[], Iterable[Address]] = tuple,
+    ) -> None:
+        super().__init__(ClientFlowTransport(now, limits, addresses), target, args, properties)

@@ -1,18 +1,17 @@
-"""One end of a NetConnection whose messages travel in the flows of an RTMFP session.
+"""What carries the messages of a NetConnection in the flows of an RTMFP session.
 
-Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which whoever owns the
+Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which the owner of the
 network calls at the end of its turn (`on_output` says that there is something); media come in
 whatever order flows bring them, and where RTMP's order matters barriers keep it (§5.2).
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.netconnection import messages
-from rtmplite.rtmfp.netconnection.flow_sync import Barriers
-from rtmplite.rtmfp.netconnection.incoming import Receiver
+from rtmplite.rtmfp.netconnection.incoming import Incoming
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes, MediaFlow, Medium, medium_of
 from rtmplite.rtmfp.netconnection.messages import (
     Control,
@@ -22,9 +21,7 @@ from rtmplite.rtmfp.netconnection.messages import (
     encode_message,
     parse_message,
 )
-from rtmplite.rtmfp.netconnection.outlet import ROOM, FlowOutlet
-from rtmplite.rtmfp.netconnection.output import Order, Output
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
+from rtmplite.rtmfp.netconnection.output import ROOM, FlowOutlet, Order, Output
 from rtmplite.rtmfp.session.session import SILENT
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
@@ -38,16 +35,33 @@ if TYPE_CHECKING:
 
 LINGER: Final = 5.0  # s without progress of last words before the session is closed
 PATIENCE: Final = 30.0  # s, the same for those that carry what was published
-REJECTED: Final = 0  # the only code there is: §5.3.5.3 [code-zero]
 
 
-class FlowConnection(MessageTransport, SessionListener):
+class FlowEnd(Protocol):
+    """An end of a NetConnection by RTMFP, as the owner of the network sees it.
+
+    Own design: time passes for the end, and datagrams are its transport's business.
+    """
+
+    @property
+    def transport(self) -> "FlowTransport":
+        """What carries its messages: §5."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, None for never."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+
+class FlowTransport(MessageTransport):
     """The half of a connection over RTMFP that servers and clients share: §5.3.
 
-    `session` is None until it is open, and again when it is gone; `far_control` is the other
-    end's canonical control flow, to which ours are associated (§5.3.5).  `lifetimes` are those of
-    live streams that are played here.  `cut_short` says why not all that streams had to send has
-    arrived, once that is certain; `patience` is how long last words may be without progress, in s.
+    `session` is None until it is open, and again when it is gone; `incoming` is to be its listener.
+    `lifetimes` are those of live streams that are played here.  `cut_short` says why not all that
+    streams had to send has arrived, once that is certain; `patience` is how long last words may be
+    without progress, in s.
     """
 
     patience = LINGER
@@ -55,25 +69,37 @@ class FlowConnection(MessageTransport, SessionListener):
     def __init__(self, now: float, limits: ConnectionLimits, lifetimes: Lifetimes = LIVE) -> None:
         super().__init__(now, limits)
         self.session: Session | None = None
-        self.far_control: RecvFlow | None = None
-        self.on_output: Callable[[FlowConnection], None] | None = None
+        self.on_output: Callable[[FlowTransport], None] | None = None
         self.lifetimes = lifetimes
+        self.cut_short = ""
+        self.incoming = Incoming(self)
         self._output = Output(self)
-        self._receivers: dict[RecvFlow, Receiver] = {}
-        self._barriers: Barriers[RecvFlow] = Barriers()
         self._is_told = False  # `on_output` has been called since the last flush
         self._linger: float | None = None
-        self.cut_short = ""
 
     @property
     def is_over(self) -> bool:
         """Whether it is closed and all that had to be said has been: §5.3.6."""
         return self.closed and self.session is None
 
+    @property
+    def far_control(self) -> "RecvFlow | None":
+        """The other end's canonical control flow, to which ours are associated: §5.3.5."""
+        return self.incoming.far_control
+
+    def attach(self, session: "Session") -> None:
+        """Use an open session: §5.3.1, §5.3.2."""
+        self.session, self.peer_address = session, session.address
+        self.user.on_ready()
+        self._wake()
+
     # -- what is sent -------------------------------------------------------------------
 
     def enqueue(self, order: Order, size: int = 0) -> None:
-        """Do this at the next `flush`, after what was queued before.  Own design: see there."""
+        """Do this at the next `flush`, after what was queued before.
+
+        Own design: so that all that is sent in one turn shares packets.
+        """
         if not self.closed:
             self._output.add(order, size)
             self._wake()
@@ -111,15 +137,21 @@ class FlowConnection(MessageTransport, SessionListener):
         data = encode_message(type_id, timestamp, payload)
 
         def order(now: float) -> None:
-            self.lane(stream_id, medium_of(type_id)).send_live(data, now, self.lifetimes)
+            self.media_flow(stream_id, medium_of(type_id)).send_live(data, now, self.lifetimes)
 
         self.enqueue(order, len(data))
 
     def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
         """Play `live`; all players over RTMFP share the same bytes: §5.1.2 [stream-from-flow]."""
-        outlet = FlowOutlet(self, stream_id, self.lifetimes)
-        self._output.outlets[stream_id] = outlet
-        return live.join(outlet, encode_message, viewer, now)
+        return live.join(self.outlet(stream_id), encode_message, viewer, now)
+
+    def outlet(self, stream_id: int) -> FlowOutlet:
+        """Sort the messages of a live stream into flows: §5.1.1 [many-flows].
+
+        Own design: what is late is given up, as `lifetimes` says.
+        """
+        outlet = self._output.outlets[stream_id] = FlowOutlet(self, stream_id)
+        return outlet
 
     def synchronize(self, *stream_ids: int) -> None:
         """Put a barrier across the flows of these streams, or of all: §5.2 [only-when-needed]."""
@@ -132,29 +164,35 @@ class FlowConnection(MessageTransport, SessionListener):
 
     @property
     def holds_media(self) -> bool:
-        """Whether some of what streams sent may not have arrived.  Own design: see `Output`."""
+        """Whether some of what streams sent may not have arrived.
+
+        Own design: the owner of the network waits for it before it closes the port.
+        """
         return self.session is not None and self._output.holds_media
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too.  Own design: for the limits."""
+        """How many bytes wait, those of this turn counted too: RFC 7016 §5."""
         return self._output.queued
 
-    def lane(self, stream_id: int, medium: Medium) -> MediaFlow:
-        """The flow for one medium of a stream, new if need be: §5.3.5.1, §5.3.5.2 [as-many]."""
-        return self._output.lane(stream_id, medium)
+    def media_flow(self, stream_id: int, medium: Medium) -> MediaFlow:
+        """Give the flow for one medium of a stream, new if need be.
+
+        §5.3.5.1, §5.3.5.2 [as-many].
+        """
+        return self._output.flow(stream_id, medium)
 
     def flush(self, now: float) -> None:
         """Give what waits to the session, and take from it what may be taken again.
 
-        Own design: for whoever owns the network, whenever `on_output` has been called.
+        Own design: the owner of the network calls it after `on_output`.
         """
         self._is_told = False
         if self.session is None:
             return
         while self._output.run(now):
-            self._let_go_on(now)
-        self._let_go_on(now)
+            self.incoming.let_go_on(now)
+        self.incoming.let_go_on(now)
         if self.closed:
             self._recount()
             if self._output.close(now):  # §5.3.6 [orderly]
@@ -169,12 +207,12 @@ class FlowConnection(MessageTransport, SessionListener):
         medium, stream_id = medium_of(message.type_id), message.stream_id
 
         def order(now: float) -> None:
-            self.lane(stream_id, medium).send(data, now)
+            self.media_flow(stream_id, medium).send(data, now)
 
         self.enqueue(order, len(data))
 
     def _may_be_slow(self) -> bool:
-        """Whether to look at every lane.  Own design: all flows of the session are mostly empty."""
+        """Whether to count what waits in every flow; mostly the whole session holds little."""
         held = 0 if self.session is None else self.session.queued
         return self._output.is_slow or held > min(ROOM, self.limits.unread)
 
@@ -187,53 +225,35 @@ class FlowConnection(MessageTransport, SessionListener):
             self._is_told = True
             self.on_output(self)
 
-    # -- lanes --------------------------------------------------------------------------
+    # -- what sending flows tell --------------------------------------------------------
 
-    def lane_excepted(self, lane: MediaFlow, now: float) -> None:
-        """Our control flow was rejected, so all is over; or a stream's, which says no more.
+    def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
+        """End the connection if our control flow was rejected; a stream just says no more.
 
         §5.3 [exception-ends], §5.3.6 [abrupt].
         """
-        if lane.stream_id == 0:
+        if flow.stream_id == 0:
             self.connection_lost(now, "rejected by the peer")
 
-    def lane_moved(self, lane: MediaFlow, now: float) -> None:
-        """Own design: count again at the next `flush`, if anybody waits for it.
+    def media_flow_moved(self, flow: MediaFlow, now: float) -> None:
+        """Have what waits counted again at the next `flush`, if it matters.
 
-        As long as last words get on, they have time.
+        Own design: last words that get on are given more time.
         """
         if self.closed and self._linger is not None:
             self._linger = now + self.patience
         if self.closed or self._output.is_slow:
             self._wake()
 
-    # -- what is received ---------------------------------------------------------------
+    # -- what receiving flows tell: `incoming.IncomingOwner` ----------------------------
 
-    def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
-        """Accept a flow of RTMP messages, reject others: §5.1.1 [rejects-unknown]."""
-        try:
-            metadata = FlowMetadata.parse(flow.metadata)
-        except RemoteError:
-            return None  # with code 0: §5.3.5.3 [code-zero]
-        if self.closed or not self._accepts(metadata, flow):
-            return None
-        if self.far_control is None and self._takes_control(flow):
-            self.far_control = flow
-        receiver = self._receivers[flow] = Receiver(self, metadata.stream_id, metadata.intent)
-        self._hold()
-        return receiver
+    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+        """Accept any flow after the first, which must be for stream 0: §5.3.1."""
+        return self.far_control is not None or metadata.stream_id == 0
 
-    def on_closed(self, session: "Session", now: float) -> None:
-        """The session is gone: §5.3.6 [abrupt]."""
-        self._look_back(session.reason, session.reason == SILENT)
-        self.session = None
-        self._output.drop()
-        self.connection_lost(now, session.reason)
-        self._wake()  # to be forgotten
-
-    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
-        """The peer is somewhere else now: RFC 7016 §3.5.4.2."""
-        self.peer_address = session.address
+    def takes_control(self, flow: "RecvFlow") -> bool:
+        """Let ours return to the first flow: §5.3.2, §5.4.2."""
+        return True
 
     def received(self, flow: "RecvFlow", data: bytes, stream_id: int, now: float) -> None:
         """Take a message; a peer that breaks the rules is closed: §5.1.2."""
@@ -249,52 +269,40 @@ class FlowConnection(MessageTransport, SessionListener):
                 self._on_message(message, now)
         except RemoteError as error:
             self.abort(str(error), now)
-        self._hold()
+        self.incoming.hold()
 
-    def completed(self, flow: "RecvFlow", now: float) -> None:
-        """A flow has ended; with the control flow everything does: §5.3.6 [complete-answered].
+    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+        """End the connection with the peer's control flow: §5.3.6 [complete-answered].
 
         Own design: what other flows still bring is waited for, as they are closed as well.
         """
-        self._receivers.pop(flow, None)
-        self._barriers.leave(flow)
         if flow is self.far_control:
             self._look_back("closed by the peer")  # which looks at no more of it
             self._linger = now + self.patience
-        if self._linger is not None and not self._receivers:
+        if self._linger is not None and self.incoming.is_empty:
             self.close(now, "closed by the peer")
 
-    def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
-        """Reject the other flows of the stream, too, as a barrier may have been lost.
+    def control_rejected(self, now: float) -> None:
+        """Give up a peer whose control flow breaks the limits: §5.3.5.3 [reject-all]."""
+        self.abort("a flow that breaks the limits", now)
 
-        §5.3.5.3 [reject-all] [code-zero]; without its control flow a connection is none.
-        """
-        if stream_id == 0:
-            self.abort("a flow that breaks the limits", now)
-            return
-        for other, receiver in list(self._receivers.items()):
-            if receiver.stream_id == stream_id:
-                other.reject(REJECTED, now)
-                del self._receivers[other]
-                self._barriers.leave(other)
+    def session_closed(self, session: "Session", now: float) -> None:
+        """End the connection with its session: §5.3.6 [abrupt]."""
+        self._look_back(session.reason, session.reason == SILENT)
+        self.session = None
+        self._output.drop()
+        self.connection_lost(now, session.reason)
+        self._wake()  # to be forgotten
 
     def proceed(self, now: float) -> None:
         """Use what was kept while nothing was read.  Own design: at the next `flush`."""
         self._wake()
 
-    def _accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
-        """Whether a flow belongs here.  Hook: the first one must be for stream 0: §5.3.1."""
-        return self.far_control is not None or metadata.stream_id == 0
-
-    def _takes_control(self, flow: "RecvFlow") -> bool:
-        """Hook: whether the first flow is the one that ours return to: §5.3.2, §5.4.2."""
-        return True
-
     def _on_event(self, flow: "RecvFlow", message: Message, now: float) -> None:
         parsed = messages.parse_control(message)
         if isinstance(parsed, FlowSynchronization):
-            self._barriers.meet(flow, parsed)
-            self._wake()  # whoever may go on does so then
+            self.incoming.meet(flow, parsed)
+            self._wake()  # the flows that may go on do so then
         elif isinstance(parsed, SetKeepaliveTimers):
             self._on_keepalive(parsed)
         elif parsed is not None:
@@ -303,27 +311,8 @@ class FlowConnection(MessageTransport, SessionListener):
     def _on_keepalive(self, timers: SetKeepaliveTimers) -> None:
         """Hook: the server says how often to look whether it is there: §5.3.4."""
 
-    def _may_go_on(self, flow: "RecvFlow") -> bool:
-        return self.reading and not self.deciding and flow not in self._barriers
-
-    def _hold(self) -> None:
-        """Take nothing from those that have to wait: §5.2 [suspends]."""
-        if self.reading and not self.deciding and not self._barriers:
-            return
-        for flow, receiver in self._receivers.items():
-            if not receiver.is_held and not self._may_go_on(flow):
-                receiver.is_held = True
-                flow.suspend()
-
-    def _let_go_on(self, now: float) -> None:
-        """Take again from those that wait no longer: §5.2 [suspends]."""
-        for flow, receiver in list(self._receivers.items()):
-            if receiver.is_held and self._may_go_on(flow):
-                receiver.is_held = False
-                flow.resume(now)
-
     def _reading_changed(self) -> None:
-        self._hold()
+        self.incoming.hold()
         self._wake()
 
     # -- time and the end ---------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Flow synchronization: messages of several flows are taken in an order that RTMP depends on.
+"""Flow synchronization: barriers keep the messages of several flows in RTMP's order.
 
-Implements RFC 7425 §5.2.  Who meets a barrier waits until all the others have, and then all go on;
-what comes behind it in a flow stays there meanwhile, so the receive window is all that it costs.
+Implements RFC 7425 §5.2.  A flow that meets a barrier waits until all the other flows have met it,
+and then all go on; what comes behind it in a flow stays there meanwhile, so it costs no more memory
+than the receive window.
 
     >>> barriers, barrier = Barriers(), FlowSynchronization(8, 2)
     >>> barriers.meet("F1", barrier), barriers.meet("F2", barrier)
@@ -20,13 +21,13 @@ MAX_FLOWS: Final = 64  # own design: of one barrier; a stream has three or four
 
 
 class Barriers(Generic[F]):
-    """The barriers that the flows of one connection wait at: §5.2."""
+    """The barriers at which flows of one connection wait: §5.2."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[F]] = {}
 
     def __bool__(self) -> bool:
-        """Whether anybody waits: §5.2 [suspends]."""
+        """Whether any flow waits: §5.2 [suspends]."""
         return bool(self._waiting)
 
     def __contains__(self, flow: F) -> bool:
@@ -34,7 +35,7 @@ class Barriers(Generic[F]):
         return any(flow in flows for flows in self._waiting.values())
 
     def meet(self, flow: F, barrier: FlowSynchronization) -> list[F]:
-        """Let `flow` arrive; who may go on now, itself included, in order of arrival: §5.2.
+        """Let `flow` arrive; return the flows that may go on now, in order of arrival.
 
         §5.2 [suspends].  Raises RemoteError for a count of 0 (§5.2 [count-at-least-1]) or one
         that is beyond reason, and if the flow waits already, which means that it was not held.
@@ -50,7 +51,7 @@ class Barriers(Generic[F]):
         return self._waiting.pop(barrier.sync_id)
 
     def leave(self, flow: F) -> None:
-        """Forget a flow that has ended.  Own design: the others wait for those that remain."""
+        """Forget a flow that has ended: §5.2.  Own design: the others wait for one that remains."""
         for sync_id, flows in list(self._waiting.items()):
             if flow in flows:
                 flows.remove(flow)

@@ -1,44 +1,166 @@
-"""What a connection knows of one receiving flow.
+"""The flows that a connection receives, and what keeps their messages in order.
 
-Implements RFC 7425 §5.1.1, §5.1.2 and §5.3.5.3.
+Implements RFC 7425 §5.1.1, §5.1.2, §5.2 and §5.3.5.3.
 """
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import is_sequence_header
-from rtmplite.rtmfp.netconnection.messages import Intent, encode_message
-from rtmplite.rtmfp.session.listener import FlowReceiver
+from rtmplite.rtmfp.netconnection.flow_sync import Barriers
+from rtmplite.rtmfp.netconnection.messages import (
+    FlowMetadata,
+    FlowSynchronization,
+    Intent,
+    encode_message,
+)
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.session import Session
 
+REJECTED: Final = 0  # the only exception code there is: §5.3.5.3 [code-zero]
 _HEADER_SIZE: Final = len(encode_message(0, 0, b""))
 _AUDIO: Final = bytes((MessageType.AUDIO,))
 
 
-class Taker(Protocol):
-    """Whose flow it is: `FlowConnection`.  Own design: the two know each other by this alone."""
+class IncomingOwner(Protocol):
+    """What receiving flows want of their connection, which is a `connection.FlowTransport`.
+
+    Own design: the two know each other by this alone.
+    """
+
+    closed: bool
+    reading: bool
+    deciding: bool
+    peer_address: Address
+
+    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+        """Tell whether a flow belongs to this connection: §5.3.1, §5.3.2, §5.4.2."""
+
+    def takes_control(self, flow: "RecvFlow") -> bool:
+        """Tell whether the first flow is the one that ours return to: §5.3.2, §5.4.2."""
 
     def received(self, flow: "RecvFlow", data: bytes, stream_id: int, now: float) -> None:
         """Take a message: §5.1.2."""
 
+    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+        """Hear that the far end has closed a flow: §5.3.6."""
+
+    def control_rejected(self, now: float) -> None:
+        """Hear that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
+
+    def session_closed(self, session: "Session", now: float) -> None:
+        """Hear that there is no session any more: §5.3.6."""
+
+
+class Incoming(SessionListener):
+    """The receiving flows of one connection; it listens to the session for them.
+
+    `far_control` is the other end's canonical control flow, to which ours are associated: §5.3.5.
+    """
+
+    def __init__(self, owner: IncomingOwner) -> None:
+        self.far_control: RecvFlow | None = None
+        self._owner = owner
+        self.take = owner.received  # what receivers call with each message
+        self._receivers: dict[RecvFlow, Receiver] = {}
+        self._barriers: Barriers[RecvFlow] = Barriers()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no flow that may still bring something: §5.3.6."""
+        return not self._receivers
+
+    def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
+        """Accept a flow of RTMP messages, reject others: §5.1.1 [rejects-unknown]."""
+        try:
+            metadata = FlowMetadata.parse(flow.metadata)
+        except RemoteError:
+            return None  # with code 0: §5.3.5.3 [code-zero]
+        if self._owner.closed or not self._owner.accepts(metadata, flow):
+            return None
+        if self.far_control is None and self._owner.takes_control(flow):
+            self.far_control = flow
+        receiver = self._receivers[flow] = Receiver(self, metadata.stream_id, metadata.intent)
+        self.hold()
+        return receiver
+
+    def on_closed(self, session: "Session", now: float) -> None:
+        """Tell the connection that the session is gone: §5.3.6 [abrupt]."""
+        self._owner.session_closed(session, now)
+
+    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
+        """Note the peer's new address: RFC 7016 §3.5.4.2."""
+        self._owner.peer_address = session.address
+
     def completed(self, flow: "RecvFlow", now: float) -> None:
-        """A flow has ended: §5.3.6."""
+        """Forget a flow that has ended: §5.3.6 [complete-answered]."""
+        self.forget(flow)
+        self._owner.flow_completed(flow, now)
 
     def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
-        """A flow has been rejected here: §5.3.5.3."""
+        """Reject the other flows of the stream, too, as a barrier may have been lost.
+
+        §5.3.5.3 [reject-all] [code-zero]; a connection without its control flow is over.
+        """
+        if stream_id:
+            self.reject(now, stream_id)
+        else:
+            self._owner.control_rejected(now)
+
+    def reject(self, now: float, stream_id: int | None = None) -> None:
+        """Want no more of a stream, or of all streams: §5.3.5.3 [code-zero], §5.4.3."""
+        for flow, receiver in list(self._receivers.items()):
+            if stream_id is None or receiver.stream_id == stream_id:
+                flow.reject(REJECTED, now)
+                self.forget(flow)
+
+    def forget(self, flow: "RecvFlow") -> None:
+        """Wait for nothing more from a flow.  Own design: nor do other flows at a barrier."""
+        self._receivers.pop(flow, None)
+        self._barriers.leave(flow)
+
+    def meet(self, flow: "RecvFlow", barrier: FlowSynchronization) -> None:
+        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError as `Barriers.meet` has it."""
+        self._barriers.meet(flow, barrier)
+
+    def hold(self) -> None:
+        """Take nothing from the flows that have to wait: §5.2 [suspends]."""
+        if self._owner.reading and not self._owner.deciding and not self._barriers:
+            return
+        for flow, receiver in self._receivers.items():
+            if not receiver.is_held and not self._may_go_on(flow):
+                receiver.is_held = True
+                flow.suspend()
+
+    def let_go_on(self, now: float) -> None:
+        """Take again from the flows that wait no longer: §5.2 [suspends]."""
+        for flow, receiver in list(self._receivers.items()):
+            if receiver.is_held and self._may_go_on(flow):
+                receiver.is_held = False
+                flow.resume(now)
+
+    def _may_go_on(self, flow: "RecvFlow") -> bool:
+        owner = self._owner
+        return owner.reading and not owner.deciding and flow not in self._barriers
 
 
 class Receiver(FlowReceiver):
     """A receiving flow of one message stream; `is_held` is whether it waits: §5.2.
 
-    Own design, where §5.1.1 leaves the choice to us: a flow of sound is taken as it arrives if its
-    sender hints so by `intent`, as one sound does without another; all other flows in order.
+    Own design, where §5.1.1 leaves the choice to the receiver: a flow of sound is taken as it
+    arrives if its sender hints so by `intent`, as one sound does without another; all other flows
+    are taken in order.
     """
 
-    def __init__(self, taker: Taker, stream_id: int, intent: Intent) -> None:
-        self._taker, self.stream_id = taker, stream_id
+    def __init__(self, incoming: Incoming, stream_id: int, intent: Intent) -> None:
+        self._incoming, self.stream_id = incoming, stream_id
+        self._take = incoming.take
         self.is_held = False
         self._undecided = intent is Intent.NETWORK_ORDER
         self._latest: int | None = None  # the highest time of sound taken out of order
@@ -49,12 +171,12 @@ class Receiver(FlowReceiver):
             self._undecided = False
             flow.ordered = message[:1] != _AUDIO
         if flow.ordered or not self._is_overtaken(message):
-            self._taker.received(flow, message, self.stream_id, now)
+            self._take(flow, message, self.stream_id, now)
 
     def _is_overtaken(self, message: bytes) -> bool:
         """Whether it is sound from before what has been taken: §5.1.1 [out-of-order].
 
-        Who plays it would have to go back in time.  A codec's header is of use whenever it comes.
+        The player would have to go back in time.  A codec's header is of use whenever it comes.
         """
         if message[:1] != _AUDIO or len(message) < _HEADER_SIZE:
             return False
@@ -69,8 +191,8 @@ class Receiver(FlowReceiver):
 
     def on_exception(self, flow: "RecvFlow", now: float) -> None:
         """The session has rejected it: §5.3.5.3 [reject-all]."""
-        self._taker.rejected(flow, self.stream_id, now)
+        self._incoming.rejected(flow, self.stream_id, now)
 
     def on_complete(self, flow: "RecvFlow", now: float) -> None:
         """The far end has closed it: §5.3.6 [complete-answered]."""
-        self._taker.completed(flow, now)
+        self._incoming.completed(flow, now)

@@ -1,4 +1,4 @@
-"""One end's sending flows for a message stream, and how long their messages are worth repeating.
+"""The sending flows of a message stream, and how long each message is worth repeating.
 
 Implements RFC 7425 §5.1.1 and §5.3.5.  Commands, data and control share a flow and always arrive;
 sound and pictures have flows of their own.  Of a live stream sound that is late is given up, and
@@ -15,9 +15,8 @@ from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
-from rtmplite.rtmfp.session.recv_flow import RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
+from rtmplite.rtmfp.session.send_flow import FlowSender, Priority
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session.session import Session
 
 _HEADER_SIZE: Final = 5  # bytes before the payload: §5.1.2
-_COMPLETE: Final = (FlowState.COMPLETE_LINGER, FlowState.CLOSED)
+_COMPLETE: Final = (SendState.COMPLETE_LINGER, SendState.CLOSED)
 
 
 class Medium(Enum):
-    """What has a flow to itself: §5.1.1 [many-flows].
+    """A kind of message that has a flow of its own: §5.1.1 [many-flows].
 
-    Own design: commands and data are small and go first, so that metadata are there before what
-    they are about.
+    Own design: commands and data are small and go first, so that metadata arrive before the media
+    that they describe.
     """
 
     COMMANDS = Priority.IMMEDIATE
@@ -46,7 +45,7 @@ _MEDIA: Final = {MessageType.AUDIO: Medium.AUDIO, MessageType.VIDEO: Medium.VIDE
 
 
 def medium_of(type_id: int) -> Medium:
-    """Which flow a message belongs to.  Own design: data go with the commands, in their order."""
+    """Tell which flow a message belongs to: data go with the commands, in their order: §5.1.1."""
     return _MEDIA.get(type_id, Medium.COMMANDS)  # type: ignore[call-overload, no-any-return]
 
 
@@ -54,9 +53,9 @@ def medium_of(type_id: int) -> Medium:
 class Lifetimes:
     """How many seconds a message of a live stream is worth sending; None is for ever.
 
-    Own design, where §5.1.1 has one second as an example.  A picture lives `grace` longer than
-    the coming of the next key frame, so that nothing is lost that was merely on its way, and
-    never longer than `video`.  `audio_intent` hints in which order sound is best received: for a
+    Own design, where §5.1.1 has one second as an example.  A picture is given up `grace` after the
+    next key frame, so that nothing is lost that was merely on its way, and at the latest after
+    `video`.  `audio_intent` hints in which order sound is best received: for a
     conversation it may be the network's, where a sound that was lost holds up no other.
     """
 
@@ -70,28 +69,34 @@ LIVE: Final = Lifetimes()
 RELIABLE: Final = Lifetimes(None, None)
 
 
-class LaneOwner(Protocol):
-    """Own design: what a lane wants of its connection."""
+class MediaFlowOwner(Protocol):
+    """What a sending flow wants of its connection.
+
+    Own design: a `connection.FlowTransport` is known here by this alone.
+    """
 
     session: "Session | None"
-    far_control: "RecvFlow | None"
     lifetimes: Lifetimes
 
-    def lane_excepted(self, lane: "MediaFlow", now: float) -> None:
-        """The far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
+    @property
+    def far_control(self) -> "RecvFlow | None":
+        """The other end's canonical control flow, to which ours are associated: §5.3.5."""
 
-    def lane_moved(self, lane: "MediaFlow", now: float) -> None:
-        """Some of what was queued has arrived.  Own design."""
+    def media_flow_rejected(self, flow: "MediaFlow", now: float) -> None:
+        """Hear that the far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
+
+    def media_flow_moved(self, flow: "MediaFlow", now: float) -> None:
+        """Hear that some of what was queued has arrived."""
 
 
 class MediaFlow(FlowSender):
-    """A sending flow, opened when there is something to send: §5.3.5.
+    """A sending flow for one medium, opened when there is something to send: §5.3.5.
 
-    `queued` are the bytes that have neither arrived nor been given up.  `is_live` says whether it
-    has had anything of a live stream to send, and not just commands.
+    Own design: `queued` counts the bytes that have neither arrived nor been given up.  `is_live`
+    says whether it has had anything of a live stream to send, and not just commands.
     """
 
-    def __init__(self, owner: LaneOwner, stream_id: int, medium: Medium) -> None:
+    def __init__(self, owner: MediaFlowOwner, stream_id: int, medium: Medium) -> None:
         self.stream_id, self.medium = stream_id, medium
         self.is_live = False
         self._owner = owner
@@ -101,17 +106,17 @@ class MediaFlow(FlowSender):
 
     @property
     def undelivered(self) -> int:
-        """Bytes that have neither arrived nor been given up by us.  Own design: see `Output`."""
+        """Bytes that have neither arrived nor been given up by us."""
         return 0 if self._flow is None else self._flow.queued + self._flow.refused + self._refused
 
     @property
     def queued(self) -> int:
-        """Own design: see `MediaFlow`."""
+        """Bytes that have neither arrived nor been given up by either end."""
         return self._flow.queued if self._flow is not None else 0
 
     @property
     def flow(self) -> "SendFlow | None":
-        """What it sends in, None before there was anything to send: §5.3.5."""
+        """The flow of the session, None before there was anything to send: §5.3.5."""
         return self._flow
 
     @property
@@ -123,7 +128,7 @@ class MediaFlow(FlowSender):
     def is_waiting(self) -> bool:
         """Whether the far end has yet to acknowledge something, if only what was given up: §5.1.1.
 
-        Own design: it stays true where the session has ended before that.
+        It stays true where the session has ended before that.
         """
         return self._flow is not None and self._flow.has_entries
 
@@ -163,15 +168,15 @@ class MediaFlow(FlowSender):
     def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
         """Give up a flow that the far end does not want: §5.3.5.3 [no-replacement]."""
         self._closed = self._is_rejected = True
-        self._owner.lane_excepted(self, now)
+        self._owner.media_flow_rejected(self, now)
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:
-        """Own design: tell the connection."""
-        self._owner.lane_moved(self, now)
+        """Tell the connection that some of it has arrived."""
+        self._owner.media_flow_moved(self, now)
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:
         """All has arrived: §5.3.6."""
-        self._owner.lane_moved(self, now)
+        self._owner.media_flow_moved(self, now)
 
     def _open(self, now: float) -> "SendFlow | None":
         """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent].
@@ -196,10 +201,10 @@ class MediaFlow(FlowSender):
         return self._flow
 
 
-class VideoLane(MediaFlow):
-    """The lane of pictures, which depend on each other: §5.1.1 [abandons]."""
+class VideoFlow(MediaFlow):
+    """The flow of pictures, which depend on each other: §5.1.1 [abandons]."""
 
-    def __init__(self, owner: LaneOwner, stream_id: int) -> None:
+    def __init__(self, owner: MediaFlowOwner, stream_id: int) -> None:
         super().__init__(owner, stream_id, Medium.VIDEO)
         self._group: deque[Outgoing] = deque()  # the pictures since the last key frame
         self._broken = False
@@ -207,7 +212,7 @@ class VideoLane(MediaFlow):
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
         """Send a picture, unless it depends on one that was given up.
 
-        §5.1.1 [abandons].  Own design: it would be shown broken, or not at all.
+        §5.1.1 [abandons].  It would be shown broken, or not at all.
         """
         self.is_live = True
         payload = memoryview(data)[_HEADER_SIZE:]
@@ -222,7 +227,7 @@ class VideoLane(MediaFlow):
             self._group.append(sent)
 
     def _supersede(self, expires: float) -> None:
-        """Let what a key frame replaces live no longer than that."""
+        """Give up at `expires` the pictures that a key frame replaces."""
         for each in self._group:
             each.expires = min(each.expires, expires)
         self._group.clear()
@@ -236,8 +241,8 @@ class VideoLane(MediaFlow):
         return self._broken
 
 
-def make_lane(owner: LaneOwner, stream_id: int, medium: Medium) -> MediaFlow:
-    """Give the lane of a medium: §5.1.1 [many-flows]."""
+def make_media_flow(owner: MediaFlowOwner, stream_id: int, medium: Medium) -> MediaFlow:
+    """Make the flow of a medium: §5.1.1 [many-flows]."""
     if medium is Medium.VIDEO:
-        return VideoLane(owner, stream_id)
+        return VideoFlow(owner, stream_id)
     return MediaFlow(owner, stream_id, medium)

@@ -1,4 +1,4 @@
-"""What flows carry between Flash clients and servers: RTMP messages, each with a short header.
+"""The messages in flows between Flash clients and servers: RTMP's, each with a short header.
 
 Implements RFC 7425 §5.  A flow's metadata say which message stream it belongs to, so a message has
 only its type and its time before the payload; its length is that of the RTMFP message.
@@ -46,7 +46,7 @@ _NETWORK_ORDER: Final = 0x01
 
 
 class Intent(IntEnum):
-    """In which order a sender would have its messages received: §5.1.1 [intent]."""
+    """The order in which a sender wants its messages received: §5.1.1 [intent]."""
 
     QUEUING_ORDER = 0
     NETWORK_ORDER = 1
@@ -56,7 +56,7 @@ class Intent(IntEnum):
 class FlowMetadata:
     """The User Metadata of a flow of RTMP messages: §5.1.1 [signature].
 
-    `stream_id` is the message stream of all messages in it, `intent` no more than a hint.
+    `stream_id` is the message stream of all its messages, `intent` no more than a hint.
     """
 
     stream_id: int

@@ -7,7 +7,7 @@ see no difference; here is what only RTMFP has.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rtmplite.rtmfp.netconnection.connection import FlowConnection
+from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.messages import (
     SET_PEER_INFO,
     STAND_IN,
@@ -21,30 +21,34 @@ from rtmplite.rtmp.wire.command import Command
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import Registry
-    from rtmplite.rtmfp.session.session import Session
     from rtmplite.rtmp.application import Application
     from rtmplite.rtmp.message_transport import ConnectionLimits
 
-# Own design, for §5.3.4 [server-chooses], in milliseconds: translators forget a client that is
-# silent for half a minute, others need asking only to notice that they have gone.
+# Own design, for §5.3.4 [server-chooses], in milliseconds: address translators forget a client that
+# is silent for half a minute; other clients are asked only to notice that they have gone.
 BEHIND_NAT: Final = SetKeepaliveTimers(20_000, 20_000)
 IN_THE_OPEN: Final = SetKeepaliveTimers(60_000, 60_000)
 
 
 class StandInService(Protocol):
-    """Own design: what answers `STAND_IN`; `stand_in.StandIns` does."""
+    """Answers the command `STAND_IN`; `p2p.peer_relay.StandIns` does.
+
+    Own design: so a connection needs to know nothing of the relay.
+    """
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
         """Answer a client that asks for a way to another client through us: RTMP 1.0 §7.2.1.2."""
 
 
-class RtmfpServerConnection(NetConnection, FlowConnection):
+class RtmfpServerConnection(NetConnection):
     """One client that has opened a session with us: §5.3.2.
 
-    `listed` are the addresses at which it says it can be reached, and `is_behind_nat` what these
-    say about the one that we see: §5.3.3.  `stand_ins` answer who asks for a way to another client
-    through us; None if there is no such way.
+    `listed` are the addresses at which it says it can be reached; `is_behind_nat` is whether the
+    one that we see is not among them: §5.3.3.  `stand_ins` answers a client that asks for a way to
+    another client through us; None if there is no such way.
     """
+
+    transport: FlowTransport
 
     def __init__(
         self,
@@ -55,23 +59,19 @@ class RtmfpServerConnection(NetConnection, FlowConnection):
         *,
         limits: "ConnectionLimits" = DEFAULT_LIMITS,
     ) -> None:
-        FlowConnection.__init__(self, now, limits)
-        NetConnection.__init__(self, application_for, registry, random, now)
+        super().__init__(FlowTransport(now, limits), application_for, registry, random, now)
         self.listed: tuple[Address, ...] = ()
         self.is_behind_nat = True
         self.stand_ins: StandInService | None = None
 
-    def attach(self, session: "Session") -> None:
-        """Use an open session: §5.3.1.  Its listener is this connection."""
-        self.session, self.peer_address = session, session.address
-
-    def _on_command(self, command: Command, stream_id: int, now: float) -> None:
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """Obey what only RTMFP has, and what every server obeys: §5.3.3, RTMP 1.0 §7.2.1."""
         if command.name == SET_PEER_INFO and stream_id == 0:
             self._on_peer_info(command)
         elif command.name == STAND_IN and self.stand_ins and self.state is State.CONNECTED:
             self.stand_ins.on_command(self, command, now)
         else:
-            super()._on_command(command, stream_id, now)
+            super().on_command(command, stream_id, now)
 
     def _on_peer_info(self, command: Command) -> None:
         """Note where else the client is, and say how often to look: §5.3.3, §5.3.4."""
@@ -79,4 +79,4 @@ class RtmfpServerConnection(NetConnection, FlowConnection):
         # §5.3.3 [nat-if-unlisted]
         self.is_behind_nat = is_behind_nat(self.listed, self.peer_address)
         # §5.3.4 [server-chooses] [more-than-once]
-        self.send_control(BEHIND_NAT if self.is_behind_nat else IN_THE_OPEN)
+        self.transport.send_control(BEHIND_NAT if self.is_behind_nat else IN_THE_OPEN)

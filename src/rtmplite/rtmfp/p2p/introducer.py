@@ -2,16 +2,16 @@
 
 Implements RFC 7016 §3.5.1.6 for RFC 7425 §5.4.1: the text says how, and leaves open for whom.
 
-Own design: a client that an application has accepted may meet others of the same application.  Who
-asks is known by the address alone, and everybody can forge that; so an answer goes only where a
-session has shown that a client is, and nobody learns from silence who is here.
+Own design: a client that an application has accepted may meet others of the same application.  The
+asker is known by its address alone, which can be forged; so an answer goes only to an address where
+a session has shown that a client is, and silence does not tell whether a client is here.
 """
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.netconnection import State
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ _SECOND: Final = 1.0
 class Introducer:
     """Decides about introductions: RFC 7016 §3.5.1.6 [introduction].
 
-    `sessions_at` gives the open sessions with an address, `connection_of` whose each is.
+    `sessions_at` returns the open sessions with an address, `connection_of` the connection that a
+    session belongs to.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Introducer:
     def addresses(
         self, session: "Session", asker: Address, now: float
     ) -> tuple[Address, ...] | None:
-        """Say where else the far end of a session is, None if `asker` is not to know.
+        """Say where else the far end of a session is; None if `asker` may not know.
 
         RFC 7016 §3.5.1.6 [more-addresses].
         """
@@ -58,7 +59,7 @@ class Introducer:
 
 
 def may_meet(one: "RtmfpServerConnection", other: "RtmfpServerConnection") -> bool:
-    """Whether two clients have been accepted by the same application.  Own design."""
+    """Whether two clients have been accepted by the same application."""
     if one is other or one.state is not State.CONNECTED or other.state is not State.CONNECTED:
         return False
     return one.application is other.application

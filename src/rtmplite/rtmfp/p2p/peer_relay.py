@@ -1,18 +1,18 @@
-"""The relay mode: a server stands between two of its clients that cannot, or shall not, meet.
+"""The relay mode: a server stands between two clients that cannot, or shall not, meet directly.
 
-Implements RFC 7016 §3.5.1 as an ordinary endpoint, several times over.  What the article of 2011
-calls the man-in-the-middle mode cannot be had by pretending: who asks by fingerprint notices (RFC
-7425 §7).  So for a client the server has a stand-in, with a port and a peer id of its own, which
-the client's peers use in place of his:
+Implements RFC 7016 §3.5.1 by ordinary endpoints.  The man-in-the-middle mode of the article of 2011
+cannot be had by pretending to be a client: the peer that asks by fingerprint notices (RFC 7425 §7).
+So the server has a stand-in for a client, an endpoint with a port and a peer id of its own, which
+the client's peers use in place of the client's:
 
     player --- session ---> publisher's stand-in
                             player's stand-in --- session ---> publisher
 
-Each is introduced to its client like any other peer, so translators let it pass.
+Each is introduced to its client like any other peer, so address translators let it pass.
 
-Own design: a stand-in begins when somebody asks for it by the command `standIn`, with a peer id,
-and ends with its client's connection.  Its keys are ephemeral, as a server's are: the trust is that
-of the connection to the server.
+Own design: a stand-in begins when another client asks for it by the command `standIn`, with a peer
+id, and ends with its client's connection.  Its keys are ephemeral, as a server's are: a client may
+trust it as it trusts the server.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
+from rtmplite.rtmfp.endpoint.addresses import is_sendable
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import is_sendable
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.bridge import SessionBridge
 from rtmplite.rtmfp.p2p.introducer import may_meet
@@ -32,8 +32,8 @@ from rtmplite.rtmp.wire.command import Command
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.session.listener import Address, SessionListener
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.session.session import Session, SessionListener
+    from rtmplite.rtmfp.wire.address import Address
 
 MOST: Final = 64  # stand-ins at a time, each with a port
 SESSIONS: Final = 32  # of one of them
@@ -41,10 +41,7 @@ AGAIN: Final = 1.5  # s, as often as an unanswered hello is sent again
 
 
 class RelayPlace(Protocol):
-    """An endpoint on a port of its own, as the edge makes it.  Own design.
-
-    `address` is where clients reach it.
-    """
+    """An endpoint on a port of its own, as the edge makes it; clients reach it at `address`."""
 
     endpoint: "Endpoint"
     address: "Address"
@@ -56,7 +53,7 @@ class RelayPlace(Protocol):
 class StandIns:
     """All stand-ins of a server: RFC 7016 §3.5.1.
 
-    `connection_of(peer_id)` finds a client that is connected; `make(listener)` gives a place with
+    `connection_of(peer_id)` finds a client that is connected; `make(listener)` returns a place with
     an identity of its own.
     """
 
@@ -69,18 +66,18 @@ class StandIns:
         self.connection_of = connection_of
         self._make, self._most = make, most
         self._by_client: dict[bytes, RelayEndpoint] = {}
-        self.middles: list[SessionBridge] = []
+        self.bridges: list[SessionBridge] = []
         self._opening: list[tuple[RelayEndpoint, Opening, SessionBridge]] = []
 
     @property
     def clients(self) -> int:
-        """For how many clients somebody stands in.  Own design."""
+        """How many clients have a stand-in."""
         return len(self._by_client)
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
-        """Answer who asks for the stand-in of a peer id, in hexadecimal digits: `STAND_IN`.
+        """Answer a client that asks for the stand-in of a peer id, in hexadecimal digits.
 
-        Own design: an error for all whom the asker may not meet, known to us or not.
+        The error is the same for a peer that the asker may not meet and for an unknown one.
         """
         wanted = command.args[0] if command.args else None
         try:
@@ -99,7 +96,7 @@ class StandIns:
         asker.result(command.transaction_id, stand_in.peer_id.hex())
 
     def get(self, client: bytes) -> "RelayEndpoint":
-        """Give the stand-in of a client, which may be new; LocalError if there are too many."""
+        """Return the stand-in of a client, new if need be; LocalError if there are too many."""
         found = self._by_client.get(client)
         if found is None:
             if len(self._by_client) >= self._most:
@@ -113,14 +110,14 @@ class StandIns:
         return found
 
     def addresses_of(self, epd: bytes) -> "list[Address]":
-        """Say where the stand-in is that a discriminator selects: RFC 7016 §3.5.1.4."""
+        """Return the address of the stand-in that a discriminator selects: RFC 7016 §3.5.1.4."""
         for each in self._by_client.values():
             if each.place.endpoint.profile.selects(epd):
                 return [each.place.address]
         return []
 
     def forget(self, client: bytes, now: float) -> None:
-        """A client has gone, so nobody stands in for it any more.  Own design."""
+        """Close the stand-in of a client that has gone."""
         stand_in = self._by_client.pop(client, None)
         if stand_in is None:
             return
@@ -130,47 +127,47 @@ class StandIns:
             each[2].end(now)
 
     def stop(self, now: float) -> None:
-        """Close all of it."""
+        """Close all stand-ins."""
         for client in list(self._by_client):
             self.forget(client, now)
 
     def connect(
-        self, player: "RelayEndpoint", publisher: bytes, middle: SessionBridge, now: float
+        self, player: "RelayEndpoint", publisher: bytes, bridge: SessionBridge, now: float
     ) -> None:
         """Open the second session of a pair, as if `player` had asked for it: RFC 7016 §3.5.1.6."""
         connection = self.connection_of(publisher)
-        if connection is None or connection.session is None:
-            middle.end(now)
+        if connection is None or connection.transport.session is None:
+            bridge.end(now)
             return
         # Anything may be listed: RFC 7016 §5 [resources-bounded]
-        addresses = [connection.session.address, *filter(is_sendable, connection.listed)]
+        addresses = [connection.transport.session.address, *filter(is_sendable, connection.listed)]
         epd = Epd(fingerprint=publisher).encode()
         opening = player.place.endpoint.connect(epd, addresses[:8], now)
-        self._opening.append((player, opening, middle))
-        self.middles.append(middle)
+        self._opening.append((player, opening, bridge))
+        self.bridges.append(bridge)
         self._introduce(player, opening)
 
     def remind(self) -> None:
-        """Introduce again whose hellos have no answer yet; to be called every `AGAIN` seconds."""
+        """Introduce players again that wait for an answer; to be called every `AGAIN` seconds."""
         for player, opening, _ in self._opening:
             self._introduce(player, opening)
 
     def met(self, opening: "Opening", session: "Session", now: float) -> SessionBridge | None:
-        """The second session is there: join it to the first.  Own design."""
-        middle = self._ended(opening)
-        if middle is None or middle.is_over:
+        """Join the second session of a pair, which is open now, to the first."""
+        bridge = self._ended(opening)
+        if bridge is None or bridge.is_over:
             return None
-        middle.join(session, now)
-        return middle
+        bridge.join(session, now)
+        return bridge
 
     def failed(self, opening: "Opening", now: float) -> None:
-        """No second session comes.  Own design: so the first is good for nothing."""
-        middle = self._ended(opening)
-        if middle is not None:
-            middle.end(now, "the other side cannot be reached")
+        """End the first session of a pair, as the second cannot be opened."""
+        bridge = self._ended(opening)
+        if bridge is not None:
+            bridge.end(now, "the other side cannot be reached")
 
     def _ended(self, opening: "Opening") -> SessionBridge | None:
-        self.middles = [middle for middle in self.middles if not middle.is_over]
+        self.bridges = [bridge for bridge in self.bridges if not bridge.is_over]
         for each in self._opening:
             if each[1] is opening:
                 self._opening.remove(each)
@@ -184,14 +181,14 @@ class StandIns:
         """
         fingerprint = player.place.endpoint.profile.wanted_fingerprint(opening.epd)
         connection = None if fingerprint is None else self.connection_of(fingerprint)
-        if connection is not None and connection.session is not None:
+        if connection is not None and connection.transport.session is not None:
             here = SocketAddress(*player.place.address, Origin.RELAY)
             hello = ForwardedInitiatorHello(opening.epd, here, opening.tag)
-            connection.session.queue_chunk(hello)
+            connection.transport.session.queue_chunk(hello)
 
 
 class RelayEndpoint(EndpointListener):
-    """The user of one stand-in's endpoint; `client` is the peer id of whom it stands for."""
+    """The user of a stand-in's endpoint; `client` is its client's peer id: RFC 7016 §3.5.1."""
 
     place: RelayPlace
 
@@ -201,16 +198,16 @@ class RelayEndpoint(EndpointListener):
 
     @property
     def peer_id(self) -> bytes:
-        """By what it is asked for: RFC 7425 §4.3.2."""
+        """The peer id that players ask for: RFC 7425 §4.3.2."""
         profile = self.place.endpoint.profile
         return profile.fingerprint(profile.certificate)
 
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float
     ) -> "SessionListener | None":
-        """Join a session that we asked for to the one it was asked for; let clients in.
+        """Join a session that we asked for to the first one of its pair, or let a client in.
 
-        RFC 7016 §3.5.1: others than clients who may meet this one are refused.
+        RFC 7016 §3.5.1: only clients that may meet this stand-in's client are let in.
         """
         if opening is not None:
             return self._stand_ins.met(opening, session, now)
@@ -218,13 +215,13 @@ class RelayEndpoint(EndpointListener):
         one, other = map(self._stand_ins.connection_of, (asker, self.client))
         if one is None or other is None or not may_meet(one, other):
             return None
-        middle = SessionBridge(session)
+        bridge = SessionBridge(session)
         try:
-            self._stand_ins.connect(self._stand_ins.get(asker), self.client, middle, now)
+            self._stand_ins.connect(self._stand_ins.get(asker), self.client, bridge, now)
         except (LocalError, OSError):
             return None
-        return None if middle.is_over else middle
+        return None if bridge.is_over else bridge
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
-        """The client cannot be reached by us either."""
+        """End the pair: we cannot reach the client either."""
         self._stand_ins.failed(opening, now)

@@ -1,14 +1,15 @@
-"""A client's sessions: one with its server, and those with other clients, by its help.
+"""A client's sessions: one with its server, and those with other clients, opened by its help.
 
-Implements RFC 7425 §5.4.  Whom we want to play from is asked for at the server, by fingerprint; the
-server tells both ends of each other, and the session that follows is theirs alone.
+Implements RFC 7425 §5.4.  A client asks the server for a publisher by fingerprint; the server
+introduces both ends to each other, and the session that follows is theirs alone.
 
-Own design: nobody is let in before there is something to play here, and then so many as `limits`
-say.  Whoever owns the network looks after each stream given to `on_stream`, as after connections.
+Own design: no peer is let in before something is published here, and then as many as `limits` say.
+The owner of the network looks after each stream given to `on_stream`, as after connections.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import LocalError
@@ -26,13 +27,15 @@ from rtmplite.rtmfp.p2p.direct import (
     Subscription,
     stream_of,
 )
-from rtmplite.rtmfp.session.listener import Address, FlowReceiver, SessionListener
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.message_transport import ConnectionLimits
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
+    from rtmplite.rtmfp.netconnection.client import FlowClient
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
     from rtmplite.rtmfp.session.session import Session
 
@@ -41,9 +44,9 @@ _STREAM_LIMITS: Final = ConnectionLimits(message=1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """How much other clients may make us do.  Own design: no text sets any.
+    """How much other clients may make us do: RFC 7016 §5.
 
-    `sessions` with peers that came to us, who each may play `streams` at a time.
+    There may be `sessions` with peers that came to us, each of which may play `streams` at a time.
     """
 
     sessions: int = 64
@@ -57,14 +60,15 @@ class Peers(EndpointListener):
     """The user of a client's endpoint: §5.3, §5.4.
 
     `server` is the connection that gets the session we ask the server for; `registry` holds what
-    we publish directly.  `may_play(peer_id, name)` allows; `lifetimes` are those of what we send.
+    we publish directly.  `may_play(peer_id, name)` says whether a peer may play a stream;
+    `lifetimes` are those of what we send.
     """
 
     endpoint: "Endpoint"
 
     def __init__(
         self,
-        server: "RtmfpClientConnection",
+        server: "FlowClient",
         random: Callable[[int], bytes],
         on_stream: Callable[[DirectStream], None],
         *,
@@ -89,15 +93,15 @@ class Peers(EndpointListener):
 
     @property
     def sessions(self) -> "list[PeerSession]":
-        """Those with peers, in order of their beginning.  Own design."""
+        """The sessions with peers, in order of their beginning."""
         return list(self._sessions.values())
 
     # -- what we publish, and what we play ------------------------------------------------
 
     def publish(self, name: str, now: float) -> LiveStream:
-        """Let others play `name` from us; write to what this gives, and end it: §5.4.2.
+        """Publish `name` to peers; write to the stream that this returns, and end it: §5.4.2.
 
-        LocalError if there is such a stream already.  From now on peers are let in.
+        LocalError if there is such a stream already.  Peers are let in from now on.
         """
         live = self.registry.open(APP, name)
         if live.publishing or not name:
@@ -112,7 +116,7 @@ class Peers(EndpointListener):
         """Begin a stream from a peer; `send` it the play command next: §5.4.1.
 
         It is asked for at `addresses`, else where the server is: §5.4.1 [peer-by-fingerprint].
-        LocalError for what is no peer id or our own, and if there is no server to ask.
+        LocalError if `peer_id` is none or our own, and if there is no server to ask.
         """
         if len(peer_id) != FINGERPRINT_LENGTH or self.endpoint.profile.selects(_epd(peer_id)):
             raise LocalError(f"{peer_id.hex()} is no peer's id")
@@ -135,14 +139,14 @@ class Peers(EndpointListener):
                 waiting.append(stream)
                 return
         if addresses is None:
-            if self._server.session is None:
+            if self._server.transport.session is None:
                 raise LocalError("no server to ask for the peer")
-            addresses = [self._server.session.address]  # §5.4.1 [peer-by-fingerprint]
+            addresses = [self._server.transport.session.address]  # §5.4.1 [peer-by-fingerprint]
         opening = self.endpoint.connect(_epd(stream.peer_id), addresses, now)
         self._waiting[opening] = [stream]
 
     def give_up(self, stream: Subscription, now: float) -> None:
-        """Wait no longer for a peer.  Own design: an opening ends when nobody waits for it."""
+        """Wait no longer for a peer; an opening is cancelled when no stream waits for it."""
         for opening, waiting in list(self._waiting.items()):
             if stream in waiting:
                 waiting.remove(stream)
@@ -158,9 +162,9 @@ class Peers(EndpointListener):
     ) -> SessionListener | None:
         """Use the session with the server, or with a peer: §5.3.1, §5.4.1."""
         if opening is not None and opening is self._asked:
-            self._server.attach(session)
+            self._server.transport.attach(session)
             self._on_server()
-            return self._server
+            return self._server.transport.incoming
         waiting = self._waiting.pop(opening, []) if opening is not None else []
         peer_id = self.endpoint.profile.fingerprint(session.far_certificate)
         for other, streams in list(self._waiting.items()):  # both ends asked, and this one is it
@@ -172,14 +176,14 @@ class Peers(EndpointListener):
         peer = PeerSession(self, session, peer_id, is_ours=bool(waiting))
         self._sessions.pop(peer_id, None)
         self._sessions[peer_id] = peer
-        if self._server.peer_keepalive is not None:
-            session.keepalive.interval = self._server.peer_keepalive
+        if self._server.transport.peer_keepalive is not None:
+            session.keepalive.interval = self._server.transport.peer_keepalive
         for stream in waiting:
             peer.add(stream)
         return peer
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
-        """No session comes of it, or another one serves: RFC 7016 §3.5.1.1.1."""
+        """Fail the streams that wait, or give them the session that serves: RFC 7016 §3.5.1.1.1."""
         if opening is self._asked:
             self._server.connection_lost(now, reason)
             return
@@ -198,7 +202,7 @@ class Peers(EndpointListener):
             stream.fail(reason, now)
 
     def _lets_in(self, now: float) -> bool:
-        """Whether there is room for somebody who came to us; who does nothing makes room."""
+        """Whether there is room for a peer that came to us; one that plays nothing makes room."""
         if not any(live.app == APP for live in self.registry):
             return False
         came = [peer for peer in self._sessions.values() if not peer.is_ours]
@@ -223,12 +227,12 @@ class Peers(EndpointListener):
             limits=_STREAM_LIMITS,
             lifetimes=self.lifetimes,
         )
-        stream.attach(peer.session)
+        stream.transport.attach(peer.session)
         self._on_stream(stream)
         return stream
 
     def forget(self, peer: "PeerSession") -> None:
-        """A session has ended.  Own design."""
+        """Forget a session that has ended."""
         if self._sessions.get(peer.peer_id) is peer:
             del self._sessions[peer.peer_id]
 
@@ -249,17 +253,17 @@ class PeerSession(SessionListener):
         """Play one more: §5.4.1 [play-on-flow]."""
         self.next_id = max(self.next_id, stream.stream_id + 1)
         self._keep(stream)
-        stream.attach(self.session)
+        stream.transport.attach(self.session)
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
         """Give a flow to the stream it returns to; one that returns to none asks for a stream.
 
-        §5.4.2 [return-flows]; §5.4.1 [nonzero-stream]: who asks as one asks a server is refused.
+        §5.4.2 [return-flows]; §5.4.1 [nonzero-stream]: a control flow as for a server is refused.
         """
         if flow.associated is not None:
             for each in self.streams:
-                if isinstance(each, Subscription) and each.answers(flow):
-                    return each.on_flow(session, flow, now)
+                if isinstance(each, Subscription) and each.transport.answers(flow):
+                    return each.transport.incoming.on_flow(session, flow, now)
             return None
         stream_id = stream_of(flow)
         asked = sum(isinstance(each, Publication) for each in self.streams)
@@ -267,23 +271,23 @@ class PeerSession(SessionListener):
             return None
         stream = self._peers.publication(self, stream_id, now)
         self._keep(stream)
-        return stream.on_flow(session, flow, now)
+        return stream.transport.incoming.on_flow(session, flow, now)
 
     def on_closed(self, session: "Session", now: float) -> None:
-        """All streams end with it: §5.4.3."""
+        """End all streams with the session: §5.4.3."""
         self._peers.forget(self)
         streams, self.streams = self.streams, {}
         for stream in streams:
-            stream.on_closed(session, now)
+            stream.transport.session_closed(session, now)
 
     def on_address_change(self, session: "Session", former: Address, now: float) -> None:
-        """The peer is somewhere else now: RFC 7016 §3.5.4.2."""
+        """Note the peer's new address: RFC 7016 §3.5.4.2."""
         for stream in self.streams:
-            stream.on_address_change(session, former, now)
+            stream.peer_address = session.address
 
     def _keep(self, stream: DirectStream) -> None:
         self.streams[stream] = None
-        stream.on_over = self._on_over
+        stream.transport.on_over = partial(self._on_over, stream)
 
     def _on_over(self, stream: DirectStream, now: float) -> None:
         self.streams.pop(stream, None)

@@ -1,10 +1,10 @@
-"""What is in the network: fragments in the order they were sent, whatever their flow.
+"""The fragments in the network, in the order in which they were sent, of all flows.
 
 Implements RFC 7016 §3.6.2.5 and §3.6.2.6.
 
-    >>> from rtmplite.rtmfp.session.send_queue import Entry
-    >>> flight = Flight()
-    >>> sent = [Entry(None, None, number, 0, b"") for number in range(1, 5)]
+    >>> from rtmplite.rtmfp.session.send_queue import Entry, Outgoing
+    >>> flight, message = Flight(), Outgoing(1, 4, 60.0, 60.0)
+    >>> sent = [Entry(2, message, number, 0, b"") for number in range(1, 5)]
     >>> for entry in sent:
     ...     flight.send(entry, 100)
     >>> flight.outstanding
@@ -37,7 +37,7 @@ class Flight:
         self.outstanding = 0
 
     def send(self, entry: Entry, size: int) -> None:
-        """An entry leaves in a chunk of `size` bytes: §3.6.2.3."""
+        """Note that an entry leaves in a chunk of `size` bytes: §3.6.2.3."""
         entry.in_flight = entry.ever_sent = True
         entry.nak_count = 0
         entry.transmit_size = size
@@ -47,15 +47,16 @@ class Flight:
         self._entries[tsn] = entry
 
     def land(self, entry: Entry) -> None:
-        """An entry in flight was acknowledged: §3.6.2.4."""
+        """Note that an entry in flight was acknowledged: §3.6.2.4."""
         self._take(entry)
         if entry.tsn > self.max_tsn_ack:
             self.max_tsn_ack = entry.tsn
 
     def negative(self) -> tuple[bool, list[Entry]]:
-        """After a packet with acknowledgements: count against all sent before what has landed.
+        """Count a negative acknowledgement for every entry sent before the newest acknowledged.
 
-        Answers whether there are any, and those that are lost by now: §3.6.2.5 [three-naks].
+        Called after a packet with acknowledgements.  Returns whether there was any, and the entries
+        that count as lost by now: §3.6.2.5 [three-naks].
         """
         lost = []
         naks = False
@@ -71,7 +72,7 @@ class Flight:
         return naks, lost
 
     def time_out(self) -> list[Entry]:
-        """Give up all that is in flight: §3.6.2.6 [lost-after-erto]."""
+        """Take all entries in flight for lost: §3.6.2.6 [lost-after-erto]."""
         lost = list(self._entries.values())
         for entry in lost:
             entry.in_flight = False

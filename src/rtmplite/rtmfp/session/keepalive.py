@@ -1,4 +1,4 @@
-"""Whether the far end is still there, when it says nothing.
+"""Keepalive: asks a silent far end whether it is still there, and gives it up in the end.
 
 Implements RFC 7016 §3.5.4.1.
 
@@ -19,7 +19,8 @@ from rtmplite.rtmfp.session.rtt import RoundTrip
 class Keepalive:
     """When to send an empty Ping, and when to give up: §3.5.4.1.
 
-    `interval` and `patience` are seconds without a packet; `heard` is when the last one came.
+    After `interval` seconds without a packet a Ping goes, after `patience` seconds the far end is
+    lost; `heard` is when the last packet came.
     """
 
     __slots__ = ("_pinged", "_round_trip", "heard", "interval", "patience")
@@ -32,7 +33,7 @@ class Keepalive:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`, or to ask `is_lost`.  Own design: see `Session.deadline`."""
+        """When to call `tick` and `is_lost`: §3.5.4.1."""
         return min(self._due, self.heard + self.patience)
 
     @property
@@ -50,5 +51,5 @@ class Keepalive:
         return True
 
     def is_lost(self, now: float) -> bool:
-        """Whether nothing has been heard for too long: §3.5.4.1."""
+        """Whether no packet has come for `patience` seconds: §3.5.4.1."""
         return now - self.heard >= self.patience

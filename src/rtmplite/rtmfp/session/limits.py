@@ -1,7 +1,6 @@
-"""How much a session may cost us, whatever the far end does.
+"""How much memory a session may take, whatever the far end does.
 
-Own design: the spec asks for limits (RFC 7016 §5) and names few numbers.  What each protects, and
-what happens at it, stands beside it.
+Own design: RFC 7016 §5 asks for limits and names few numbers.
 """
 
 from dataclasses import dataclass
@@ -9,22 +8,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """The numbers that bound one session: see `limits`.
+    """The limits of one session, and what happens beyond each.
 
-    `datagram_bytes` the largest datagram we send, until `mtu_probes` find that more is possible
-    `mtu_probes`     larger ones to try, ascending; for sockets that forbid fragmentation only
-    `queued_bytes`   of all sending flows; more: the session is aborted
-    `flight_span`    sequence numbers between a flow's oldest unacknowledged and its newest sent;
-                     more: nothing new is sent on that flow
-    `flows`          receiving flows, those that linger included; more: the session is aborted
-    `metadata_bytes` of a receiving flow; more: the flow is rejected
-    `buffer_bytes`   BUFFER_CAPACITY of a receiving flow: RFC 7016 §3.6.3.5; what comes beyond is
+    `datagram_bytes` the largest datagram sent, until `mtu_probes` find that a larger one passes
+    `mtu_probes`     larger sizes to try, ascending; only for sockets that forbid fragmentation
+    `queued_bytes`   bytes that wait in all sending flows; more: the session is aborted
+    `flight_span`    sequence numbers between a flow's oldest unacknowledged and its newest sent
+                     fragment; more: nothing new is sent on that flow
+    `flows`          receiving flows, lingering ones included; more: the session is aborted
+    `metadata_bytes` length of a receiving flow's metadata; more: the flow is rejected
+    `buffer_bytes`   BUFFER_CAPACITY of a receiving flow (RFC 7016 §3.6.3.5); a fragment beyond is
                      forgotten as if it were lost
-    `session_buffer_bytes`  of all receiving flows together; treated likewise
-    `message_bytes`  of one message; more: the flow is rejected
-    `gaps`           in the numbers of a receiving flow; more: what makes them is forgotten
-    `keepalive`      seconds without a packet after which the far end is asked for one
-    `patience`       seconds without a packet after which it is given up: RFC 7016 §3.5.4.1
+    `session_buffer_bytes`  the same of all receiving flows together
+    `message_bytes`  length of one received message; more: the flow is rejected
+    `gaps`           holes in the numbers of a receiving flow; a fragment that would make one more
+                     is forgotten as if it were lost
+    `keepalive`      seconds without a packet after which a Ping asks the far end for one
+    `patience`       seconds without a packet after which the session is aborted: RFC 7016 §3.5.4.1
     """
 
     datagram_bytes: int = 1192

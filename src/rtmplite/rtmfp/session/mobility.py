@@ -1,8 +1,8 @@
-"""Whether the far end is where its packets seem to come from.
+"""Checks that the far end has moved to the address that its packets come from now.
 
-Implements RFC 7016 §3.5.4.2.  A packet from a new address proves nothing: whoever can copy packets
-can send copies from elsewhere.  So the new address is asked to send something back that only who
-is there can know.
+Implements RFC 7016 §3.5.4.2.  A packet from a new address proves nothing, since an attacker can
+send copies of packets from elsewhere.  So a Ping goes to the new address, and its Reply has to
+repeat something that only a host at that address has seen.
 """
 
 from hashlib import blake2b
@@ -11,7 +11,7 @@ from math import inf
 from struct import Struct
 from typing import Final
 
-from rtmplite.rtmfp.session.listener import Address
+from rtmplite.rtmfp.wire.address import Address
 
 MARKING: Final = b"M"
 SECRET_BYTES: Final = 32  # §3.5.4.2 [own-secret]
@@ -25,7 +25,7 @@ _LENGTH: Final = len(MARKING) + _TIME.size + _HASH_BYTES
 class Mobility:
     """The checks of one session: §3.5.4.2 [check-new-address].
 
-    `secret` is random and nobody else's: MOB_SECRET.
+    `secret` is MOB_SECRET: random bytes that only this session has.
     """
 
     __slots__ = ("_mob_rx_ts", "_mob_tx_ts", "_secret")
@@ -35,7 +35,7 @@ class Mobility:
         self._mob_tx_ts = self._mob_rx_ts = -inf
 
     def question(self, source: Address, now: float) -> bytes | None:
-        """The message of a Ping to send to `source`, None if one was sent just now.
+        """Return the message of a Ping to send to `source`, None if one was sent just now.
 
         §3.5.4.2 [check-new-address]: once a second at most.
         """

@@ -1,18 +1,16 @@
-"""The packets of one session: sealed and opened, marked, stamped and addressed.
+"""Turns chunks into the datagrams of one session and back: header, encryption, session ID.
 
 Implements RFC 7016 §2.2 and §3.5.2.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.wire.fast_path import encode_header, read_header
 from rtmplite.rtmfp.wire.packet import Mode, scramble
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.crypto.profile import PacketCipher
 
 TIME_CRITICAL: Final = 0x80  # flags of a packet: §2.2.4
 TIME_CRITICAL_REVERSE: Final = 0x40
@@ -21,18 +19,18 @@ _ID_BYTES: Final = 4  # of the session ID before the packet: §2.2.2
 _HEADER_MOST: Final = 5  # flags, timestamp and echo: §2.2.4
 
 
-class Wire:
-    """What turns chunks into datagrams, and datagrams into chunks: §2.2.
+class PacketProtection:
+    """Seals and opens the packets of one session: §2.2.
 
-    `initiator` tells which end of the session this is; `far_id` is the session ID that the far
-    end wants to see.
+    `initiator` tells which end of the session this is; `far_id` is the session ID for packets to
+    the far end.
     """
 
     __slots__ = ("_cipher", "_far_id", "_far_mode", "_mode", "_notices", "_round_trip")
 
     def __init__(
         self,
-        cipher: "PacketCipher",
+        cipher: PacketCipher,
         initiator: bool,
         far_id: int,
         round_trip: RoundTrip,
@@ -49,9 +47,10 @@ class Wire:
         return self._cipher.room(size - _ID_BYTES) - _HEADER_MOST
 
     def seal(self, chunks: bytes, now: float, *, critical: bool = False) -> bytes:
-        """The datagram of some chunks: §2.2.2; `critical` says that real-time data is among them.
+        """Return the datagram for encoded chunks; `critical` if real-time data is in them: §2.2.2.
 
-        It tells the far end too when other sessions receive such: §3.5.2 [tcr-when-others].
+        A flag tells the far end when other sessions receive real-time data: §3.5.2
+        [tcr-when-others].
         """
         timestamp, echo = self._round_trip.stamp(now)
         flags = int(self._mode)
@@ -63,9 +62,9 @@ class Wire:
         return scramble(self._far_id, self._cipher.seal(packet))
 
     def open(self, encrypted: bytes) -> tuple[bytes, int, int | None, int | None, int]:
-        """A packet, its flags and times, and where its chunks begin: §2.2.4.
+        """Return packet, flags, timestamp, echo and the index of the first chunk: §2.2.4.
 
-        Raises RemoteError for what the far end of this session has not sent.
+        RemoteError for a packet that the far end of this session has not sent.
         """
         packet = self._cipher.open(encrypted)  # §2.2.3 [decrypted-by-session]
         flags, timestamp, echo, at = read_header(packet)
@@ -77,7 +76,7 @@ class Wire:
     def heard(self, flags: int, now: float) -> bool:
         """Take what the flags of a packet say of real-time data: §3.5.2.1.
 
-        Answers whether the far end receives such elsewhere.
+        Returns whether the far end receives real-time data in other sessions.
         """
         if flags & TIME_CRITICAL:
             self._notices.heard(self, now)

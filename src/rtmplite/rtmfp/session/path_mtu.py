@@ -1,8 +1,8 @@
-"""How large a datagram may be, found by sending larger ones.
+"""Path MTU discovery: finds how large a datagram may be, by sending larger ones.
 
-Implements RFC 7016 §3.5.4.3.  A probe is padding and a Ping behind it; where it arrives whole the
-Ping is answered.  That proves something only where datagrams are not fragmented on their way, so
-the edge that enables this has to forbid it.
+Implements RFC 7016 §3.5.4.3.  A probe is padding and a Ping behind it; a reply to the Ping says
+that the datagram has arrived whole.  This proves something only if the network may not fragment
+datagrams, so a socket has to forbid fragmentation before it enables this.
 """
 
 from collections.abc import Callable
@@ -38,11 +38,11 @@ class PathMtu:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`.  Own design: see `Session.deadline`."""
+        """When to call `tick`, infinite for never: §3.5.4.3."""
         return self._due
 
     def tick(self, now: float, pause: float) -> int:
-        """The size of a datagram to try now, 0 for none: §3.5.4.3 [discovers].
+        """Return the size of a datagram to try now, 0 for none: §3.5.4.3 [discovers].
 
         `pause` is how many seconds to wait for a reply.
         """
@@ -57,13 +57,13 @@ class PathMtu:
         return self._sizes[0]
 
     def probe(self, room: int) -> bytes:
-        """The chunks of a probe, `room` bytes together: §3.5.4.3 [ping-after-padding]."""
+        """Return the chunks of a probe, `room` bytes together: §3.5.4.3 [ping-after-padding]."""
         ping = encode_chunk(Ping(self._message))
         padding = room - len(ping) - HEADER_LENGTH
         return b"%c%c%c" % (_PADDING, padding >> 8, padding & 0xFF) + bytes(padding) + ping
 
     def sent(self, size: int) -> None:
-        """A probe left as a datagram of `size` bytes, or of a few less than it might: §3.5.4.3."""
+        """Note the exact `size` of the datagram that carries the probe: §3.5.4.3."""
         self._probed = size
 
     def on_reply(self, message: bytes, now: float) -> None:

@@ -1,8 +1,8 @@
-"""Which sequence numbers of a flow have been seen.
+"""A set of sequence numbers, kept as ranges.
 
 Implements RFC 7016 §3.6.3: SEQUENCE_SET, and CSN of §3.6.3.3.
 
-    >>> seen = SequenceSet()
+    >>> seen = RangeSet()
     >>> for number in (1, 2, 5, 4, 7):
     ...     seen.add(number)
     >>> seen.csn, list(seen.ranges())
@@ -16,11 +16,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 
-class SequenceSet:
+class RangeSet:
     """A set of numbers from 0 on, as ranges: §3.6.3.
 
     `csn` is the highest number below which none is missing, `gaps` how many holes are above it.
-    Own design: what it costs depends on the gaps, not on the numbers.
+    Own design: time and memory grow with the gaps, not with the numbers.
     """
 
     __slots__ = ("_firsts", "_lasts", "csn")
@@ -32,7 +32,7 @@ class SequenceSet:
 
     @property
     def gaps(self) -> int:
-        """How many holes there are: §3.6.3.2."""
+        """How many holes there are above `csn`: §3.6.3.2."""
         return len(self._firsts)
 
     def __contains__(self, number: int) -> bool:
@@ -42,12 +42,12 @@ class SequenceSet:
         return at >= 0 and number <= self._lasts[at]
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """What is in it, first and last numbers, ascending: §3.6.3.4.3."""
+        """Yield the first and last number of each range, ascending: §3.6.3.4.3."""
         yield 0, self.csn
         yield from zip(self._firsts, self._lasts, strict=True)
 
     def would_part(self, number: int) -> bool:
-        """Whether `number` would be a range of its own.  Own design: a limit is put on those."""
+        """Whether `number` would be a range of its own: `SessionLimits.gaps` limits those."""
         if number <= self.csn + 1:
             return False
         at = bisect_right(self._firsts, number)
@@ -55,10 +55,7 @@ class SequenceSet:
         return not follows and not (at < len(self._firsts) and self._firsts[at] == number + 1)
 
     def holes(self, first: int, last: int) -> list[range]:
-        """Give what is missing from `first` to `last`, ascending.
-
-        Own design: it takes as long as there are holes, however far the two are apart.
-        """
+        """Give what is missing from `first` to `last`, as ascending ranges."""
         first = max(first, self.csn + 1)
         at = bisect_right(self._firsts, first)
         if at and self._lasts[at - 1] >= first:
@@ -97,7 +94,7 @@ class SequenceSet:
             self._advance(number)
 
     def _advance(self, csn: int) -> None:
-        """Raise the CSN, and take in the ranges it reaches."""
+        """Raise the CSN, and merge the ranges that it reaches."""
         while self._firsts and self._firsts[0] <= csn + 1:
             csn = max(csn, self._lasts[0])
             del self._firsts[0], self._lasts[0]

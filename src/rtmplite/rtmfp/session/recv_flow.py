@@ -1,19 +1,17 @@
-"""A receiving flow: fragments put together, and messages handed over in their turn.
+"""A receiving flow: joins fragments to messages, and delivers these in order.
 
 Implements RFC 7016 §3.6.3.
 """
 
-from enum import StrEnum
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from rtmplite.rtmfp.session.listener import FlowReceiver
-from rtmplite.rtmfp.session.range_set import SequenceSet
+from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.flow_states import FIGURE_22, RecvDo, RecvEvent, RecvState
+from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.range_set import RangeSet
+from rtmplite.rtmfp.session.send_flow import SendFlow
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_side import RecvSide
-    from rtmplite.rtmfp.session.send_flow import SendFlow
 
 LINGER_SECONDS: Final = 120.0  # §3.6.3.8 [receiver-lingers]
 BLOCK_BYTES: Final = 1024  # §3.6.3.5 [blocks]
@@ -22,25 +20,53 @@ _WHOLE, _BEGIN, _END, _MIDDLE = FragmentControl
 _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
 
-class RecvState(StrEnum):
-    """Where a receiving flow stands: §3.6.3, Figure 22."""
+class FlowReceiver:
+    """The user of a receiving flow; a subclass overrides what it wants to know: §3.6.3."""
 
-    OPEN = "RF_OPEN"
-    REJECTED = "RF_REJECTED"
-    COMPLETE_LINGER = "RF_COMPLETE_LINGER"
-    CLOSED = "RF_CLOSED"
+    def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
+        """A whole message has come; in order, if the flow is ordered: §3.6.3.3."""
+
+    def on_gap(self, flow: "RecvFlow", missing: int, now: float) -> None:
+        """The sender gave up `missing` fragments before the next message: §3.6.1.2."""
+
+    def on_exception(self, flow: "RecvFlow", now: float) -> None:
+        """The flow was rejected because its sender broke a rule or a limit: §3.6.3.2."""
+
+    def on_complete(self, flow: "RecvFlow", now: float) -> None:
+        """The sender closed the flow, and all its messages have been delivered: §3.6.3.3."""
+
+
+class RecvHost(Protocol):
+    """What a receiving flow needs of its session; `buffered` and `gaps` are sums of all flows.
+
+    Own design: `RecvSide` fills this, and so the two modules need not import each other.
+    """
+
+    limits: SessionLimits
+    budget: SessionBudget
+    buffered: int
+    gaps: int
+
+    def has_room(self, size: int) -> bool:
+        """Whether `size` bytes more may wait in all flows together."""
+
+    def acknowledge_now(self, flow: "RecvFlow") -> None:
+        """Send an acknowledgement of the flow as soon as is practical."""
+
+    def linger(self, flow: "RecvFlow", now: float) -> None:
+        """Keep the flow for a while, to acknowledge fragments that are sent again."""
 
 
 class RecvFlow:
     """One receiving flow of a session: §3.6.3.
 
-    `metadata` is what the sender named it, `associated` the sending flow it answers, or None.
-    `receiver` hears of its messages.  `ordered` may be set to false to have messages as soon as
-    they are whole.  `buffered` is BUFFERED_SIZE; `capacity`, BUFFER_CAPACITY in bytes, may be
+    `metadata` is the sender's, `associated` the sending flow of ours that it answers, or None.
+    `receiver` is its user.  If `ordered` is set to false, messages are delivered as soon as they
+    are whole.  `buffered` is BUFFERED_SIZE; `capacity` is BUFFER_CAPACITY in bytes and may be
     changed at any time; 0 stops the sender.
     """
 
-    def __init__(self, side: "RecvSide", flow_id: int, capacity: int) -> None:
+    def __init__(self, side: RecvHost, flow_id: int, capacity: int) -> None:
         self._side = side
         self.flow_id = flow_id
         self.metadata = b""
@@ -52,22 +78,23 @@ class RecvFlow:
         self.exception_code = 0
         self.final_sn: int | None = None
         self.prev_rwnd: int | None = None
-        self.seen = SequenceSet()
+        self.seen = RangeSet()
         self.buffered = 0
         self.is_suspended = False
         self._early: dict[int, tuple[int, bytes]] = {}  # fragments by number
         self._order: list[int] = []  # a heap of their numbers
-        self._runs: dict[int, int] = {}  # of parts of a message: the other end, at either end
-        self._partial: list[bytes] | None = None  # the message whose beginning was consumed
+        self._runs: dict[int, int] = {}  # runs of parts: at the number of either end, the other
+        self._partial: list[bytes] | None = None  # the message in progress
         self._partial_bytes = 0
-        self._consumed = 0  # all up to this number was delivered, given up or made part of it
-        self._is_done = False  # the user knows the end, or wants to know nothing
+        self._consumed = 0  # up to here all is delivered, given up or in `_partial`
+        self._is_done = False  # the user was told of the end, or is not to be
 
     @property
     def blocks_available(self) -> int:
         """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5 [blocks] [window].
 
-        At least one where the user waits, or a gap could never be closed: [one-block].
+        At least one unless the user has suspended the flow; else a gap could never be closed:
+        [one-block].
         """
         # §3.6.3.5 [blocks] [window] [one-block]
         capacity = self._side.budget.window(self.capacity)
@@ -77,20 +104,15 @@ class RecvFlow:
         return blocks
 
     def reject(self, code: int, now: float) -> None:
-        """Want no more of this flow; `code` tells the sender why: §3.6.3.7."""
-        if self.state is not RecvState.OPEN:
-            return
-        self.state = RecvState.REJECTED
-        self.exception_code = code
-        self._forget()
-        self._side.acknowledge_now(self)
+        """Reject the flow; `code` tells the sender why: §3.6.3.7."""
+        self._on(RecvEvent.REJECT, now, code)
 
     def suspend(self) -> None:
-        """Hold messages until `resume`: §3.6.3.3."""
+        """Keep messages until `resume`: §3.6.3.3."""
         self.is_suspended = True
 
     def resume(self, now: float) -> None:
-        """Hand over what was held, and go on: §3.6.3.3."""
+        """Deliver the messages that were kept, and go on: §3.6.3.3."""
         self.is_suspended = False
         self._deliver(now)
         self._complete(now)
@@ -107,9 +129,9 @@ class RecvFlow:
         abandon: bool = False,
         final: bool = False,
     ) -> bool:
-        """Take one fragment: §3.6.3.2.  Answers whether an acknowledgement is due at once.
+        """Take one fragment: §3.6.3.2.  Returns whether an acknowledgement is due at once.
 
-        What goes beyond our limits is forgotten as if it were lost, never acknowledged.
+        A fragment beyond the limits is forgotten as if it were lost, and never acknowledged.
         """
         seen = self.seen
         gaps = seen.gaps
@@ -129,7 +151,7 @@ class RecvFlow:
                 self._keep(number, fra, data, now)
             # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
             seen.forward(fsn)
-            # §3.6.1.3 [acknowledge-truth]: what is not kept is not in the set
+            # §3.6.1.3 [acknowledge-truth]: a fragment that is not kept is not in the set
             seen.add(number)
         else:
             # §2.3.13 [not-below-fsn], §2.3.14 [not-below-fsn]
@@ -139,15 +161,33 @@ class RecvFlow:
         self._complete(now)
         return ack_now or seen.gaps > 0 or self.capacity - self.buffered < BLOCK_BYTES
 
-    def end(self) -> None:
-        """The session is open no longer: §3.5.5 [flows-end]."""
-        self.state = RecvState.CLOSED
-        self._forget()
+    def end(self, now: float) -> None:
+        """Stop, because the session is open no longer: §3.5.5 [flows-end]."""
+        self._on(RecvEvent.SESSION_ENDS, now)
+
+    def end_linger(self, now: float) -> None:
+        """Forget the flow, as nothing of it will be sent again: §3.6.3.8 [receiver-lingers]."""
+        self._on(RecvEvent.LINGER_ENDS, now)
+
+    def _on(self, event: RecvEvent, now: float, code: int = 0) -> None:
+        """Follow the arrow of `event` in Figure 22; `code` is that of a rejection: §3.6.3."""
+        self.state, todo = FIGURE_22[self.state].get(event, (self.state, ()))
+        for order in todo:
+            match order:
+                case RecvDo.FORGET:
+                    self._forget()
+                case RecvDo.REPORT:
+                    self.exception_code = code
+                    self._side.acknowledge_now(self)
+                case RecvDo.LINGER:
+                    self._side.linger(self, now)
+                case RecvDo.ACKNOWLEDGE:
+                    self._side.acknowledge_now(self)
 
     def _has_room(self, number: int, fsn: int, data: bytes) -> bool:
-        """Whether to remember a fragment.  Own design: see `SessionLimits`.
+        """Whether there is room for a fragment: see `SessionLimits`.
 
-        The next one in turn always has room, unless nothing leaves the buffer: §3.6.3.5.
+        The next one in order always has room, unless the flow is suspended: §3.6.3.5.
         """
         if number <= max(self.seen.csn, fsn) + 1 and not self.is_suspended:
             return True
@@ -159,7 +199,7 @@ class RecvFlow:
         return self.seen.gaps < self._side.limits.gaps or not self.seen.would_part(number)
 
     def _keep(self, number: int, fra: int, data: bytes, now: float) -> None:
-        """Put a fragment into the buffer, or straight into its message if it is its turn."""
+        """Put a fragment into the buffer, or straight into its message if it is the next."""
         if number == self.seen.csn + 1 == self._consumed + 1 and not self.is_suspended:
             self._consume(number, fra, data, now)
             return
@@ -170,7 +210,7 @@ class RecvFlow:
             self._deliver_early(number, now)
 
     def _deliver(self, now: float) -> None:
-        """Hand over what is whole and has its turn: §3.6.3.3 [whole-only] [in-order]."""
+        """Deliver the whole messages that are next in order: §3.6.3.3 [whole-only] [in-order]."""
         if self.state is RecvState.REJECTED:
             return
         while self._order and self._order[0] <= self.seen.csn and not self.is_suspended:
@@ -186,7 +226,7 @@ class RecvFlow:
             self._miss(missing, now)
 
     def _consume(self, number: int, fra: int, data: bytes, now: float) -> None:
-        """Make a fragment, in its turn, part of its message: §3.6.3.3."""
+        """Add the next fragment in order to its message; deliver it if whole: §3.6.3.3."""
         if number > self._consumed + 1:
             self._miss(number - self._consumed - 1, now)
         self._consumed = number
@@ -208,7 +248,7 @@ class RecvFlow:
                 self.receiver.on_message(self, message, now)
 
     def _extend(self, data: bytes, now: float) -> None:
-        """Count what the message in progress takes; one too long ends the flow.  Own design."""
+        """Count the bytes of the message in progress; reject the flow if it is too long."""
         size = len(data) + OVERHEAD_BYTES
         self._partial_bytes += size
         self._count(size)
@@ -217,10 +257,10 @@ class RecvFlow:
             self.receiver.on_exception(self, now)
 
     def _deliver_early(self, number: int, now: float) -> None:
-        """Hand over a message before its turn, if it is whole: §3.6.3.3.
+        """Deliver a message out of order, if it is whole: §3.6.3.3.
 
-        Own design: parts that follow each other are a run, known by its ends, so that to lengthen
-        it takes no longer the longer it is.
+        Parts that follow each other form a run.  Only the ends of a run are noted, so that adding a
+        part takes the same time however long the run is.
         """
         first = last = number
         if self._continues(number - 1, number):
@@ -228,7 +268,7 @@ class RecvFlow:
         if self._continues(number, number + 1):
             last = self._runs.get(number + 1, number + 1)
         self._runs[first], self._runs[last] = last, first
-        # The beginning may have had its turn already.
+        # The first part may have been consumed already.
         begins = first in self._early and self._early[first][0] in (_WHOLE, _BEGIN)
         if not begins or self._early[last][0] not in (_WHOLE, _END):
             return
@@ -242,7 +282,7 @@ class RecvFlow:
         self.receiver.on_message(self, b"".join(parts), now)
 
     def _continues(self, number: int, follower: int) -> bool:
-        """Whether both are there, and the second may be of the same message as the first."""
+        """Whether both are in the buffer, and may be parts of one message."""
         early = self._early
         return (
             number in early
@@ -252,25 +292,22 @@ class RecvFlow:
         )
 
     def _miss(self, missing: int, now: float) -> None:
-        """Tell the user of fragments that were given up: §3.6.1.2 [gap-told]."""
+        """Tell the user about fragments that were given up: §3.6.1.2 [gap-told]."""
         self._drop_partial()
         if missing > 0:
             self.receiver.on_gap(self, missing, now)
 
     def _complete(self, now: float) -> None:
-        """See whether this was the last of the flow: §3.6.3.8."""
+        """Complete the flow if all has come; tell the user when all is delivered: §3.6.3.8."""
         if self.final_sn is None or self.seen.csn < self.final_sn:
             return
-        if self.state in (RecvState.OPEN, RecvState.REJECTED):
-            self._is_done = self.state is RecvState.REJECTED
-            self.state = RecvState.COMPLETE_LINGER
-            self._side.completed(self, now)
+        self._on(RecvEvent.ALL_RECEIVED, now)
         if not self._is_done and not self._order and not self.is_suspended:
             self._is_done = True
             self.receiver.on_complete(self, now)
 
     def _drop_partial(self) -> None:
-        """Forget the beginning of a message that never ends: §3.6.3.3 [abandoned-go]."""
+        """Forget the parts of a message that will never be whole: §3.6.3.3 [abandoned-go]."""
         if self._partial is not None:
             self._partial = None
             self._count(-self._partial_bytes)
@@ -281,7 +318,8 @@ class RecvFlow:
         self._side.buffered += size
 
     def _forget(self) -> None:
-        """Discard what waits, and deliver nothing: §3.6.3.7."""
+        """Discard the buffer, and deliver nothing any more: §3.6.3.7."""
+        self._is_done = True
         self._partial, self._partial_bytes = None, 0
         self._early.clear()
         self._order.clear()

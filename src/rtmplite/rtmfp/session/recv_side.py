@@ -1,4 +1,4 @@
-"""The receiving half of a session: its flows, and when what is acknowledged.
+"""The receiving half of a session: its flows, and when they send acknowledgements.
 
 Implements RFC 7016 §3.6.3.
 """
@@ -10,10 +10,10 @@ from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import FlowReceiver
-from rtmplite.rtmfp.session.recv_flow import LINGER_SECONDS, RecvFlow, RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState, SendFlow
+from rtmplite.rtmfp.session.recv_flow import LINGER_SECONDS, FlowReceiver, RecvFlow
+from rtmplite.rtmfp.session.send_flow import SendFlow
 from rtmplite.rtmfp.wire.acks import range_ack
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, encode_chunk
 from rtmplite.rtmfp.wire.flow_chunks import FlowException, has_unknown_option, read_flow_options
@@ -28,12 +28,13 @@ Options = tuple[Option, ...]
 class RecvSide:
     """What the receiving flows of a session share: §3.5.
 
-    `buffered` counts the bytes that wait in all of them, `gaps` those in their numbers; `budget` is
-    what sessions may take together, `is_over` whether there are no flows any more.  `sending` are
-    the sending flows of the same session, by identifier; `on_flow` asks the user who wants a new
-    flow, `wake` is called when an acknowledgement is due that no packet caused.  `overflowed` says
-    that there are more flows than may be, `should_ack` holds those that are ready to send an
-    acknowledgement.
+    `buffered` counts the bytes that wait in all of them, `gaps` the holes in their numbers;
+    `budget` limits the memory of all sessions.  `overflowed` is set when the far end opens too many
+    flows, `is_over` when the session is open no longer.  `should_ack` holds the flows that have to
+    send an acknowledgement.
+
+    `sending` are the sending flows of the same session, by identifier.  `on_flow` asks the user for
+    the receiver of a new flow; `wake` is called when an acknowledgement is due without a packet.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class RecvSide:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`, infinite for never.  Own design: see `Session.deadline`."""
+        """When to call `tick`, infinite for never: §3.6.3.4.4, §3.6.3.8."""
         if self._lingering:
             return min(self.delack_alarm, self._lingering[0][0])
         return self.delack_alarm
@@ -91,7 +92,7 @@ class RecvSide:
             self.delack_alarm = now + DELACK_SECONDS  # §3.6.3.4.1 [acknowledge-soon]
 
     def end_packet(self) -> None:
-        """After the chunks of a packet with user data: §3.6.3.2."""
+        """Count a packet with user data, after its chunks: §3.6.3.2."""
         self.rx_data_packets += 1
         if self.rx_data_packets >= RX_DATA_PACKETS:  # §3.6.3.4.1 [acknowledge-soon]
             self.ack_now = True
@@ -109,21 +110,19 @@ class RecvSide:
             self.ack_now = True
             self._wake()
 
-    def completed(self, flow: RecvFlow, now: float) -> None:
-        """All of a flow has come: §3.6.3.8 [receiver-lingers]."""
+    def linger(self, flow: RecvFlow, now: float) -> None:
+        """Keep a flow that is complete for 120 s: §3.6.3.8 [receiver-lingers]."""
         self._lingering.append((now + LINGER_SECONDS, flow))
-        self.acknowledge_now(flow)
 
     def has_room(self, size: int) -> bool:
-        """Whether `size` bytes more may wait.  Own design: `SessionLimits.session_buffer_bytes`."""
+        """Whether `size` bytes more may wait: `SessionLimits.session_buffer_bytes`, §5."""
         return self.buffered + size <= self.limits.session_buffer_bytes
 
     def assemble(self, packet: bytearray, limit: int) -> None:
         """Add acknowledgements to chunks of at most `limit` bytes.
 
-        §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along].  In a packet that begins with
-        acknowledgements the first is cut to fit; elsewhere what does not fit whole waits:
-        §3.6.3.4.2 [cut-or-wait].
+        §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along].  The first chunk of a packet is cut to
+        fit; any other acknowledgement that does not fit whole waits: §3.6.3.4.2 [cut-or-wait].
         """
         may_cut = not packet
         for flow in list(self.should_ack):
@@ -147,15 +146,15 @@ class RecvSide:
             self.ack_now = True
         while self._lingering and now >= self._lingering[0][0]:
             flow = self._lingering.popleft()[1]
-            flow.state = RecvState.CLOSED
+            flow.end_linger(now)
             del self.flows[flow.flow_id]
             self.gaps -= flow.seen.gaps
             self.should_ack.pop(flow, None)
 
-    def end(self) -> None:
+    def end(self, now: float) -> None:
         """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
         for flow in self.flows.values():
-            flow.end()
+            flow.end(now)
         self.flows.clear()
         self.gaps, self.is_over = 0, True
         self._lingering.clear()
@@ -163,7 +162,7 @@ class RecvSide:
         self.ack_now, self.delack_alarm = False, inf
 
     def _open(self, flow_id: int, options: Options, now: float) -> RecvFlow:
-        """Begin a flow, or reject it: §3.6.3.1."""
+        """Open a flow, or reject it: §3.6.3.1."""
         flow = self.flows[flow_id] = RecvFlow(self, flow_id, self.limits.buffer_bytes)
         self.ack_now = True
         if self._is_acceptable(flow, options):
@@ -177,7 +176,7 @@ class RecvSide:
         return flow
 
     def _is_acceptable(self, flow: RecvFlow, options: Options) -> bool:
-        """See what the options say of a new flow: §3.6.3.1."""
+        """Read the options of a new flow; return whether they are acceptable: §3.6.3.1."""
         try:
             # §3.6.3.1 [no-metadata-rejects] [unknown-option-rejects], §2.3.11.1 [unknown-rejects]
             flow.metadata, answers = read_flow_options(options)
@@ -188,13 +187,13 @@ class RecvSide:
             if flow.associated is None:  # §3.6.3.1 [unknown-association-rejects]
                 return False
             # §3.6.3.1 [closed-association-rejects], §2.3.11.1.2 [answers-an-open-flow]
-            if flow.associated.state is not FlowState.OPEN:
+            if flow.associated.state is not SendState.OPEN:
                 return False
         return len(flow.metadata) <= self.limits.metadata_bytes
 
 
 def _acknowledgement(flow: RecvFlow, room: int) -> tuple[bytes, int]:
-    """What to say of a flow in `room` bytes, and the blocks it offers: §3.6.3.4.3."""
+    """Return a flow's acknowledgement of at most `room` bytes, and its window: §3.6.3.4.3."""
     report = b""
     if flow.state is RecvState.REJECTED:
         # §3.6.1.3 [acknowledge-rejected], §2.3.16 [before-every-ack]

@@ -1,13 +1,14 @@
-"""How long a packet takes there and back, told by a clock that both ends echo.
+"""Measures the round trip time by timestamps that the far end echoes.
 
-Implements RFC 7016 §3.5.2.2.  Each end stamps its packets with a clock of 4 ms a tick and echoes
-the far end's clock as it would read now, so what was held back at the far end does not count.
+Implements RFC 7016 §3.5.2.2.  Each end stamps its packets with a clock of 4 ms a tick.  An echo is
+the far end's timestamp plus the time since it came, so that a delay before the echo is sent does
+not count.
 
     >>> near, far = RoundTrip(), RoundTrip()
     >>> near.stamp(10.0)                     # timestamp, echo
     (2500, None)
     >>> far.heard(2500, None, 10.1)
-    >>> far.stamp(10.3)                      # its own clock, and 0.2 s more than it heard
+    >>> far.stamp(10.3)                      # its own clock; the timestamp it heard plus 0.2 s
     (2575, 2550)
     >>> near.heard(2575, 2550, 10.4)         # 0.4 s there and back, less 0.2 s held back
     >>> round(near.srtt, 3), round(near.erto, 3)
@@ -28,7 +29,7 @@ BACKOFF: Final = 1.4142
 
 
 class RoundTrip:
-    """The timestamps of one session, and the time-out measured by them: §3.5.2.2.
+    """The timestamps of one session, and the timeouts measured with them: §3.5.2.2.
 
     `srtt` is None before the first measurement; `rttvar`, `mrto` and `erto` are seconds too.
     """
@@ -58,7 +59,7 @@ class RoundTrip:
         self.erto = ERTO_SECONDS  # §3.5.2.2 [erto-initial]
 
     def stamp(self, now: float) -> tuple[int | None, int | None]:
-        """The timestamp and the echo of a packet that leaves now; None: leave it out.
+        """Return the timestamp and the echo of a packet that leaves now; None: leave it out.
 
         Each is sent only when it differs from the last one sent: §3.5.2.2 [echo-when-new].
         """
@@ -83,7 +84,7 @@ class RoundTrip:
         return timestamp, echo
 
     def heard(self, timestamp: int | None, echo: int | None, now: float) -> None:
-        """Take what a received packet carried of the two."""
+        """Take the timestamp and the echo of a received packet; None if it has none."""
         if timestamp is not None and timestamp != self.ts_rx:  # §3.5.2.2 [echo-remembers]
             self.ts_rx, self.ts_rx_time = timestamp, now
         if echo is not None and echo != self.ts_echo_rx:
@@ -93,12 +94,12 @@ class RoundTrip:
                 self._measure(ticks / TICKS_PER_SECOND)
 
     def back_off(self) -> None:
-        """Be more patient, after a time-out or a Ping without a reply: §3.5.2.2 [erto-backoff]."""
+        """Raise ERTO after a timeout, or a Ping without a reply: §3.5.2.2 [erto-backoff]."""
         capped = min(self.erto * BACKOFF, ERTO_MOST_SECONDS)
         self.erto = max(capped, self.mrto)
 
     def _measure(self, rtt: float) -> None:
-        """Smooth one measurement in seconds: §3.5.2.2 [rtt-smoothed]."""
+        """Take one measurement, in seconds, into the average: §3.5.2.2 [rtt-smoothed]."""
         if self.srtt is None:
             self.srtt, self.rttvar = rtt, rtt / 2
         else:

@@ -1,25 +1,23 @@
-"""A sending flow: messages of one user, cut up, numbered and repeated until they arrive.
+"""A sending flow: messages are fragmented, numbered and repeated until they arrive.
 
-Implements RFC 7016 §3.6.2.  Messages that need not arrive late are given up by age, and the
-receiver is told by the Forward Sequence Number (FSN) not to wait for them.
+Implements RFC 7016 §3.6.2.  A message with a lifetime is abandoned when that is over, and the
+Forward Sequence Number (FSN) tells the receiver not to wait for it.
 """
 
 from collections import deque
 from collections.abc import Iterable
-from enum import StrEnum
+from enum import IntEnum
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from rtmplite.errors import LocalError
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
+from rtmplite.rtmfp.session.flight import Flight
+from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, SendState
+from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
 from rtmplite.rtmfp.wire.flow_chunks import flow_options
 from rtmplite.rtmfp.wire.option import encode_options
 from rtmplite.rtmfp.wire.vlu import encode_vlu
-
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.send_side import SendSide
 
 RX_BUFFER_SIZE: Final = 65536  # bytes, before the receiver says otherwise: §3.6.2
 LINGER_SECONDS: Final = 130.0  # §3.6.2.11 [lingers-130]
@@ -30,37 +28,79 @@ _CHUNK: Final = 3 + 1  # type, length and flags
 _ACK_ROOM: Final = 12  # so that a small acknowledgement goes with a full fragment
 
 
-class FlowState(StrEnum):
-    """Where a sending flow stands: §3.6.2, Figure 19."""
+class Priority(IntEnum):
+    """Which flow goes first when the network does not take everything: §3.6.1.2.
 
-    OPEN = "F_OPEN"
-    CLOSING = "F_CLOSING"
-    COMPLETE_LINGER = "F_COMPLETE_LINGER"
-    CLOSED = "F_CLOSED"
+    Higher goes first; flows of the same priority take turns.
+    """
+
+    BULK = 0
+    NORMAL = 1
+    VIDEO = 2
+    AUDIO = 3
+    IMMEDIATE = 4
+
+
+class FlowSender:
+    """The user of a sending flow; a subclass overrides what it wants to know: §3.6.2."""
+
+    def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
+        """The far end rejects the flow, which closes it: §3.6.2.10."""
+
+    def on_writable(self, flow: "SendFlow", now: float) -> None:
+        """There is room again: `flow.queued` is lower than it was (§3.6.2.4).
+
+        The room of abandoned messages is reported with the next acknowledgement.
+        """
+
+    def on_complete(self, flow: "SendFlow", now: float) -> None:
+        """The flow was closed, and all of it has arrived or been abandoned: §3.6.2.11."""
+
+
+class SendHost(Protocol):
+    """What a sending flow needs of its session; `room` is the bytes of chunks in a packet.
+
+    Own design: `SendSide` fills this, and so the two modules need not import each other.
+    """
+
+    limits: SessionLimits
+    flight: Flight
+    room: int
+    queued: int
+
+    def ready(self, flow: "SendFlow") -> None:
+        """Note that the flow may have something to send."""
+
+    def check_queued(self) -> None:
+        """Look whether all flows together hold too much."""
+
+    def linger(self, flow: "SendFlow", now: float) -> None:
+        """Keep the flow's identifier for a while."""
 
 
 class SendFlow:
     """One sending flow of a session: §3.6.2.  `Session.open_flow` makes them.
 
-    `queued` counts the bytes neither acknowledged nor given up, `refused` those that the receiver's
-    exception has left unacknowledged, `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size` the
-    last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
+    `queued` counts the bytes neither acknowledged nor abandoned, `refused` those that were queued
+    when the receiver reported an exception; `outstanding` is F_OUTSTANDING_BYTES, `rx_buffer_size`
+    the last advertisement in bytes.  `priority` and `time_critical` may be changed at any time.
+    `answers` is the identifier of the receiving flow that this one answers, or None.
     """
 
     def __init__(
         self,
-        side: "SendSide",
+        side: SendHost,
         flow_id: int,
         metadata: bytes,
         *,
-        associated: "RecvFlow | None",
+        answers: int | None,
         sender: FlowSender,
         priority: Priority,
         time_critical: bool,
     ) -> None:
-        self.flow_id, self.metadata, self.associated = flow_id, metadata, associated
+        self.flow_id, self.metadata = flow_id, metadata
         self.sender, self.priority, self.time_critical = sender, priority, time_critical
-        self.state = FlowState.OPEN
+        self.state = SendState.OPEN
         self.exception = False
         self.queued = self.refused = self.outstanding = self._reported = 0
         self.rx_buffer_size = RX_BUFFER_SIZE
@@ -68,25 +108,19 @@ class SendFlow:
         self._side = side
         self._id = encode_vlu(flow_id)
         # §3.6.1.1 [one-association]
-        answers = None if associated is None else associated.flow_id
         # §3.6.1.3 [options-until-acknowledged], §2.3.11.1.2 [from-the-first]
         self._startup_options = encode_options(flow_options(metadata, answers), marker=True)
         self._queue = SendQueue()
-        self._mortal: deque[Outgoing] = deque()  # messages that may be given up by age
-
-    @property
-    def next_sn(self) -> int:
-        """NEXT_SN, the sequence number of the next fragment: §3.6.2."""
-        return self._queue.end
+        self._mortal: deque[Outgoing] = deque()  # messages with a lifetime, or a latest start
 
     @property
     def has_entries(self) -> bool:
-        """Whether anything has yet to be acknowledged, if only that it was given up: §3.6.2."""
+        """Whether any entry has yet to be acknowledged, abandoned ones included: §3.6.2."""
         return self._queue.entries > 0
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the receiver takes nothing now, though there is something: §3.6.2.9.1."""
+        """Whether the receiver's window is closed while something waits: §3.6.2.9.1."""
         return self.rx_buffer_size == 0 and not self.exception and self._queue.entries > 0
 
     def send(
@@ -99,11 +133,12 @@ class SendFlow:
     ) -> Outgoing:
         """Queue a message: §3.6.2.2.
 
-        It is given up when it is older than `lifetime` seconds, and when none of it has been sent
+        It is abandoned when it is older than `lifetime` seconds, and when none of it has been sent
         `start_by` seconds from now: §3.6.2.7.  LocalError unless the flow is open.  A session
-        whose flows hold more than it may is aborted: nobody at the far end takes them.
+        whose flows queue more than `SessionLimits.queued_bytes` is aborted, as the far end does not
+        take it.
         """
-        if self.state is not FlowState.OPEN:
+        if self.state is not SendState.OPEN:
             raise LocalError(f"a message on a flow that is {self.state}")
         if self._mortal:
             self._give_up_late(now)
@@ -112,27 +147,27 @@ class SendFlow:
         first = self._queue.end
         expires = inf if lifetime is None else now + lifetime
         begin_by = inf if start_by is None else now + start_by
-        outgoing = Outgoing(self, first, first + count - 1, expires, begin_by)
+        outgoing = Outgoing(first, first + count - 1, expires, begin_by)
         if count == 1:
-            self._append(Entry(self, outgoing, first, _WHOLE, bytes(message)))
+            self._append(Entry(self.flow_id, outgoing, first, _WHOLE, bytes(message)))
         else:
             for index in range(count):
                 part = bytes(message[index * most : (index + 1) * most])
                 fra = _BEGIN if index == 0 else _END if index == count - 1 else _MIDDLE
-                self._append(Entry(self, outgoing, first + index, fra, part))
+                self._append(Entry(self.flow_id, outgoing, first + index, fra, part))
         if lifetime is not None or start_by is not None:
             self._mortal.append(outgoing)
         self._side.ready(self)
-        self._side.check_queued(now)
+        self._side.check_queued()
         return outgoing
 
     def announce(self, now: float) -> None:
-        """Begin the flow without a message, so that the far end knows of it: §3.6.2.1."""
+        """Open the flow at the far end without a message: §3.6.2.1."""
         self._append_abandoned()
         self._side.ready(self)
 
     def abandon(self, message: Outgoing, now: float) -> None:
-        """Give up a message: §3.6.2.7 [whole-message].  What has arrived stays arrived."""
+        """Abandon a message, every fragment of it and for good: §3.6.2.7 [whole-message]."""
         message.abandoned = True
         for number in range(max(message.first, self._queue.first), message.last + 1):
             entry = self._queue.get(number)
@@ -142,46 +177,31 @@ class SendFlow:
         self._side.ready(self)
 
     def close(self, now: float) -> None:
-        """Send no more; what is queued still goes: §3.6.2.11.  Closing twice does nothing."""
-        if self.state is not FlowState.OPEN:
-            return
-        self.state = FlowState.CLOSING
-        tail = self._queue.tail
-        if tail is None or tail.ever_sent:
-            tail = self._append_abandoned()
-        self.final_sn = tail.sequence_number
-        self._queue.due_again(self.final_sn)
-        self._side.ready(self)
+        """Send no more; what is queued still goes: §3.6.2.11.  Idempotent."""
+        self._on(SendEvent.CLOSE, now)
+
+    def end(self, now: float) -> None:
+        """Stop, because the session is open no longer: §3.5.5 [flows-end]."""
+        self._on(SendEvent.SESSION_ENDS, now)
+
+    def end_linger(self, now: float) -> None:
+        """Forget the flow, whose identifier was kept for long enough: §3.6.2.11 [lingers-130]."""
+        self._on(SendEvent.LINGER_ENDS, now)
 
     def excepted(self, code: int, now: float) -> None:
         """Take a Flow Exception Report: §3.6.2.10, §3.6.1.3 [exception-closes] [exception-told]."""
-        if self.exception:
-            return
-        was_open = self.state is FlowState.OPEN
-        if was_open:
-            self.close(now)
-        self.exception = True
-        self.refused = self.queued
-        for number in range(self._queue.first, self._queue.end):
-            entry = self._queue.get(number)
-            if entry is not None:
-                self._abandon(entry)
-                entry.message.abandoned = True
-        self._queue.due_again(self._queue.first)
-        self._mortal.clear()
-        self._side.ready(self)
-        if was_open:
-            self.sender.on_exception(self, code, now)
+        if not self.exception:
+            self._on(SendEvent.EXCEPTION, now, code)
 
     def acknowledge(
         self, ranges: Iterable[tuple[int, int]], buffer_bytes: int, now: float
     ) -> tuple[int, bool]:
         """Take an acknowledgement: §3.6.2.4.
 
-        Answers how many bytes are outstanding no more, and whether any message got further.
-        Departs from RFC 7016 §3.6.2.4: what was taken for lost and has arrived after all is
-        removed too, as sending it again would help nobody; what was given up only when nothing
-        before it is missed any more (see `_trim`).
+        Returns how many bytes are outstanding no more, and whether `queued` is lower than before.
+        Departs from RFC 7016 §3.6.2.4: a fragment that was taken for lost and has arrived after all
+        is removed too, as to send it again would be useless; an abandoned one is removed only when
+        nothing before it is missing (see `_trim`).
         """
         queue = self._queue
         before, queued = self.outstanding, self._reported
@@ -196,23 +216,22 @@ class SendFlow:
                 if entry.in_flight:
                     self.outstanding -= entry.transmit_size
                     self._side.flight.land(entry)
-                # Of what is missing before an entry that was given up nobody else might tell.
+                # An abandoned entry stays while something is missing before it: there may be no
+                # other chunk to carry the FSN.
                 if not entry.abandoned or first == 0:
                     self._remove(entry)
-        if self.state is FlowState.CLOSING and not queue.entries:
-            self.state = FlowState.COMPLETE_LINGER
-            self._side.completed(self, now)
-            self.sender.on_complete(self, now)
+        if self.final_sn is not None and not queue.entries:
+            self._on(SendEvent.ALL_ACKNOWLEDGED, now)
         self._reported = self.queued
         return before - self.outstanding, self.queued < queued
 
     def lose(self, entry: Entry) -> None:
-        """An entry of this flow is outstanding no more, and has not arrived: §3.6.2.5."""
+        """Take an entry for lost, so that it is sent again: §3.6.2.5."""
         self.outstanding -= entry.transmit_size
         self._queue.due_again(entry.sequence_number)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add chunks to those of a packet, `limit` bytes at most; answer whether it is full.
+        """Add chunks to those of a packet, `limit` bytes at most; return whether it is full.
 
         If it is not, this flow has no more to send now: §3.6.2.3.
         """
@@ -245,13 +264,54 @@ class SendFlow:
             self._side.flight.send(entry, len(chunk))
         return False
 
+    def _on(self, event: SendEvent, now: float, code: int = 0) -> None:
+        """Follow the arrow of `event` in Figure 19; `code` is that of an exception: §3.6.2."""
+        self.state, todo = FIGURE_19[self.state].get(event, (self.state, ()))
+        for order in todo:
+            match order:
+                case SendDo.MARK_FINAL:
+                    self._mark_final()
+                case SendDo.ABANDON:
+                    self._abandon_all()
+                case SendDo.LINGER:
+                    self._side.linger(self, now)
+                case SendDo.TELL_EXCEPTION:
+                    self.sender.on_exception(self, code, now)
+                case SendDo.TELL_COMPLETE:
+                    self.sender.on_complete(self, now)
+
+    def _mark_final(self) -> None:
+        """Mark the last fragment as the final one: §3.6.2.11.
+
+        If it has been sent already, an abandoned one without data follows it.
+        """
+        tail = self._queue.tail
+        if tail is None or tail.ever_sent:
+            tail = self._append_abandoned()
+        self.final_sn = tail.sequence_number
+        self._queue.due_again(self.final_sn)
+        self._side.ready(self)
+
+    def _abandon_all(self) -> None:
+        """Abandon everything, as the receiver has rejected the flow: §3.6.2.10."""
+        self.exception = True
+        self.refused = self.queued
+        for number in range(self._queue.first, self._queue.end):
+            entry = self._queue.get(number)
+            if entry is not None:
+                self._abandon(entry)
+                entry.message.abandoned = True
+        self._queue.due_again(self._queue.first)
+        self._mortal.clear()
+        self._side.ready(self)
+
     def _encode(self, entry: Entry, fsn: int, follows: bool, is_first: bool) -> bytes:
-        """One chunk; after its predecessor the short form will do: §3.6.2.3.2."""
+        """Encode one chunk: Next User Data if it `follows` its predecessor: §3.6.2.3.2."""
         number = entry.sequence_number
         flags = entry.fra | (number == self.final_sn)
         data = entry.data
         if entry.abandoned:
-            flags |= _ABANDON  # §3.6.2.7.1 [fsn-update]; its data was forgotten with it
+            flags |= _ABANDON  # §3.6.2.7.1 [fsn-update]; it has no data any more
         # §3.6.2.3.2 [next-user-data] [first-is-user-data], §2.3.12 [follows-user-data]
         if follows:
             length = 1 + len(data)
@@ -267,12 +327,12 @@ class SendFlow:
         return b"".join((head, self._id, numbers, options, data))
 
     def _trim(self) -> int:
-        """Drop what is given up from the front; answer the FSN: §3.6.2.3 [fsn-below-outstanding].
+        """Drop abandoned entries from the front; return the FSN: §3.6.2.3 [fsn-below-outstanding].
 
-        It may be a number that is outstanding only if that was given up when it was sent.
-        Departs from RFC 7016 §3.6.2.3: the last one at the front stays until the receiver misses it
-        no more.  All that follows may have gone with a lower FSN; if nothing else came after that,
-        the receiver would hold it for ever.
+        The FSN may be an outstanding number only if that was abandoned when it was sent.
+        Departs from RFC 7016 §3.6.2.3: the last abandoned entry at the front stays until it is
+        acknowledged.  All later fragments may have been sent with a lower FSN; if no other chunk
+        followed, the receiver would wait for the missing numbers for ever.
         """
         queue = self._queue
         head = queue.head
@@ -290,7 +350,7 @@ class SendFlow:
         return head.sequence_number
 
     def _give_up_late(self, now: float) -> None:
-        """Abandon messages that are of no use any more: §3.6.2.7."""
+        """Abandon the messages whose time is over: §3.6.2.7."""
         while self._mortal:
             message = self._mortal[0]
             if message.last >= self._queue.first and not message.abandoned:
@@ -300,14 +360,14 @@ class SendFlow:
             self._mortal.popleft()
 
     def _fragment_bytes(self) -> int:
-        """How much data fits beside the longest headers: §3.6.2.2 [fits-the-path]."""
+        """How many bytes of data fit beside the longest headers: §3.6.2.2 [fits-the-path]."""
         overhead = _CHUNK + len(self._id) + _NUMBERS + len(self._startup_options) + _ACK_ROOM
         return max(64, self._side.room - overhead)
 
     def _append_abandoned(self) -> Entry:
-        """Queue a number without data: §3.6.2.11, §3.6.2.1."""
+        """Queue an abandoned fragment, a number without data: §3.6.2.11, §3.6.2.1."""
         number = self._queue.end
-        entry = Entry(self, Outgoing(self, number, number, inf, inf), number, _WHOLE, b"")
+        entry = Entry(self.flow_id, Outgoing(number, number, inf, inf), number, _WHOLE, b"")
         entry.abandoned = entry.message.abandoned = True
         self._append(entry)
         return entry
@@ -319,7 +379,7 @@ class SendFlow:
         self._side.queued += len(entry.data) + ENTRY_BYTES
 
     def _abandon(self, entry: Entry) -> None:
-        """Mark an entry, for good, and forget its data: §3.6.2.7 [never-un-abandoned]."""
+        """Abandon one entry, for good, and free its data: §3.6.2.7 [never-un-abandoned]."""
         entry.abandoned = True
         self.queued -= len(entry.data)
         self._side.queued -= len(entry.data)

@@ -1,43 +1,34 @@
-"""What a sending flow holds until it is acknowledged or given up.
+"""The queue of a sending flow: fragments until they are acknowledged or abandoned.
 
 Implements RFC 7016 §3.6.2: SEND_QUEUE, its entries, and in what order they go.
 """
 
 import itertools
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Final
 
-from rtmplite.rtmfp.session.range_set import SequenceSet
+from rtmplite.rtmfp.session.range_set import RangeSet
 
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.send_flow import SendFlow
-
-ENTRY_BYTES = 300  # about what an entry and its message take besides the data
+ENTRY_BYTES: Final = 300  # approximate memory of an entry and its message besides the data
 
 
 class Outgoing:
     """One message in a flow, from `first` to `last` sequence number: §3.6.1.2.
 
-    `expires` is when it is of no use any more, `start_by` when it is of no use if not yet begun;
-    both are infinite for what is to arrive in any case.
+    It is to be abandoned after `expires`, and after `start_by` if none of it has been sent; both
+    are infinite for a message that has to arrive in any case.
     """
 
-    __slots__ = ("_flow", "abandoned", "begun", "expires", "first", "last", "start_by")
+    __slots__ = ("abandoned", "begun", "expires", "first", "last", "start_by")
 
-    def __init__(
-        self, flow: "SendFlow", first: int, last: int, expires: float, start_by: float
-    ) -> None:
-        self._flow, self.first, self.last = flow, first, last
+    def __init__(self, first: int, last: int, expires: float, start_by: float) -> None:
+        self.first, self.last = first, last
         self.expires, self.start_by = expires, start_by
         self.begun = self.abandoned = False
 
     def is_late(self, now: float) -> bool:
-        """Whether to give it up: it is too old, or was not begun in time: §3.6.2.7."""
+        """Whether to abandon it, being too old or not begun in time: §3.6.2.7."""
         return now > self.expires or (now > self.start_by and not self.begun)
-
-    def abandon(self, now: float) -> None:
-        """Give it up, every fragment of it; there is no way back: §3.6.2.7."""
-        self._flow.abandon(self, now)
 
 
 class Entry:
@@ -47,7 +38,7 @@ class Entry:
         "abandoned",
         "data",
         "ever_sent",
-        "flow",
+        "flow_id",
         "fra",
         "in_flight",
         "message",
@@ -59,9 +50,9 @@ class Entry:
     )
 
     def __init__(
-        self, flow: "SendFlow", message: Outgoing, sequence_number: int, fra: int, data: bytes
+        self, flow_id: int, message: Outgoing, sequence_number: int, fra: int, data: bytes
     ) -> None:
-        self.flow, self.message = flow, message
+        self.flow_id, self.message = flow_id, message
         self.sequence_number, self.fra, self.data = sequence_number, fra, data
         self.abandoned = self.sent_abandoned = self.ever_sent = self.in_flight = False
         self.nak_count = self.transmit_size = self.tsn = 0
@@ -70,10 +61,10 @@ class Entry:
 class SendQueue:
     """The entries of one flow in the order of their numbers: §3.6.2.
 
-    Own design: numbers follow each other, so that an entry is found by its distance from the
-    first; `cursor` is the lowest number that may be due to be sent, besides the first entry's, and
-    `unsent` the lowest that never was.  `told` is the highest FSN that was sent, last with the
-    entry `teller`: while that is in the network nothing else needs to say so.
+    Own design: numbers are contiguous, so that an entry is found by its distance from the first.
+    After the first entry, no entry below the number `cursor` is due to be sent; no number from
+    `unsent` on was ever sent.  `told` is the highest FSN that was sent, last with the entry
+    `teller`: while that is in flight, no other chunk needs to carry the FSN.
     """
 
     __slots__ = ("_entries", "_first", "_gone", "cursor", "entries", "teller", "told", "unsent")
@@ -82,7 +73,7 @@ class SendQueue:
         self._entries: deque[Entry | None] = deque()  # the first is never None
         # The number of the first, or of the next to come: §2.3.11 [first-is-1] [first-above-0]
         self._first = 1
-        self._gone = SequenceSet()
+        self._gone = RangeSet()
         self.entries = 0
         self.cursor = self.unsent = 1
         self.teller: Entry | None = None
@@ -90,23 +81,23 @@ class SendQueue:
 
     @property
     def head(self) -> Entry | None:
-        """The first entry.  Own design: see `SendQueue`."""
+        """The first entry, None if there is none."""
         return self._entries[0] if self._entries else None
 
     @property
     def second(self) -> Entry | None:
-        """The entry after the first.  Own design: see `SendQueue`."""
+        """The entry after the first, None if there is none."""
         following = itertools.islice(self._entries, 1, None)
         return next((entry for entry in following if entry is not None), None)
 
     @property
     def tail(self) -> Entry | None:
-        """The last entry, if it is still there: §3.6.2.11."""
+        """The last entry, None if it has been removed: §3.6.2.11."""
         return self._entries[-1] if self._entries else None
 
     @property
     def first(self) -> int:
-        """The number of the first entry.  Own design: see `SendQueue`."""
+        """The number of the first entry."""
         return self._first
 
     @property
@@ -120,22 +111,22 @@ class SendQueue:
         self.entries += 1
 
     def get(self, number: int) -> Entry | None:
-        """The entry of that number, None if it is gone.  Own design: see `SendQueue`."""
+        """Return the entry of that number, None if it has been removed."""
         at = number - self._first
         return self._entries[at] if 0 <= at < len(self._entries) else None
 
     def acknowledged(self, first: int, last: int) -> list[Entry]:
-        """The entries from `first` to `last` that may have arrived: §3.6.2.4.
+        """Return the entries from `first` to `last` that have been sent: §3.6.2.4.
 
-        Own design: an acknowledgement of all there may ever be costs no more than what it is true
-        of, however often it is repeated.
+        An acknowledgement takes time only for the entries that it is the first to name, however
+        large its ranges are and however often it is repeated.
         """
         holes = self._gone.holes(first, min(last, self.unsent - 1))
         found = [self._entries[number - self._first] for hole in holes for number in hole]
         return [entry for entry in found if entry is not None]
 
     def remove(self, entry: Entry) -> None:
-        """Forget an entry that is in the queue: §3.6.2.4."""
+        """Remove an entry: §3.6.2.4."""
         self._gone.add(entry.sequence_number)
         self._entries[entry.sequence_number - self._first] = None
         self.entries -= 1
@@ -144,13 +135,13 @@ class SendQueue:
             self._first += 1
 
     def due_again(self, number: int) -> None:
-        """Look again at an entry that is in the network no longer: §3.6.2.3."""
+        """Note that the entry of that number may have to be sent again: §3.6.2.3."""
         self.cursor = min(self.cursor, number)
 
     def eligible(self, final: int | None, span: int) -> Entry | None:
-        """The first entry that may be sent: §3.6.2.3, §3.6.1.2 [lowest-first].
+        """Return the first entry that may be sent: §3.6.2.3, §3.6.1.2 [lowest-first].
 
-        `final` is F_FINAL_SN, if any.  Nothing is eligible that is `span` numbers from the first.
+        `final` is F_FINAL_SN, if any.  An entry `span` numbers or more from the first has to wait.
         """
         head = self.head
         if head is None or not (head.in_flight or head.abandoned):

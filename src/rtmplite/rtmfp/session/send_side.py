@@ -1,4 +1,4 @@
-"""The sending half of a session: its flows, whose turn it is, and what becomes of what was sent.
+"""The sending half of a session: its flows, which of them sends next, and losses.
 
 Implements RFC 7016 §3.6.2 and §3.5.2.
 """
@@ -11,11 +11,11 @@ from typing import Final
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.congestion import CongestionControl
 from rtmplite.rtmfp.session.flight import Flight
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import FlowSender, Priority
-from rtmplite.rtmfp.session.recv_flow import RecvFlow, RecvState
+from rtmplite.rtmfp.session.recv_flow import RecvFlow
 from rtmplite.rtmfp.session.rtt import RoundTrip
-from rtmplite.rtmfp.session.send_flow import LINGER_SECONDS, FlowState, SendFlow
+from rtmplite.rtmfp.session.send_flow import LINGER_SECONDS, FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_queue import Entry
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
@@ -28,7 +28,7 @@ class SendSide:
     """What the sending flows of a session share: §3.5.
 
     `room` is how many bytes of chunks go into a packet, `queued` the memory that the flows take,
-    `overflowed` whether that is more than it may be.  `wake` is called when a flow may be ready.
+    `overflowed` whether that is more than the limit.  `wake` is called when a flow may be ready.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class SendSide:
         self._next_id = 1
         self._ready: dict[SendFlow, None] = {}
         self._lingering: deque[tuple[float, SendFlow]] = deque()
-        self._probes: dict[SendFlow, tuple[float, float]] = {}  # when next, and the period then
+        self._probes: dict[SendFlow, tuple[float, float]] = {}  # next time, and period after it
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`, infinite for never.  Own design: see `Session.deadline`."""
+        """When to call `tick`, infinite for never: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
         deadline = self.timeout_alarm
         if self._lingering:
             deadline = min(deadline, self._lingering[0][0])
@@ -63,7 +63,7 @@ class SendSide:
 
     @property
     def has_work(self) -> bool:
-        """Whether a flow may be ready to transmit, and the network takes it: §3.6.2.3."""
+        """Whether a flow may be ready, and congestion control allows a packet: §3.6.2.3."""
         return self._ready != {} and self.congestion.allows(self.flight.outstanding)
 
     def open(
@@ -86,7 +86,7 @@ class SendSide:
             self,
             self._next_id,
             metadata,
-            associated=associated,
+            answers=None if associated is None else associated.flow_id,
             sender=sender or FlowSender(),
             priority=priority,
             time_critical=time_critical,
@@ -96,24 +96,24 @@ class SendSide:
         return flow
 
     def ready(self, flow: SendFlow) -> None:
-        """This flow may have something to send: §3.6.2.3."""
+        """Note that a flow may have something to send: §3.6.2.3."""
         self._ready[flow] = None
         self._wake()
 
-    def check_queued(self, now: float) -> None:
-        """Own design: note when the flows hold more than `SessionLimits.queued_bytes`."""
+    def check_queued(self) -> None:
+        """Set `overflowed` if the flows hold more than `SessionLimits.queued_bytes`: §5."""
         if self.queued > self.limits.queued_bytes:
             self.overflowed = True
 
-    def completed(self, flow: SendFlow, now: float) -> None:
-        """All of a closed flow has been acknowledged: §3.6.2.11 [lingers-130]."""
+    def linger(self, flow: SendFlow, now: float) -> None:
+        """Keep a flow that is complete for 130 s: §3.6.2.11 [lingers-130]."""
         self._lingering.append((now + LINGER_SECONDS, flow))
         self._ready.pop(flow, None)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add chunks of user data up to `limit` bytes; answer whether any is time critical.
+        """Add chunks of user data up to `limit` bytes; return whether any is time critical.
 
-        Higher priorities go first; flows of the same one take turns, packet by packet: §3.6.2.3.
+        Higher priorities go first; flows of one priority take turns, packet by packet: §3.6.2.3.
         """
         start = len(packet)
         critical = False
@@ -136,7 +136,7 @@ class SendSide:
         return critical
 
     def begin_packet(self) -> None:
-        """Before the chunks of a received packet: §A.2."""
+        """Prepare for the chunks of a received packet: §A.2."""
         self.congestion.begin(self.flight.outstanding)
 
     def on_ack(self, chunk: DataAckBitmap | DataAckRanges, now: float) -> None:
@@ -162,7 +162,7 @@ class SendSide:
             flow.excepted(chunk.exception, now)
 
     def end_packet(self, now: float) -> None:
-        """After the chunks of a received packet: §3.6.2.5, §A.2."""
+        """Find losses and adapt the window, after a packet's chunks: §3.6.2.5, §A.2."""
         if not self.congestion.any_acks:
             return
         if self.timeout_alarm != inf:
@@ -173,12 +173,12 @@ class SendSide:
         self.congestion.finish(now)
 
     def tick(self, now: float) -> list[BufferProbe]:
-        """Do what is due; answer the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
+        """Do what is due; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
         if now >= self.timeout_alarm:
             self._time_out()
         while self._lingering and now >= self._lingering[0][0]:
             flow = self._lingering.popleft()[1]
-            flow.state = FlowState.CLOSED
+            flow.end_linger(now)
             del self.flows[flow.flow_id]
         probes = []
         for flow, (when, period) in list(self._probes.items()):
@@ -191,10 +191,10 @@ class SendSide:
                 self._probes[flow] = now + period, min(period * 2, longest)
         return probes
 
-    def end(self) -> None:
+    def end(self, now: float) -> None:
         """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
         for flow in self.flows.values():
-            flow.state = FlowState.CLOSED
+            flow.end(now)
         self.flows.clear()
         self._ready.clear()
         self._lingering.clear()
@@ -203,7 +203,7 @@ class SendSide:
         self.queued = 0
 
     def _time_out(self) -> None:
-        """Nothing was acknowledged for ERTO: §3.6.2.6 [lost-after-erto]."""
+        """Take everything for lost that is in flight: §3.6.2.6 [lost-after-erto]."""
         self.timeout_alarm = inf
         lost = self.flight.time_out()
         if lost:
@@ -213,17 +213,18 @@ class SendSide:
 
     def _lose(self, lost: list[Entry]) -> None:
         for entry in lost:
-            entry.flow.lose(entry)
-            self.ready(entry.flow)
+            flow = self.flows[entry.flow_id]
+            flow.lose(entry)
+            self.ready(flow)
 
     def _turns(self) -> list[SendFlow]:
-        """Flows that may be ready, in the order of their turns: §3.6.1.2."""
+        """Return the flows that may be ready, the next to send first: §3.6.1.2."""
         if len(self._ready) < 2:
             return list(self._ready)
-        return sorted(self._ready, key=_priority, reverse=True)  # stable, even so
+        return sorted(self._ready, key=_priority, reverse=True)  # stable, reversed too
 
     def _probe(self, flow: SendFlow, now: float) -> None:
-        """Ask a receiver that takes nothing again, from time to time: §3.6.2.9.1 [probes]."""
+        """Start to probe a receiver whose window is closed: §3.6.2.9.1 [probes]."""
         if flow.is_suspended and flow not in self._probes:
             # §3.6.2.9.1 [probe-soon] [probe-period]
             self._probes[flow] = now + PROBE_SECONDS, max(PROBE_SECONDS, self.round_trip.erto)

@@ -1,39 +1,36 @@
 """An open session: two endpoints, a pair of keys, and flows in both directions.
 
-Implements RFC 7016 §3.5.  How a session comes to be open is told in `startup`; here it begins.
+Implements RFC 7016 §3.5.  The room `endpoint` opens sessions; here they begin in S_OPEN.
 
-A packet goes through here like this: opened by the cipher, its times taken, its chunks handed to
-the half that they concern (`inbound`; `send_side`, `recv_side`), and what follows from all of them
-together drawn at its end: acknowledgements, losses, the window, a new address.  Packets are made
-when the endpoint asks for them (`take`; `outbound`), so that everything that is due by then shares
-them.
+The way of a received packet: the cipher opens it, its timestamps are read, each chunk goes to the
+half of the session that it concerns (`chunk_dispatch`; `send_side`, `recv_side`), and after the
+last one the session does what follows from all of them: acknowledgements, losses, the congestion
+window, a new address.  Packets to send are made when the endpoint asks for them (`take`;
+`packet_assembler`), so that everything that is due by then shares them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.chunk_dispatch import Inbound
-from rtmplite.rtmfp.session.closing import Closing, State
+from rtmplite.rtmfp.session.chunk_dispatch import ChunkDispatch
+from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
 from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
 from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.listener import (
-    Address,
-    FlowReceiver,
-    FlowSender,
-    Priority,
-    SessionListener,
-)
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
-from rtmplite.rtmfp.session.packet_assembler import Outbound
-from rtmplite.rtmfp.session.packet_protection import Wire
+from rtmplite.rtmfp.session.packet_assembler import PacketAssembler
+from rtmplite.rtmfp.session.packet_protection import PacketProtection
 from rtmplite.rtmfp.session.path_mtu import PathMtu
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow
 from rtmplite.rtmfp.session.recv_side import RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
+from rtmplite.rtmfp.session.send_flow import FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_side import SendSide
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.chunks import Chunk
 from rtmplite.rtmfp.wire.control_chunks import (
     ForwardedInitiatorHello,
@@ -44,37 +41,58 @@ from rtmplite.rtmfp.wire.control_chunks import (
 )
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
-if TYPE_CHECKING:
-    from rtmplite.rtmfp.crypto.profile import PacketCipher
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.send_flow import SendFlow
-
 _UNBOUNDED: Final = 1 << 62
-FLOW_BYTES: Final = 2000  # about what a flow takes that holds nothing
-GAP_BYTES: Final = 100  # of a range of numbers that have come out of turn
+FLOW_BYTES: Final = 2000  # approximate memory of an empty flow
+GAP_BYTES: Final = 100  # and of a range of numbers that have come out of order
 DEFAULT_LIMITS: Final = SessionLimits()
 SILENT: Final = "the far end is silent"
 
-__all__ = ["Session", "State"]
+__all__ = ["Session", "SessionListener", "State"]
+
+
+class SessionListener:
+    """The user of a session; a subclass overrides what it wants to know: §3.5, §3.6."""
+
+    def on_flow(self, session: "Session", flow: RecvFlow, now: float) -> FlowReceiver | None:
+        """The far end opens a flow: return its receiver, or None to reject it (§3.6.3.1).
+
+        `flow.metadata` says what it is for, `flow.associated` which of our flows it answers.
+        For an exception code other than 0, call `flow.reject(code, now)` and return None.
+        """
+        return None
+
+    def on_closed(self, session: "Session", now: float) -> None:
+        """The session is open no longer, and its flows are gone; `session.reason` says why: §3.5.5.
+
+        It may still send and answer packets until its state is CLOSED.
+        """
+
+    def on_forwarded_hello(
+        self, session: "Session", hello: ForwardedInitiatorHello, now: float
+    ) -> None:
+        """The far end forwards the hello of an endpoint that asks for this one: §3.5.1.5."""
+
+    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
+        """The far end has proved that it is at `session.address` now: §3.5.4.2."""
 
 
 class Session:
     """One end of a session, from S_OPEN on: §3.5.
 
-    `near_id` is what the far end puts on its packets, `far_id` what we put on ours; `address` is
+    `near_id` is the session ID of the packets that come, `far_id` of those that leave; `address` is
     DESTADDR.  `reason` says why the session is open no longer, `invalid` counts packets that were
-    forged or broken.  All sessions of an endpoint share `notices` and `budget`, which keeps in
-    `counted` what it knows of.
+    forged or damaged.  All sessions of an endpoint share `notices` and `budget`; `counted` is the
+    part of `memory` that the budget has counted.
 
-    `on_work` is called when `take` may have something to give and has not been called since the
-    last time; also when the session becomes CLOSED, which the last packets may still have to tell.
+    `on_work` is called, once before each `take`, when `take` may have something to give; also when
+    the session becomes CLOSED, since the last packets may still have to leave.
     """
 
     def __init__(
         self,
         *,
         initiator: bool,
-        cipher: "PacketCipher",
+        cipher: PacketCipher,
         near_id: int,
         far_id: int,
         address: Address,
@@ -96,7 +114,9 @@ class Session:
         self.reason, self.invalid, self.counted = "", 0, 0
         self.round_trip = RoundTrip()
         self._notices = notices or TimeCritical()
-        self._wire = Wire(cipher, initiator, far_id, self.round_trip, self._notices)
+        self._protection = PacketProtection(
+            cipher, initiator, far_id, self.round_trip, self._notices
+        )
         self.congestion = CongestionControl(self._notices)
         self.keepalive = Keepalive(self.round_trip, limits.keepalive, limits.patience, now)
         self._mobility = Mobility(random(SECRET_BYTES))
@@ -104,28 +124,28 @@ class Session:
         self._send = SendSide(self.round_trip, self.congestion, limits, self._wake)
         budget = budget or SessionBudget(_UNBOUNDED)
         self._recv = RecvSide(self._send.flows, limits, self._ask, self._wake, budget)
-        self._inbound = Inbound(self._recv, self._take_chunk)
-        self._outbound = Outbound(self._wire, self._mtu, self._send, self._recv)
+        self._dispatch = ChunkDispatch(self._recv, self._take_chunk)
+        self._assembler = PacketAssembler(self._protection, self._mtu, self._send, self._recv)
         self._on_work = on_work
         self._is_awake = self._is_behind = False  # the second: a packet came since `take`
         self._closing = Closing()
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`; None for never.  Own design: the house's way with alarms."""
+        """When to call `tick`; None for never: §3.5."""
         if self.state is State.OPEN:
             send, recv = self._send.deadline, self._recv.deadline
             return min(send, recv, self.keepalive.deadline, self._mtu.deadline)
         return self._closing.deadline
 
     @property
-    def send_flows(self) -> "Mapping[int, SendFlow]":
-        """The sending flows by identifier, those that linger too: §3.5."""
+    def send_flows(self) -> Mapping[int, SendFlow]:
+        """The sending flows by identifier, lingering ones included: §3.5."""
         return self._send.flows
 
     @property
-    def recv_flows(self) -> "Mapping[int, RecvFlow]":
-        """The receiving flows by identifier, those that linger too: §3.5."""
+    def recv_flows(self) -> Mapping[int, RecvFlow]:
+        """The receiving flows by identifier, lingering ones included: §3.5."""
         return self._recv.flows
 
     @property
@@ -135,17 +155,17 @@ class Session:
 
     @property
     def queued(self) -> int:
-        """Bytes of memory that all sending flows hold.  Own design: what `limits` bound."""
+        """Bytes of memory that all sending flows hold: `SessionLimits.queued_bytes`, §5."""
         return self._send.queued
 
     @property
     def buffered(self) -> int:
-        """Bytes of memory that all receiving flows hold.  Own design: what `limits` bound."""
+        """Bytes of memory that receiving flows hold: `SessionLimits.session_buffer_bytes`, §5."""
         return self._recv.buffered
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that all flows take.  Own design: what an endpoint's `budget` bounds."""
+        """Bytes of memory that all flows take, which `SessionBudget` limits: §5."""
         send, recv = self._send, self._recv
         flows = len(send.flows) + len(recv.flows)
         return send.queued + recv.buffered + recv.gaps * GAP_BYTES + flows * FLOW_BYTES
@@ -155,15 +175,15 @@ class Session:
         metadata: bytes,
         now: float,
         *,
-        associated: "RecvFlow | None" = None,
+        associated: RecvFlow | None = None,
         sender: FlowSender | None = None,
         priority: Priority = Priority.NORMAL,
         time_critical: bool = False,
-    ) -> "SendFlow":
-        """Open a sending flow: §3.6.2.1.  The far end hears of it with its first message.
+    ) -> SendFlow:
+        """Open a sending flow: §3.6.2.1.  The far end sees it with its first message.
 
-        `metadata` says what it is, `associated` which of its flows it answers; `sender` hears what
-        becomes of it.  LocalError unless the session is open, and as `SendSide.open` says.
+        `metadata` says what it is for, `associated` which flow of the far end it answers; `sender`
+        is its user.  LocalError unless the session is open, and as `SendSide.open` says.
         """
         if self.state is not State.OPEN:
             raise LocalError(f"a flow in a session that is {self.state}")
@@ -176,44 +196,41 @@ class Session:
         )
 
     def receive(self, encrypted: bytes, source: Address, now: float) -> None:
-        """Take a datagram without its session ID; one that is forged or broken is counted.
-
-        §3.5 says what it does in which state.
-        """
+        """Take a datagram without its session ID; `invalid` counts forged or damaged ones: §3.5."""
         if self.state is State.CLOSED:
             return
         try:
-            packet, flags, timestamp, echo, at = self._wire.open(encrypted)
+            packet, flags, timestamp, echo, at = self._protection.open(encrypted)
         except RemoteError:
             self.invalid += 1
             return
         if self.state is State.OPEN:
             self.keepalive.heard = now
-            if self._wire.heard(flags, now):
+            if self._protection.heard(flags, now):
                 self.congestion.tcr_received = now
             self.round_trip.heard(timestamp, echo, now)
             self._send.begin_packet()
-        has_data = self._inbound.read(packet, at, source, now)
+        has_data = self._dispatch.read(packet, at, source, now)
         if self.state is State.OPEN:
             self._end_packet(has_data, source, now)
 
     def take(self, now: float) -> list[tuple[bytes, Address]]:
-        """Datagrams to send now, each with its destination.
+        """Return the datagrams to send now, each with its destination.
 
-        As many as the window and the avoidance of bursts allow: §3.5.2.3.  Own design: a session
-        that would cost more than `limits` allow ends here.
+        As many as the window and burst avoidance allow: §3.5.2.3.  A session that has passed its
+        `limits` is aborted here: §5.
         """
         self._is_awake = True
         if self._send.overflowed:
             self.abort(now, "the far end takes no data")
         elif self._recv.overflowed:
             self.abort(now, "the far end opens too many flows")
-        self._outbound.fill(self.address, now)
+        self._assembler.fill(self.address, now)
         self._is_awake = self._is_behind = False
-        return self._outbound.take()
+        return self._assembler.take()
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`; then call `take`."""
+        """Do what is due by `now`: §3.5.  Call `take` after it."""
         if self.state is State.OPEN:
             self._recv.tick(now)
             for probe in self._send.tick(now):
@@ -224,44 +241,31 @@ class Session:
                 self.queue_chunk(Ping())  # §3.5.4.1 [empty-message]
             self._probe_path(now)
         else:
-            self._tick_closing(now)
+            self._obey(self._closing.tick(now), now)
         self._wake()
 
     def queue_chunk(self, chunk: Chunk) -> None:
-        """Send a chunk that is of no flow, as soon as possible.
+        """Send a control chunk as soon as possible, such as a forwarded hello: §3.5.1.5.
 
-        Own design: the endpoint forwards hellos so (§3.5.1.5).  One that fits no packet, or
-        for which too many wait, is dropped.
+        It is dropped if it fits no packet, or if too many wait already.
         """
-        if self.state is not State.CLOSED and self._outbound.queue(chunk):
+        if self.state is not State.CLOSED and self._assembler.queue(chunk):
             self._wake()
 
     def close(self, now: float, reason: str = "closed here") -> None:
-        """Close reliably: ask until the far end agrees, or for 90 seconds: §3.5.5."""
-        if self.state is not State.OPEN:
-            return
-        self._leave_open(State.NEARCLOSE, reason, now)
-        self._tick_closing(now)
+        """Close reliably: ask until the far end acknowledges, or for 90 seconds: §3.5.5."""
+        self._on(Event.ORDERLY_CLOSE, now, reason)
 
     def abort(self, now: float, reason: str = "aborted here") -> None:
-        """Close at once, with a single word to the far end: §3.5.5 [abrupt-close]."""
-        if self.state is State.CLOSED:
-            return
-        self._outbound.drop()
-        self.queue_chunk(SessionCloseAck())
-        self._outbound.fill(self.address, now)
-        self.drop(now, reason)
+        """Close at once, with one Session Close Ack to the far end: §3.5.5 [abrupt-close]."""
+        self._assembler.drop()
+        self._on(Event.ABRUPT_CLOSE, now, reason)
 
     def drop(self, now: float, reason: str) -> None:
-        """Close without a word, as when another session takes this one's place: §3.5, Figure 8."""
-        if self.state is State.OPEN:
-            self._leave_open(State.CLOSED, reason, now)
-        self.state = State.CLOSED
-        self._closing.enter(State.CLOSED, now)
-        self._outbound.drop()
-        self._wake()
+        """Close without a packet, as when another session replaces this one: §3.5, Figure 8."""
+        self._on(Event.OVERRIDE, now, reason)
 
-    def _ask(self, flow: "RecvFlow", now: float) -> FlowReceiver | None:
+    def _ask(self, flow: RecvFlow, now: float) -> FlowReceiver | None:
         return self.listener.on_flow(self, flow, now)
 
     def _wake(self) -> None:
@@ -271,12 +275,12 @@ class Session:
                 self._on_work(self)
 
     def _take_chunk(self, chunk: Chunk, source: Address, now: float) -> None:
-        """Take a chunk that is no user data, if the state of the session knows of it."""
+        """Take a control chunk; most count only in an open session."""
         match chunk:
             case SessionClose():
-                self._on_close(now)
+                self._on(Event.CLOSE_REQUEST, now, "closed there")  # §3.5.5 [close-acknowledged]
             case SessionCloseAck():
-                self.drop(now, "closed there")  # §3.5.5 [close-ack-closes]
+                self._on(Event.CLOSE_ACK, now, "closed there")  # §3.5.5 [close-ack-closes]
             case _ if self.state is not State.OPEN:
                 return
             case DataAckRanges() | DataAckBitmap():
@@ -295,23 +299,24 @@ class Session:
                 self.listener.on_forwarded_hello(self, chunk, now)
 
     def _end_packet(self, has_data: bool, source: Address, now: float) -> None:
-        """Draw what follows from a packet as a whole: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
+        """Do what follows from all chunks of a packet: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
         if has_data:
             self._recv.end_packet()
         self._send.end_packet(now)
         # §3.5.4.2 [check-new-address]
         if source != self.address and (message := self._mobility.question(source, now)):
-            self._outbound.ask(Ping(message), source, now)
+            self._assembler.ask(Ping(message), source, now)
         if self._recv.ack_now or self._recv.overflowed or self._send.has_work:
-            # Packets read together count one by one, or all would bring one acknowledgement, and
-            # that one burst: §3.6.3.4.1 [acknowledge-soon], §3.5.2.3 [six-packets].
+            # Packets that were read together are answered one by one; else all would bring a
+            # single acknowledgement, which lets the far end send a single burst: §3.6.3.4.1
+            # [acknowledge-soon], §3.5.2.3 [six-packets].
             if self._is_behind:
-                self._outbound.fill(self.address, now)
+                self._assembler.fill(self.address, now)
             self._is_behind = True
             self._wake()
 
     def _on_ping_reply(self, message: bytes, source: Address, now: float) -> None:
-        """Take what an own Ping brought back: §3.5.4.2, §3.5.4.3."""
+        """Take the reply to a Ping of ours: §3.5.4.2, §3.5.4.3."""
         if self._mobility.is_answer(message, source, now):
             former, self.address = self.address, source
             if former != source:
@@ -322,27 +327,33 @@ class Session:
         """Try a larger datagram, if any is left to try: §3.5.4.3."""
         size = self._mtu.tick(now, self.round_trip.erto)
         if size:
-            self._outbound.probe(size, self.address, now)
-        self._outbound.measure()
+            self._assembler.probe(size, self.address, now)
+        self._assembler.measure()
 
-    def _on_close(self, now: float) -> None:
-        """Agree to the far end's Close: §3.5.5 [close-acknowledged]."""
-        self.queue_chunk(SessionCloseAck())
-        if self.state is State.OPEN:
-            self._leave_open(State.FARCLOSE_LINGER, "closed there", now)
+    def _on(self, event: Event, now: float, reason: str) -> None:
+        """Follow the arrow of `event` in Figure 8: §3.5."""
+        self._obey(self._closing.on(event, now), now, reason)
 
-    def _tick_closing(self, now: float) -> None:
-        """Ask again, or wait no longer: §3.5.5 [close-repeats] [nearclose-90] [linger-19]."""
-        if self._closing.is_over(now):
-            self.drop(now, self.reason)
-        elif self._closing.is_to_ask(now):
-            self.queue_chunk(SessionClose())
+    def _obey(self, todo: Todo, now: float, reason: str = "") -> None:
+        """Send the chunks of an arrow of Figure 8, and enter its state: §3.5.5."""
+        former, state = self.state, self._closing.state
+        for order in todo:
+            self.queue_chunk(SessionClose() if order is Do.ASK else SessionCloseAck())
+        if state is former:
+            return
+        if state is State.CLOSED and todo:  # §3.5.5 [abrupt-close]: there will be no other packet
+            self._assembler.fill(self.address, now)
+        self.state = state
+        if former is State.OPEN:
+            self._leave_open(reason, now)
+        if self.state is State.CLOSED:
+            self._assembler.drop()
+            self._wake()
 
-    def _leave_open(self, state: State, reason: str, now: float) -> None:
-        """Be open no longer: §3.5.5 [flows-end]."""
-        self.state, self.reason = state, reason
-        self._closing.enter(state, now)
-        self._send.end()
-        self._recv.end()
-        self._notices.forget(self._wire)
+    def _leave_open(self, reason: str, now: float) -> None:
+        """End the flows, and tell the listener: §3.5.5 [flows-end]."""
+        self.reason = reason
+        self._send.end(now)
+        self._recv.end(now)
+        self._notices.forget(self._protection)
         self.listener.on_closed(self, now)

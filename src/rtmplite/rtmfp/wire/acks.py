@@ -1,7 +1,7 @@
-"""What a flow's receiver has got: as a bit map, or as runs of lost and received.
+"""Acknowledgements of a flow's fragments, in two forms: a bit map, or runs of missing and received.
 
-Implements RFC 7016 §2.3.13 and §2.3.14.  Both say the same; `ranges()` reads either as the sequence
-numbers it acknowledges.  What we send are runs, whatever is shorter: see `range_ack`.
+Implements RFC 7016 §2.3.13 and §2.3.14.  `ranges()` gives the sequence numbers that either form
+acknowledges.  We send runs only, whichever form is shorter: see `range_ack`.
 
     >>> ack = DataAckBitmap.parse(bytes.fromhex("05 7f 10 79 06"))
     >>> list(ack.ranges())
@@ -23,7 +23,7 @@ Ranges = Iterable[tuple[int, int]]  # first and last sequence number of each, bo
 
 @dataclass(frozen=True, slots=True)
 class DataAckBitmap:
-    """Received up to `cumulative_ack`, and beyond it what `bitmap` has bits for: §2.3.13.
+    """All up to `cumulative_ack` is received, and above it the numbers set in `bitmap`: §2.3.13.
 
     The least significant bit of the first byte stands for `cumulative_ack` + 2: the number in
     between is missing, or it would be part of the cumulative acknowledgement.
@@ -37,7 +37,7 @@ class DataAckBitmap:
 
     @property
     def buffer_bytes_available(self) -> int:
-        """How many bytes the receiver would take: §2.3.13 [buffer-blocks]."""
+        """How many bytes the receiver has room for: §2.3.13 [buffer-blocks]."""
         return self.buffer_blocks_available * BUFFER_BLOCK
 
     @classmethod
@@ -51,7 +51,7 @@ class DataAckBitmap:
         return _encode_head(self) + self.bitmap
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Give what is acknowledged, in order, 0 first: §2.3.13 [bitmap-order]."""
+        """Give the acknowledged ranges in order, that of 0 first: §2.3.13 [bitmap-order]."""
         start, last = 0, self.cumulative_ack
         number = last + 2
         for byte in self.bitmap:
@@ -67,10 +67,10 @@ class DataAckBitmap:
 
 @dataclass(frozen=True, slots=True)
 class DataAckRanges:
-    """Received up to `cumulative_ack`, and beyond it in runs: §2.3.14.
+    """All up to `cumulative_ack` is received, and above it what `runs` say: §2.3.14.
 
-    `runs` are how many are missing, how many are received after those, and so on in pairs; none of
-    them is 0.
+    `runs` are pairs: how many numbers are missing, and how many after these are received; none is
+    0.
     """
 
     type_id: ClassVar[int] = 0x51
@@ -81,7 +81,7 @@ class DataAckRanges:
 
     @property
     def buffer_bytes_available(self) -> int:
-        """How many bytes the receiver would take: §2.3.14 [buffer-blocks]."""
+        """How many bytes the receiver has room for: §2.3.14 [buffer-blocks]."""
         return self.buffer_blocks_available * BUFFER_BLOCK
 
     @classmethod
@@ -101,14 +101,14 @@ class DataAckRanges:
     def encode(self) -> bytes:
         """Write the payload: §2.3.14 [range-ack-layout].
 
-        Raises LocalError for half a pair, and for a run of nothing.
+        Raises LocalError for half a pair, and for an empty run.
         """
         if len(self.runs) % 2 or not all(self.runs):
             raise LocalError(f"{self.runs} are no pairs of missing and received")
         return _encode_head(self) + b"".join(encode_vlu(run - 1) for run in self.runs)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Give what is acknowledged, in order, 0 first: §2.3.14 [range-ack-layout]."""
+        """Give the acknowledged ranges in order, that of 0 first: §2.3.14 [range-ack-layout]."""
         last = self.cumulative_ack
         yield 0, last
         runs = iter(self.runs)
@@ -123,10 +123,10 @@ DataAck = DataAckBitmap | DataAckRanges
 def range_ack(flow_id: int, blocks: int, ranges: Ranges, room: int = 0xFFFF) -> DataAckRanges:
     """Acknowledge `ranges` by runs.
 
-    `ranges` are in order and apart, the first from 0 (LocalError otherwise).  What does not go into
-    a payload of `room` bytes is left out, the highest first, as §3.6.3.4.2 wants it.
-    Departs from RFC 7016 §3.6.3.4.3 [most-compact]: one kind whatever is shorter, since a sender
-    that understands no bits takes all that they tell for lost: Field §"RTMFP bitmap acks".
+    `ranges` are in order and apart, the first from 0 (LocalError otherwise).  The highest ones are
+    left out if the payload would be longer than `room` bytes: §3.6.3.4.2.
+    Departs from RFC 7016 §3.6.3.4.3 [most-compact]: always runs, since there are senders that do
+    not understand bit maps, and take for lost what those acknowledge: Field §"RTMFP bitmap acks".
     Departs from RFC 7016 §2.3.13 [shorter-format]: the same.
     Departs from RFC 7016 §2.3.14 [shorter-format]: the same.
     """
@@ -155,7 +155,7 @@ def _encode_head(ack: DataAck) -> bytes:
 
 
 def _decode_head(payload: bytes) -> tuple[int, int, int, int]:
-    """Read the three numbers both begin with, and tell where the rest is: §2.3.13, §2.3.14."""
+    """Read the three numbers that both begin with, and the index after them: §2.3.13, §2.3.14."""
     flow_id, at = decode_vlu(payload)
     blocks, at = decode_vlu(payload, at)
     cumulative, at = decode_vlu(payload, at)

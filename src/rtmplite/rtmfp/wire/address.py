@@ -1,4 +1,4 @@
-"""Internet socket addresses as RTMFP passes them on: in introductions and redirections.
+"""Internet socket addresses as RTMFP sends them in introductions and redirections.
 
 Implements RFC 7016 §2.1.5.
 
@@ -13,22 +13,25 @@ from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
 
+Address = tuple[str, int]
+"""Where datagrams come from and go to: a numeric IP address and a port."""
+
 _INET6: Final = 0x80  # bit IP6 of the first byte: §2.1.5
 _ORIGIN: Final = 0x03  # bits ORI
 
 
 class Origin(IntEnum):
-    """Who knows that an endpoint is reached there: §2.1.5 [origins]."""
+    """Where the knowledge of an address comes from: §2.1.5 [origins]."""
 
     UNKNOWN = 0
-    LOCAL = 1  # one of its own interfaces, as it says itself
+    LOCAL = 1  # the endpoint has reported an interface of its own
     OBSERVED = 2  # its packets were seen to come from there: STUN's reflexive address
     RELAY = 3  # a Redirector or Forwarder that can introduce us
 
 
 @dataclass(frozen=True, slots=True)
 class SocketAddress:
-    """A numeric IPv4 or IPv6 address, a port, and where they are from: §2.1.5."""
+    """A numeric IPv4 or IPv6 address, a port, and their origin: §2.1.5."""
 
     ip: str
     port: int
@@ -49,7 +52,7 @@ class SocketAddress:
 
 
 def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
-    """Read the address at `at`, and tell where the next byte is: §2.1.5 [address-layout].
+    """Read the address at `at`; return it and the index of the next byte: §2.1.5 [address-layout].
 
     Raises RemoteError when `data` ends first: §2 [truncation-noticed].
     """

@@ -1,4 +1,4 @@
-"""The Internet checksum, over which packets without an HMAC agree.
+"""The Internet checksum, which verifies packets without an HMAC.
 
 Implements RFC 1071 §1, as RFC 7425 §4.7.3.1 uses it: an odd last byte counts as the low half of
 its word, not as the high one.

@@ -1,4 +1,4 @@
-"""Chunks: what packets are made of, each with its type and length before it.
+"""Chunks: the parts of a packet, each with its type and length before it.
 
 Implements RFC 7016 §2.3.
 
@@ -62,7 +62,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class UnknownChunk:
-    """A chunk of a type that RFC 7016 does not define, kept for who looks: §2.3.
+    """A chunk of a type that RFC 7016 does not define, kept for inspection: §2.3.
 
     One peer in the field reports congestion marks as 0xEC.
     """
@@ -147,9 +147,9 @@ def parse_chunks(
 ) -> list[Chunk]:
     """Read the chunks from `at` to the end or to the padding: §2.3 [chunk-layout].
 
-    Left out are the types of `ignored`, and chunks that are damaged.  A length that goes beyond the
-    end is no damage, but how padding is known: §2.2.4 [padding-told].  Own design: no more than
-    `most` chunks are looked at, whatever they are.
+    Chunks of `ignored` types and damaged chunks are left out.  A length beyond the end of `data`
+    is no damage, but the beginning of the padding: §2.2.4 [padding-told].  Own design: reading
+    stops after `most` chunks of any kind, so that a stranger's packet costs little.
     """
     data = bytes(data)
     chunks: list[Chunk] = []
@@ -175,9 +175,9 @@ def parse_chunks(
 
 
 def expand_next_user_data(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Give all chunks, every Next User Data spelled out as the User Data it stands for: §2.3.12.
+    """Give all chunks, every Next User Data replaced by the User Data it stands for: §2.3.12.
 
-    One that follows no User Data stands for nothing, and is left out: §2.3.12 [follows-user-data].
+    One that follows no User Data is left out: §2.3.12 [follows-user-data].
     """
     previous: UserData | None = None
     for chunk in chunks:

@@ -5,7 +5,7 @@ Implements RFC 7016 §2.3.1, §2.3.3, §2.3.9, §2.3.10, §2.3.17 and §2.3.18.
     >>> Fragment(7, 1, b"rest", more_fragments=True).encode().hex(" ")
     '80 07 01 72 65 73 74'
 
-All parsers raise RemoteError, and nothing else, for what is cut off.
+All parsers raise RemoteError for a payload that is cut off, and nothing else.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class ForwardedInitiatorHello:
-    """FIHello: somebody at `reply_address` asks for you; the introducer passes it on: §2.3.3."""
+    """FIHello: an introducer forwards the hello of an initiator at `reply_address`: §2.3.3."""
 
     type_id: ClassVar[int] = 0x0F
     endpoint_discriminator: bytes
@@ -75,7 +75,7 @@ class ForwardedInitiatorHello:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Say this back: §2.3.9."""
+    """Ping: asks the far end to return `message`: §2.3.9."""
 
     type_id: ClassVar[int] = 0x01
     message: bytes = b""
@@ -92,7 +92,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class PingReply:
-    """What you asked to hear: §2.3.10."""
+    """Ping Reply: returns the message of a Ping: §2.3.10."""
 
     type_id: ClassVar[int] = 0x41
     message_echo: bytes = b""
@@ -109,7 +109,7 @@ class PingReply:
 
 @dataclass(frozen=True, slots=True)
 class SessionClose:
-    """Close: the session shall end: §2.3.17."""
+    """Session Close Request: asks the far end to close the session: §2.3.17."""
 
     type_id: ClassVar[int] = 0x0C
 
@@ -125,7 +125,7 @@ class SessionClose:
 
 @dataclass(frozen=True, slots=True)
 class SessionCloseAck:
-    """Close Ack: the session has ended here: §2.3.18."""
+    """Session Close Acknowledgement: the sender has closed the session: §2.3.18."""
 
     type_id: ClassVar[int] = 0x4C
 

@@ -1,7 +1,7 @@
-"""What every packet of media passes, read and written without an object per field.
+"""Reads and writes the headers of media packets without an object for each.
 
-Implements RFC 7016 §2.2.4 and §2.3.11 a second time: `packet.Packet` and `flow_chunks.UserData` say
-the same legibly, and tests hold the two against each other.
+Implements RFC 7016 §2.2.4 and §2.3.11 a second time, for speed: `packet.Packet` and
+`flow_chunks.UserData` do the same in a way that is easier to read, and tests compare the two.
 """
 
 from struct import Struct
@@ -20,7 +20,7 @@ Fields = tuple[int, int, int, int, bytes, tuple[Option, ...] | None]
 
 
 def encode_header(flags: int, timestamp: int | None, echo: int | None) -> bytes:
-    """The beginning of a packet; `flags` have all but the bits of the times: §2.2.4."""
+    """Write the beginning of a packet; `flags` lack only the bits of the two times: §2.2.4."""
     if timestamp is None:
         if echo is None:
             return bytes((flags,))
@@ -31,9 +31,9 @@ def encode_header(flags: int, timestamp: int | None, echo: int | None) -> bytes:
 
 
 def read_header(packet: bytes) -> tuple[int, int | None, int | None, int]:
-    """Flags, timestamp and echo of a packet, and where its chunks begin: §2.2.4.
+    """Return flags, timestamp and echo of a packet, and the index of its first chunk: §2.2.4.
 
-    Raises RemoteError for a packet too short for them.
+    Raises RemoteError for a packet that is cut off before its chunks.
     """
     try:
         flags, at = packet[0], 1
@@ -48,9 +48,9 @@ def read_header(packet: bytes) -> tuple[int, int | None, int | None, int]:
 
 
 def read_user_data(packet: bytes, at: int, end: int) -> Fields:
-    """Flow, sequence number, FSN, flags, data and options of the payload from `at` to `end`.
+    """Return flow, sequence number, FSN, flags, data and options of a User Data payload.
 
-    §2.3.11.  Raises RemoteError as `UserData.parse` does.
+    §2.3.11.  It reaches from `at` to `end`.  Raises RemoteError as `UserData.parse` does.
     """
     if at >= end:
         raise RemoteError("user data without flags")
@@ -76,7 +76,7 @@ def read_user_data(packet: bytes, at: int, end: int) -> Fields:
 def read_next_user_data(
     packet: bytes, at: int, end: int
 ) -> tuple[int, bytes, tuple[Option, ...] | None]:
-    """Flags, data and options of a payload that continues another chunk: §2.3.12.
+    """Return flags, data and options of a Next User Data payload: §2.3.12.
 
     Raises RemoteError as `NextUserData.parse` does.
     """

@@ -1,4 +1,4 @@
-"""The chunks that carry a flow: its data, and what the receiver says against it.
+"""The chunks of a flow: its data, buffer probes, and the receiver's exceptions.
 
 Implements RFC 7016 §2.3.11, §2.3.12, §2.3.15 and §2.3.16; the two acknowledgements have a module
 of their own, `acks`.
@@ -6,7 +6,7 @@ of their own, `acks`.
     >>> UserData(2, 5, 3, b"012").encode().hex(" ")
     '00 02 05 03 30 31 32'
 
-All parsers raise RemoteError, and nothing else, for what is cut off or contradicts itself.
+All parsers raise RemoteError for a payload that is cut off or contradicts itself, and nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _OPTIONS_PRESENT, _ABANDON, _FINAL = 0x80, 0x02, 0x01  # bits OPT, ABN and FIN: 
 
 
 class FragmentControl(IntEnum):
-    """Which part of a message a chunk brings: §2.3.11."""
+    """Which part of a message a chunk contains: §2.3.11."""
 
     # §2.3.11 [fragment-control]
     WHOLE = 0
@@ -42,8 +42,8 @@ _CONTROLS: Final = tuple(FragmentControl)
 class UserData:
     """One fragment of a message of a flow: §2.3.11.
 
-    `fsn_offset` is how far `sequence_number` is ahead of the Forward Sequence Number.  `options`
-    is None without an option list, () with an empty one.
+    `fsn_offset` is `sequence_number` less the Forward Sequence Number.  `options` is None without
+    an option list, () with an empty one.
     """
 
     type_id: ClassVar[int] = 0x10
@@ -58,7 +58,7 @@ class UserData:
 
     @property
     def forward_sequence_number(self) -> int:
-        """Nothing up to this number will be sent any more: §2.3.11 [user-data-layout]."""
+        """The number up to which nothing will be sent any more: §2.3.11 [user-data-layout]."""
         return self.sequence_number - self.fsn_offset
 
     @classmethod
@@ -83,8 +83,8 @@ class UserData:
     def encode(self) -> bytes:
         """Write the payload: §2.3.11 [user-data-layout].
 
-        Raises LocalError for a Forward Sequence Number below 0, and for one that says of data that
-        they are never sent.
+        Raises LocalError for a Forward Sequence Number below 0, and for one that includes this
+        chunk unless it is abandoned.
         """
         if self.fsn_offset > self.sequence_number:  # §2.3.11 [fsn-offset-not-greater]
             raise LocalError(f"no FSN is {self.fsn_offset} behind {self.sequence_number}")
@@ -97,7 +97,7 @@ class UserData:
 
 @dataclass(frozen=True, slots=True)
 class NextUserData:
-    """The fragment after the one before in the same packet, without its numbers: §2.3.12."""
+    """The fragment after that of the chunk before it, so without numbers: §2.3.12."""
 
     type_id: ClassVar[int] = 0x11
     data: bytes = b""
@@ -122,7 +122,7 @@ class NextUserData:
         return _encode_flags(self) + _encode_list(self.options) + self.data
 
     def after(self, previous: UserData) -> UserData:
-        """Spell out the chunk that follows `previous`: §2.3.12 [next-number]."""
+        """Return this chunk, which follows `previous`, as User Data: §2.3.12 [next-number]."""
         return UserData(
             previous.flow_id,
             previous.sequence_number + 1,
@@ -137,7 +137,7 @@ class NextUserData:
 
 @dataclass(frozen=True, slots=True)
 class BufferProbe:
-    """How much more of this flow could you take?  §2.3.15."""
+    """Asks the receiver of a flow for an acknowledgement with its window: §2.3.15."""
 
     type_id: ClassVar[int] = 0x18
     flow_id: int
@@ -154,7 +154,7 @@ class BufferProbe:
 
 @dataclass(frozen=True, slots=True)
 class FlowException:
-    """I do not want this flow, or not any longer; `exception` is the application's: §2.3.16."""
+    """The receiver rejects a flow; `exception` is a code of the application: §2.3.16."""
 
     type_id: ClassVar[int] = 0x5E
     flow_id: int
@@ -186,7 +186,7 @@ def flow_options(metadata: bytes, associated_flow_id: int | None = None) -> tupl
 
 
 def has_unknown_option(options: Iterable[Option]) -> bool:
-    """Whether one is neither known nor to be passed by: §2.3.11.1 [unknown-passed-by]."""
+    """Whether any option is neither known nor ignorable: §2.3.11.1 [unknown-passed-by]."""
     known = USER_METADATA, RETURN_FLOW_ASSOCIATION
     return any(
         option.type_id not in known and option.type_id < FIRST_IGNORABLE_OPTION
@@ -195,10 +195,10 @@ def has_unknown_option(options: Iterable[Option]) -> bool:
 
 
 def read_flow_options(options: Sequence[Option]) -> tuple[bytes, int | None]:
-    """Give the metadata of a flow that opens, and the ID of the flow it answers: §2.3.11.1.
+    """Give the metadata of a new flow, and the ID of the flow that it answers: §2.3.11.1.
 
     §2.3.11.1 [options-supported], §2.3.11.1.1 [metadata-layout], §2.3.11.1.2 [association-layout].
-    Raises RemoteError where the flow is to be rejected.
+    Raises RemoteError if the flow is to be rejected.
     """
     if has_unknown_option(options):  # §2.3.11.1 [unknown-rejects]
         raise RemoteError("a flow with an unknown option")

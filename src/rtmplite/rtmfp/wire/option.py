@@ -20,7 +20,7 @@ MARKER: Final = b"\x00"  # the empty Option, which ends a list: §2.1.3
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One value and what it is: §2.1.3.  An empty Option is no `Option` but the `MARKER`."""
+    """A value and its type: §2.1.3.  An empty Option is no `Option` but the `MARKER`."""
 
     type_id: int
     value: bytes = b""
@@ -32,17 +32,17 @@ def encode_option(option: Option) -> bytes:
 
 
 def encode_options(options: Iterable[Option], *, marker: bool = False) -> bytes:
-    """Write one option after the other, and a Marker only if asked: §2.1.4 [list-ends]."""
+    """Write options one after the other, then a Marker if `marker` says so: §2.1.4 [list-ends]."""
     return b"".join(map(encode_option, options)) + (MARKER if marker else b"")
 
 
 def parse_options(
     data: bytes | memoryview, at: int = 0, most: int | None = None
 ) -> tuple[list[Option], int]:
-    """Read options until a Marker or the end of `data`, and tell where reading stopped.
+    """Read options until a Marker or the end of `data`; return them and where reading stopped.
 
-    RFC 7425 §4.3.1 has lists that end with what holds them.  A Marker is consumed.  Raises
-    RemoteError for an option that is cut off, and for more than `most` of them.
+    Some lists of RFC 7425 §4.3.1 end with the field that contains them.  A Marker is consumed.
+    Raises RemoteError for an option that is cut off, and for more than `most` options.
     """
     data = bytes(data)
     options: list[Option] = []
@@ -57,9 +57,10 @@ def parse_options(
 
 
 def parse_option_list(data: bytes | memoryview, at: int = 0) -> tuple[tuple[Option, ...], int]:
-    """Read options and the Marker after them, and tell where the next byte is: §2.1.4 [list-ends].
+    """Read options and the Marker after them; return them and the index of the next byte.
 
-    Raises RemoteError for an option that is cut off, and for a list without a Marker.
+    §2.1.4 [list-ends].  Raises RemoteError for an option that is cut off, and for a list without a
+    Marker.
     """
     data = bytes(data)
     options: list[Option] = []

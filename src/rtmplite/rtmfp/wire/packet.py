@@ -1,4 +1,4 @@
-"""The packet: a byte of flags, the times of two clocks, chunks and padding.
+"""The packet: a byte of flags, two timestamps, chunks and padding.
 
 Implements RFC 7016 §2.2.4, and §2.2.2 for the session ID on the wire.
 
@@ -9,7 +9,7 @@ Implements RFC 7016 §2.2.4, and §2.2.2 for the session ID on the wire.
     >>> Packet.parse(bytes.fromhex("09 00 0a 01 00 00 ff ff ff")) == packet
     True
 
-Packets are plain here: encryption, checksums and padding are the Cryptography Profile's.
+Packets are plain here: encryption, checksums and padding are the work of the Cryptography Profile.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _U16: Final = Struct("!H")
 
 
 class Mode(IntEnum):
-    """Who sends a packet, or that it is of the startup: §2.2.4."""
+    """Which end of a session sent a packet, or that it belongs to the startup: §2.2.4."""
 
     # §2.2.4 [modes]
     FORBIDDEN = 0
@@ -45,7 +45,7 @@ class Mode(IntEnum):
 
 NO_TYPES: Final = frozenset[int]()
 _MODES: Final = tuple(Mode)
-# What is no business of a packet's mode: §2.3 [inappropriate-ignored].
+# The chunk types that do not belong in a packet of each mode: §2.3 [inappropriate-ignored].
 _INAPPROPRIATE: Final = tuple(
     PADDING_TYPES | (SESSION_TYPES if mode == Mode.STARTUP else STARTUP_TYPES) for mode in Mode
 )
@@ -56,7 +56,8 @@ class Packet:
     """One plain packet: §2.2.4.
 
     `timestamp` and `timestamp_echo` are 16 bits in ticks of 4 ms, or None.  `time_critical` says
-    that real-time data is within, `time_critical_reverse` that such is being received elsewhere.
+    that the packet contains real-time data, `time_critical_reverse` that its sender receives
+    real-time data from others.
     """
 
     mode: Mode
@@ -72,11 +73,11 @@ class Packet:
     ) -> Self:
         """Read a packet and its padding: §2.2.4 [packet-layout].
 
-        Own design: of packets of strangers just the first `most` chunks are looked at, and those of
-        `unwanted` types are not.
+        Own design: only the first `most` chunks are read, and none of `unwanted` types, so that a
+        stranger's packet costs little.
 
         Raises RemoteError for the forbidden mode, and for timestamps that are cut off.  Chunks that
-        are damaged, or do not go with the mode, are left out: §2.3 [inappropriate-ignored].
+        are damaged, or do not belong to the mode, are left out: §2.3 [inappropriate-ignored].
         """
         data = bytes(data)
         if not data:  # §2 [truncation-noticed]
@@ -101,12 +102,12 @@ class Packet:
         """Write the packet without padding, the reserved bits clear.
 
         §2.2.4 [packet-layout] [startup-chunks] [session-chunks], §2 [reserved-clear].  Raises
-        LocalError for the forbidden mode, for a chunk that does not go with the mode, and for a
+        LocalError for the forbidden mode, for a chunk that does not belong to the mode, and for a
         time beyond 16 bits.
         """
         ignored = _INAPPROPRIATE[self.mode]
         if self.mode == Mode.FORBIDDEN or any(chunk.type_id in ignored for chunk in self.chunks):
-            raise LocalError(f"no receiver would heed this in a packet of mode {self.mode}")
+            raise LocalError(f"a receiver ignores such chunks in a packet of mode {self.mode}")
         flags = self.mode | self.time_critical << 7 | self.time_critical_reverse << 6
         times = []
         for bit, time in ((_TIMESTAMP, self.timestamp), (_TIMESTAMP_ECHO, self.timestamp_echo)):
@@ -117,7 +118,7 @@ class Packet:
 
 
 def scramble(session_id: int, encrypted: bytes) -> bytes:
-    """Make the datagram of an encrypted packet: §2.2.2 [multiplex-layout] [scrambled].
+    """Put the session ID before an encrypted packet: §2.2.2 [multiplex-layout] [scrambled].
 
     Raises LocalError for a session ID beyond 32 bits.
     """
@@ -127,7 +128,7 @@ def scramble(session_id: int, encrypted: bytes) -> bytes:
 
 
 def unscramble(datagram: bytes | memoryview) -> tuple[int, bytes]:
-    """Give session ID and encrypted packet of a datagram: §2.2.2 [multiplex-layout].
+    """Return the session ID and the encrypted packet of a datagram: §2.2.2 [multiplex-layout].
 
     Raises RemoteError for a datagram too short for a session ID.
     """
@@ -138,7 +139,7 @@ def unscramble(datagram: bytes | memoryview) -> tuple[int, bytes]:
 
 
 def _fold(encrypted: bytes) -> int:
-    """XOR the first two words, as if zeros followed: §2.2.2 [scrambled] [short-is-padded].
+    """XOR the first two words, padded with zeros if short: §2.2.2 [scrambled] [short-is-padded].
 
     All words are in network byte order: §2.1.1 [big-endian].
     """

@@ -9,7 +9,7 @@ Implements RFC 7016 §2.3.2, §2.3.4, §2.3.5, §2.3.6, §2.3.7 and §2.3.8.
     True
 
 Each class is the payload of one chunk type; `rtmplite.rtmfp.wire.chunks` puts type and length
-before it.  All parsers raise RemoteError, and nothing else, for what is cut off.
+before it.  All parsers raise RemoteError for a payload that is cut off, and nothing else.
 """
 
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ _SESSION_ID_BYTES: Final = 4  # Source: §2.3.7, §2.3.8
 
 @dataclass(frozen=True, slots=True)
 class InitiatorHello:
-    """IHello: is the endpoint of this discriminator there?  §2.3.2.
+    """IHello: asks for the endpoint that a discriminator selects: §2.3.2.
 
-    `tag` comes back in the answer, from whatever address that arrives.
+    Every answer repeats `tag`, whichever address it comes from.
     """
 
     type_id: ClassVar[int] = 0x30
@@ -46,7 +46,7 @@ class InitiatorHello:
 
 @dataclass(frozen=True, slots=True)
 class ResponderHello:
-    """RHello: here I am, bring me back this cookie: §2.3.4."""
+    """RHello: answers an IHello with a certificate, and a cookie to send back: §2.3.4."""
 
     type_id: ClassVar[int] = 0x70
     tag_echo: bytes
@@ -66,9 +66,14 @@ class ResponderHello:
         return head + self.responder_certificate
 
 
+# Own design: more than an initiator tries at all (§3.5.1.1.1); the others are not read, since 64
+# KiB of them would take 50 ms.
+MAX_DESTINATIONS: Final = 64
+
+
 @dataclass(frozen=True, slots=True)
 class ResponderRedirect:
-    """Redirect: try these addresses too; none of them means where this came from: §2.3.5."""
+    """Redirect: names more addresses to try; an empty list means its own source: §2.3.5."""
 
     type_id: ClassVar[int] = 0x71
     tag_echo: bytes
@@ -78,8 +83,8 @@ class ResponderRedirect:
     def parse(cls, payload: bytes) -> Self:
         """Read the payload: §2.3.5 [redirect-layout]."""
         tag_echo, at = decode_counted(payload)
-        destinations = []
-        while at < len(payload):
+        destinations: list[SocketAddress] = []
+        while at < len(payload) and len(destinations) < MAX_DESTINATIONS:
             address, at = parse_address(payload, at)
             destinations.append(address)
         return cls(tag_echo, tuple(destinations))
@@ -91,13 +96,13 @@ class ResponderRedirect:
 
     @property
     def is_implied(self) -> bool:
-        """Is the address meant that the packet came from?  §2.3.5 [implied-redirect]."""
+        """Whether the packet's own source is to be tried: §2.3.5 [implied-redirect]."""
         return not self.redirect_destinations
 
 
 @dataclass(frozen=True, slots=True)
 class RHelloCookieChange:
-    """Sign again, with a cookie that fits the address you now send from: §2.3.6."""
+    """RHello Cookie Change: asks to sign again, with a cookie for the new address: §2.3.6."""
 
     type_id: ClassVar[int] = 0x79
     old_cookie: bytes
@@ -116,11 +121,11 @@ class RHelloCookieChange:
 
 @dataclass(frozen=True, slots=True)
 class InitiatorInitialKeying:
-    """IIKeying: the cookie, who we are, and our half of the session's keys: §2.3.7.
+    """IIKeying: cookie, certificate and the initiator's half of the session's keys: §2.3.7.
 
-    `initiator_session_id` (32 bits) is what the responder shall send to.  `received` holds the
-    signed bytes as they came, since a length may be spelled in more bytes than needed; leave it
-    out of what you make.
+    `initiator_session_id` (32 bits) is the session ID for packets to the initiator.  `received`
+    holds the signed bytes of a chunk that was parsed, since a length may be written in more bytes
+    than needed; it stays empty in a chunk that is to be sent.
     """
 
     type_id: ClassVar[int] = 0x38
@@ -142,7 +147,7 @@ class InitiatorInitialKeying:
 
     @property
     def signed_parameters(self) -> bytes:
-        """The payload up to the signature, over which that is made: §2.3.7 [iikeying-signed]."""
+        """The payload up to the signature, which is what is signed: §2.3.7 [iikeying-signed]."""
         return self.received or b"".join(
             (
                 _encode_session_id(self.initiator_session_id),
@@ -159,10 +164,10 @@ class InitiatorInitialKeying:
 
 @dataclass(frozen=True, slots=True)
 class ResponderInitialKeying:
-    """RIKeying: the other half of the keys; from here on the session is open: §2.3.8.
+    """RIKeying: the responder's half of the keys, which opens the session: §2.3.8.
 
-    `responder_session_id` (32 bits) is what the initiator shall send to; `received` as in
-    `InitiatorInitialKeying`.
+    `responder_session_id` (32 bits) is the session ID for packets to the responder; `received` is
+    as in `InitiatorInitialKeying`.
     """
 
     type_id: ClassVar[int] = 0x78
@@ -186,7 +191,7 @@ class ResponderInitialKeying:
         )
 
     def signed_parameters(self, initiator_component: bytes) -> bytes:
-        """Give what is signed: our portion and the initiator's: §2.3.8 [rikeying-signed]."""
+        """Return what is signed: this portion and the initiator's: §2.3.8 [rikeying-signed]."""
         return self.signed_parameters_portion + initiator_component
 
     def encode(self) -> bytes:
@@ -201,5 +206,5 @@ def _encode_session_id(session_id: int) -> bytes:
 
 
 def _decode_session_id(payload: bytes) -> tuple[int, int]:
-    """Read the four bytes both keyings begin with; were it less, the next field would be missed."""
+    """Read the four bytes that both keyings begin with; with less, the next field is cut off."""
     return int.from_bytes(payload[:_SESSION_ID_BYTES], "big"), _SESSION_ID_BYTES

@@ -1,4 +1,4 @@
-"""VLU: a whole number in as many bytes as it needs, and byte strings that a VLU counts.
+"""VLU: a whole number in as many bytes as it needs, and byte strings with a VLU as length.
 
 Implements RFC 7016 §2.1.2.  Seven bits a byte, the most significant first; the high bit of a byte
 says that another follows.
@@ -18,7 +18,7 @@ _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_vlu(value: int) -> bytes:
-    """Write `value` in as few bytes as hold it: §2.1.2 [vlu-layout].
+    """Write `value` in as few bytes as possible: §2.1.2 [vlu-layout].
 
     Raises LocalError unless 0 <= `value` < 2**64.
     """
@@ -34,9 +34,9 @@ def encode_vlu(value: int) -> bytes:
 
 
 def decode_vlu(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Read the number at `at`, and tell where the next byte is: §2.1.2 [vlu-layout].
+    """Read the number at `at`; return it and the index of the next byte: §2.1.2 [vlu-layout].
 
-    A number in more bytes than it needs is taken.  Raises RemoteError when `data` ends first
+    A number in more bytes than it needs is accepted.  Raises RemoteError when `data` ends first
     (§2 [truncation-noticed]), and beyond the 64 bits that §2.1.2 [vlu-64-bits] asks for.
     """
     try:
@@ -55,20 +55,17 @@ def decode_vlu(data: bytes, at: int = 0) -> tuple[int, int]:
 
 
 def vlu_length(value: int) -> int:
-    """Count the bytes that `encode_vlu(value)` has: §2.1.2 [vlu-layout]."""
+    """Return how many bytes `encode_vlu(value)` has: §2.1.2 [vlu-layout]."""
     return max(1, (value.bit_length() + 6) // 7)
 
 
 def encode_counted(data: bytes) -> bytes:
-    """Write `data` after a VLU with its length, as chunks hold most of their fields.
-
-    RFC 7016 §2.3.2 is the first of them.
-    """
+    """Write `data` after a VLU with its length, as in most fields of chunks: RFC 7016 §2.3.2."""
     return encode_vlu(len(data)) + data
 
 
 def decode_counted(data: bytes, at: int = 0) -> tuple[bytes, int]:
-    """Read a VLU and as many bytes as it says, and tell where the next byte is: §2.3.2.
+    """Read a VLU and as many bytes as it says; return them and the index of the next: §2.3.2.
 
     Raises RemoteError when `data` ends first: §2 [truncation-noticed].
     """

@@ -1,4 +1,4 @@
-"""Several messages in one, as Flash Media Live Encoder sends them.
+"""The aggregate message: several messages in one, as Flash Media Live Encoder sends them.
 
 Implements RTMP 1.0 §7.1.6.
 """

@@ -1,4 +1,4 @@
-"""What the two ends of a connection tell each other of enhanced RTMP: codecs, tracks, reconnecting.
+"""The capabilities of enhanced RTMP that both ends tell at connect: codecs, tracks, reconnecting.
 
 Implements E-RTMP v2 §"Enhancing NetConnection connect Command"; E-RTMP v1 §"Extending
 NetConnection connect Command" had the list of codecs alone.
@@ -25,7 +25,7 @@ _EXTRAS: Final = "capsEx"
 
 
 class Ability(IntFlag):
-    """What one can do with a codec, by the bits of the FourCC maps.
+    """What an end can do with a codec: the bits of the FourCC maps.
 
     §"Enhancing NetConnection connect Command" [info-maps].
     """
@@ -36,7 +36,7 @@ class Ability(IntFlag):
 
 
 class Extra(IntFlag):
-    """What else one can do, by the bits of capsEx.
+    """What else an end can do: the bits of capsEx.
 
     §"Enhancing NetConnection connect Command" [caps-ex].
     """
@@ -66,7 +66,7 @@ _Flags = TypeVar("_Flags", bound=IntFlag)
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What one end says of itself: §"Enhancing NetConnection connect Command".
+    """The capabilities of one end: §"Enhancing NetConnection connect Command".
 
     `codecs` is fourCcList; `video` and `audio` are the maps from FourCC, or `ANY`, to abilities.
     An end that says nothing of all this does not speak enhanced RTMP: `is_enhanced` is false.
@@ -79,7 +79,7 @@ class Capabilities:
 
     @classmethod
     def parse(cls, properties: Mapping[str, Value]) -> Self:
-        """Read a command object, or what connect was answered with.
+        """Read them from a command object, or from an answer to connect.
 
         §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list].  What has another
         type or value than the text says is ignored, since nobody is hurt by it.
@@ -94,7 +94,7 @@ class Capabilities:
         )
 
     def properties(self) -> dict[str, Value]:
-        """Write it as members of a command object, or of an answer.
+        """Write them as members of a command object, or of an answer.
 
         §"Enhancing NetConnection connect Command" [four-cc-list], E-RTMP v1 §"Extending
         NetConnection connect Command" [four-cc-list].
@@ -109,7 +109,7 @@ class Capabilities:
 
     @property
     def is_enhanced(self) -> bool:
-        """Whether anything was said.  Own design: who is silent gets no answer it may not know."""
+        """Whether there are any.  Own design: an end that tells none is told none."""
         return bool(self.codecs or self.video or self.audio or self.extras)
 
     def video_ability(self, codec: str) -> Ability:
@@ -127,7 +127,7 @@ class Capabilities:
         return self.audio.get(codec, Ability(0)) | self.audio.get(ANY, Ability(0))
 
     def supports(self, codec: str) -> bool:
-        """Whether it can do anything with a codec, by whichever way it said so.
+        """Whether it can do anything with a codec, as either list says.
 
         §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list].
         """
@@ -142,7 +142,7 @@ def _abilities(value: Value) -> dict[str, Ability]:
 
 
 def _flags(kind: type[_Flags], value: Value) -> _Flags:
-    """The bits that are known, of a number that may be anything."""
+    """The known bits of a value, which may be no number."""
     if not is_number(value) or not 0 <= value < 1 << 32:  # no NaN is
         return kind(0)
     known = sum(kind)

@@ -1,4 +1,4 @@
-"""The first one to three bytes of a chunk: which format, which chunk stream.
+"""The basic header of a chunk: one to three bytes with format and chunk stream.
 
 Implements RTMP 1.0 §5.3.1.1, with RTMP Errata §4.1 [number-is-little] for the
 byte order of the longest form.

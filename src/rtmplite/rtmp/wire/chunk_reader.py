@@ -1,4 +1,4 @@
-"""From chunks back to messages, however the bytes were cut on their way.
+"""Reads messages from chunks, whatever pieces the bytes arrive in.
 
 Implements RTMP 1.0 §5.3.  Feed it what the transport delivers and take what is complete:
 
@@ -127,7 +127,7 @@ class ChunkReader:
         return messages
 
     def _whole(self, data: bytes, at: int) -> tuple[Message, int] | None:
-        """Read a message that is all there, in one chunk; give it and where the next one begins.
+        """Read a whole message of one chunk; give it and where the next one begins.
 
         Own design: media mostly come so, and this is `_header` and the rest in one piece, for
         their sake.  None leaves the usual way to go: for what is longer, cut, new, or special.
@@ -166,7 +166,7 @@ class ChunkReader:
         return Message(type_id, time, stream_id, data[after:end]), end
 
     def _header(self, data: bytes, at: int) -> int:
-        """Read a chunk header, give where its data begins, or -1 if the header is not all there."""
+        """Read a chunk header, give where its data begins, or -1 if the header is incomplete."""
         first = data[at]
         fmt, chunk_stream_id = first >> 6, first & 0x3F
         if chunk_stream_id >= 2:
@@ -226,7 +226,7 @@ class ChunkReader:
         return after + 4 if extended else after
 
     def _repeated(self, stream: _Incoming, data: bytes, at: int) -> int:
-        """Read what may follow the basic header of a type 3, at `at`: §5.3.1.2.4, §5.3.1.3.
+        """Read the extended timestamp of a type 3, if there is one at `at`: §5.3.1.2.4, §5.3.1.3.
 
         The extended time must be there again (RTMP Errata §5.1), but some peers leave it out.
         Four bytes that are neither time nor delta are payload: Field §"Absent extended time".
@@ -247,7 +247,7 @@ class ChunkReader:
         return at
 
     def _open(self, chunk_stream_id: int, fmt: int) -> _Incoming:
-        """Meet a chunk stream; its first header should be of type 0: §5.3.1.2.1.
+        """Begin a new chunk stream; its first header should be of type 0: §5.3.1.2.1.
 
         Type 1 is taken for message stream 0, because librtmp begins chunk stream 2 with it:
         Field §"Type 1 first".
@@ -278,7 +278,7 @@ class ChunkReader:
         return payload
 
     def _pay(self) -> None:
-        """Pay for what lies unfinished, in whole blocks, so that most chunks need no such call."""
+        """Pay for unfinished messages, in whole blocks, so that most chunks need no such call."""
         most = 2 * self.max_message
         if self._unfinished > most:
             raise RemoteError("too many unfinished messages")
@@ -294,7 +294,7 @@ class ChunkReader:
             self._paid = BLOCK
 
     def _obey(self, message: Message) -> None:
-        """Do what a message of type 1 or 2 says: §5.4.1, §5.4.2."""
+        """Obey a message of type 1 or 2: §5.4.1, §5.4.2."""
         if message.type_id == MessageType.SET_CHUNK_SIZE:
             # §5.4.1 [size-until-further-notice], §5.3 [size-per-direction]
             self.chunk_size = SetChunkSize.parse(message.payload).size

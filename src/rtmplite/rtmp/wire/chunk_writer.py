@@ -1,4 +1,4 @@
-"""From messages to chunks: the smallest header that the history of a chunk stream allows.
+"""Writes messages as chunks, with the smallest header that the chunk stream allows.
 
 Implements RTMP 1.0 §5.3.1.2.  `ChunkWriter` remembers what it sent on every chunk stream;
 `encode_absolute` remembers nothing, so that its bytes suit any number of receivers whatever
@@ -51,7 +51,7 @@ def encode_absolute(
     chunk_stream_id: int,
     chunk_size: int,
 ) -> bytes:
-    """Write a message so that it can follow anything: type 0, absolute time: §5.3.1.2.1.
+    """Write a message that can follow any other: type 0, absolute time: §5.3.1.2.1.
 
     What 24 and 32 bits cannot say is not sent: RTMP Errata §7 [within-limits].
 
@@ -98,7 +98,7 @@ class ChunkWriter:
         return _chunks(fmt, chunk_stream_id, header, value, message.payload, self.chunk_size)
 
     def set_chunk_size(self, size: int) -> bytes:
-        """Use chunks of `size` bytes from now on, and give the message that says so: §5.4.1.
+        """Use chunks of `size` bytes from now on, and give the message that tells this: §5.4.1.
 
         Raises LocalError unless 1 <= `size` <= 2147483647.
         """

@@ -1,4 +1,4 @@
-"""Commands: a name, a number to answer to, an object, and any further arguments.
+"""Commands: a name, a transaction id, an object, and any further arguments.
 
 Implements RTMP 1.0 §7.1.1 and §7.2, with RTMP Errata §7.2 for type 17.
 
@@ -91,7 +91,7 @@ class Command:
 
 
 def result(transaction_id: float, object: Value = None, *args: Value) -> Command:
-    """Answer a call that went well: §7.2 [same-id] [result-or-error], §7.2.1.2.
+    """Make the answer to a call that succeeded: §7.2 [same-id] [result-or-error], §7.2.1.2.
 
     For createStream the object is None and the first argument the new stream's number (§7.2.1.3).
     """
@@ -99,12 +99,12 @@ def result(transaction_id: float, object: Value = None, *args: Value) -> Command
 
 
 def error(transaction_id: float, reason: RemoteError, object: Value = None) -> Command:
-    """Answer a call that went wrong, `reason` saying how: §7.2 [same-id] [result-or-error]."""
+    """Make the answer to a call that failed for `reason`: §7.2 [same-id] [result-or-error]."""
     return Command("_error", transaction_id, object, (_information(reason),))
 
 
 def on_status(level: str, code: str, description: str, **extra: Value) -> Command:
-    """Report on a message stream: §7.2.2 [on-status]; `level` is status, warning or error.
+    """Make a status of a message stream: §7.2.2 [on-status]; `level` is status, warning or error.
 
     `extra` members follow, such as `details` and `clientid`.
     """

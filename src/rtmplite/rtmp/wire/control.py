@@ -1,4 +1,4 @@
-"""Protocol control and user control: the messages that are about the connection itself.
+"""Protocol control and user control: the messages about the connection itself.
 
 Implements RTMP 1.0 §5.4 (types 1, 2, 3, 5, 6) and RTMP 1.0 §6.2 (type 4).  Every class is one
 payload: `parse` reads it, `bytes` writes it, `message` wraps it for chunk stream 2.
@@ -52,7 +52,7 @@ def _fields(layout: Struct, payload: bytes | memoryview) -> tuple[int, ...]:
 
 
 class _Payload:
-    """What all control messages share: the way into a `Message`."""
+    """Base of all control messages: it makes a `Message` of them."""
 
     __slots__ = ()
     type_id: ClassVar[MessageType]
@@ -134,7 +134,7 @@ class WindowAcknowledgementSize(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class SetPeerBandwidth(_Payload):
-    """How many unacknowledged bytes the peer may have on the way: §5.4.5; `bandwidth` obeys it."""
+    """A limit on the peer's unacknowledged bytes: §5.4.5; `bandwidth` obeys it."""
 
     type_id = MessageType.SET_PEER_BANDWIDTH
     size: int
@@ -182,7 +182,7 @@ class StreamBegin(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamEof(_Event):
-    """Playback has come to its end: RTMP 1.0 §7.1.7 [stream-eof]."""
+    """Playback has ended: RTMP 1.0 §7.1.7 [stream-eof]."""
 
     event_type = UserControlType.STREAM_EOF
     stream_id: int
@@ -193,7 +193,7 @@ class StreamEof(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamDry(_Event):
-    """Nothing has come for a while: RTMP 1.0 §7.1.7 [stream-dry]."""
+    """The publisher has sent nothing for a while: RTMP 1.0 §7.1.7 [stream-dry]."""
 
     event_type = UserControlType.STREAM_DRY
     stream_id: int
@@ -204,7 +204,7 @@ class StreamDry(_Event):
 
 @dataclass(frozen=True, slots=True)
 class SetBufferLength(_Event):
-    """The player keeps this many milliseconds in hand: RTMP 1.0 §7.1.7 [set-buffer-length]."""
+    """The length of the player's buffer, in ms: RTMP 1.0 §7.1.7 [set-buffer-length]."""
 
     event_type = UserControlType.SET_BUFFER_LENGTH
     stream_id: int
@@ -222,7 +222,7 @@ class SetBufferLength(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamIsRecorded(_Event):
-    """What will be played comes from a file: RTMP 1.0 §7.1.7 [stream-is-recorded]."""
+    """The stream that will be played is a recording: RTMP 1.0 §7.1.7 [stream-is-recorded]."""
 
     event_type = UserControlType.STREAM_IS_RECORDED
     stream_id: int
@@ -233,7 +233,7 @@ class StreamIsRecorded(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingRequest(_Event):
-    """Are you there?  `timestamp` is the asker's clock in ms: RTMP 1.0 §7.1.7 [ping-request]."""
+    """Asks for an answer; `timestamp` is the sender's, in ms: RTMP 1.0 §7.1.7 [ping-request]."""
 
     event_type = UserControlType.PING_REQUEST
     timestamp: int
@@ -244,7 +244,7 @@ class PingRequest(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingResponse(_Event):
-    """Yes; `timestamp` is the request's: RTMP 1.0 §7.1.7 [ping-response]."""
+    """The answer to a ping; `timestamp` is the request's: RTMP 1.0 §7.1.7 [ping-response]."""
 
     event_type = UserControlType.PING_RESPONSE
     timestamp: int

@@ -1,4 +1,4 @@
-"""The digests that Adobe's own peers hide in the random bytes of a handshake.
+"""The digests in the random bytes of a handshake, as Adobe's own peers have them.
 
 No published text has them; the ledger does: Field §"Digest handshake" for the keys and what is
 signed, Field §"Digest offset schemes" for where.  A Flash Player decodes H.264 and AAC only from
@@ -23,7 +23,7 @@ SERVER_KEY: Final = SERVER_TEXT + _SALT
 
 
 class Scheme(NamedTuple):
-    """Where the digest lies: Field §"Digest offset schemes".
+    """A place of the digest: Field §"Digest offset schemes".
 
     The four bytes at `pointer` add up, modulo 728, to its distance from their own end.
     """

@@ -1,4 +1,4 @@
-"""How the messages of a live stream are written for RTMP players: the bytes that all share.
+"""Writes the messages of a live stream for RTMP players, as bytes that all of them share.
 
 Own design: RTMP 1.0 §5.3.1.1 leaves the chunk stream numbers from 3 up to us.  Every medium has
 one to itself and every message a type 0 header, so that the same bytes can follow anything that a
@@ -39,6 +39,6 @@ class ChunkFraming:
     stream_id: int
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """One message of type 8, 9 or 18: RTMP 1.0 §5.3.1.2.1."""
+        """Write one message of type 8, 9 or 18: RTMP 1.0 §5.3.1.2.1."""
         chunks = CHUNK_STREAMS[type_id]
         return encode_absolute(type_id, timestamp, self.stream_id, payload, chunks, CHUNK_SIZE)

@@ -1,4 +1,4 @@
-"""The RTMP message: what chunks carry, what the rest of RTMP talks about.
+"""The RTMP message, which chunks carry and commands are made of.
 
 Implements RTMP 1.0 §6.1, read with RTMP Errata §7: the header shown there is never on the wire
 as drawn; the chunk stream and RTMFP each map its fields in their own way.

@@ -1,4 +1,4 @@
-"""Shared object messages: what clients and server tell each other of data they have in common.
+"""Shared object messages, by which clients and server keep shared data the same.
 
 Implements RTMP 1.0 §7.1.3, which names the fields and the events; how wide the fields are, and what
 the data of each event holds, is in Field §"Shared object events".
@@ -61,7 +61,7 @@ class _Bare:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read nothing: what a newer peer says here is ignored (RTMP Errata §2)."""
+        """Read nothing: data of a newer peer is ignored (RTMP Errata §2)."""
         return cls()
 
     def encode(self, amf3: bool) -> bytes:
@@ -107,14 +107,14 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class Use(_Bare):
-    """A client wants the object: §7.1.3."""
+    """A client begins to use the object: §7.1.3."""
 
     event_type = SharedObjectEventType.USE
 
 
 @dataclass(frozen=True, slots=True)
 class Release(_Bare):
-    """A client needs it no longer: §7.1.3."""
+    """A client stops using the object: §7.1.3."""
 
     event_type = SharedObjectEventType.RELEASE
 
@@ -139,7 +139,7 @@ class Change(_Slot):
 
 @dataclass(frozen=True, slots=True)
 class Success(_Named):
-    """The server has made a change as its client wished: §7.1.3."""
+    """The server has made the change that this client requested: §7.1.3."""
 
     event_type = SharedObjectEventType.SUCCESS
     name: str
@@ -147,7 +147,7 @@ class Success(_Named):
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """A call for everybody, both ways; first comes the name of what is called: §7.1.3."""
+    """A call to all users, from a client and from the server; the name comes first: §7.1.3."""
 
     event_type: ClassVar[SharedObjectEventType] = SharedObjectEventType.SEND_MESSAGE
     values: tuple[Value, ...]
@@ -164,7 +164,7 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The server says what is wrong: §7.1.3."""
+    """The server reports an error: §7.1.3."""
 
     event_type: ClassVar[SharedObjectEventType] = SharedObjectEventType.STATUS
     code: str
@@ -183,14 +183,14 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Clear(_Bare):
-    """The server says that no slot is left: §7.1.3."""
+    """The server has removed all slots: §7.1.3."""
 
     event_type = SharedObjectEventType.CLEAR
 
 
 @dataclass(frozen=True, slots=True)
 class Remove(_Named):
-    """The server says that a slot is no more: §7.1.3."""
+    """The server has removed a slot: §7.1.3."""
 
     event_type = SharedObjectEventType.REMOVE
     name: str
@@ -198,7 +198,7 @@ class Remove(_Named):
 
 @dataclass(frozen=True, slots=True)
 class RequestRemove(_Named):
-    """A client wants a slot to be no more: §7.1.3."""
+    """A client wants a slot to be removed: §7.1.3."""
 
     event_type = SharedObjectEventType.REQUEST_REMOVE
     name: str
@@ -323,7 +323,7 @@ class SharedObject:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """A name and where it ends; what is no UTF-8 becomes U+FFFD, as in AMF0 §1.3.1."""
+    """Read a name, and where it ends; bytes that are no UTF-8 become U+FFFD, as in AMF0 §1.3.1."""
     if at + _LENGTH.size > len(data):
         raise RemoteError("a shared object message ends within a name")
     (length,) = _LENGTH.unpack_from(data, at)

@@ -1,4 +1,4 @@
-"""URLs, whoever wrote them: an operator, a server that sends us elsewhere, a web service.
+"""Splits the URLs that operators, servers that redirect, and web services give.
 
 Own design: the one place that takes a URL apart.  The standard library raises ValueError for what
 is none, some of it only when a part is asked for, and the system's resolver for a name that cannot
@@ -41,7 +41,7 @@ class Url:
 
 
 def split(text: str) -> Url:
-    """Take a URL apart, or a part of one: RFC 3986 §3.  LocalError for what is none."""
+    """Split a URL, or a part of one: RFC 3986 §3.  LocalError if it is none."""
     if len(text) > MAX_URL:
         raise LocalError(f"a URL of {len(text)} letters")
     try:
@@ -68,7 +68,7 @@ def split(text: str) -> Url:
 
 
 def join(base: str, reference: str) -> str:
-    """Resolve a relative reference: RFC 3986 §5.  LocalError for what is none, or has no base.
+    """Resolve a relative reference: RFC 3986 §5.  LocalError if it is none, or has no base.
 
     Own design: Python joins no URLs of a scheme that it does not know, so the scheme steps aside
     meanwhile.

@@ -3,8 +3,8 @@
 Implements RFC 3551 §6, for the static payload types, and RFC 5574 §4.1 for Speex; the FLV
 side is FLV 10.1 §E.4.2.1.
 
-Own design: a codec passes through untouched, so this table is the whole of what the two
-sides need to agree on.  Numbers above 95 are those the original gateway's peers know.
+Own design: a codec passes through unchanged, so both sides need to agree on this table alone.
+Numbers above 95 are those that the original gateway's peers know.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class AudioCodec:
 
     @property
     def is_g711(self) -> bool:
-        """One octet a sample, and a table away from the other law: RFC 3551 §4.5.14."""
+        """Whether samples are octets of either law, which a table converts: RFC 3551 §4.5.14."""
         return self.sound_format in (ALAW, ULAW)
 
 

@@ -34,9 +34,9 @@ class Packet(NamedTuple):
 
 
 class UnsuitableError(Exception):
-    """The tag's sound is not in the codec of the call, or is not sound.
+    """The tag's sound is not in the codec of the call, or the tag is no sound.
 
-    Own design: the caller counts these; nothing is owed to the publisher for them.
+    Own design: the caller counts these; the publisher is not told.
     """
 
 
@@ -60,7 +60,7 @@ class FlvToRtp:
 
     @property
     def packet_seconds(self) -> float:
-        """How much sound a packet holds: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
+        """The seconds of sound in a packet: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
         return self._size / self.codec.clock_rate if self.codec.is_g711 else speex.FRAME_SECONDS
 
     def suits(self, sound_format: int) -> bool:
@@ -70,7 +70,7 @@ class FlvToRtp:
         )
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
-        """Packets that became whole with this tag body of RTMP time `timestamp` (ms).
+        """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
 
         FLV 10.1 §E.4.2.1.  Raises UnsuitableError for another codec's sound, for what is not a
         Speex frame, and for Speex's header and comment packets.
@@ -136,7 +136,7 @@ class FlvToRtp:
         return out
 
     def _skip(self, timestamp: int, pending: int) -> list[Packet]:
-        """Jump over a gap in the publisher's time; what waits is sent first, filled up."""
+        """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""
         missing = self._clock.gap(timestamp, pending)
         if not missing:
             return []

@@ -2,8 +2,8 @@
 
 Implements FLV 10.1 §E.4.2.1, from the payloads of RFC 3551 §4.5.14 and RFC 5574 §3.3.
 
-Pure: packets in, tags out.  RTMP time follows the phone's RTP timestamps, so what a player
-hears keeps the phone's rhythm whatever the network did to the packets' arrival.
+Pure: packets in, tags out.  RTMP time follows the phone's RTP timestamps, so a player
+hears the phone's rhythm, whatever the jitter of the network.
 """
 
 from p2psip.errors import RemoteError
@@ -30,7 +30,7 @@ class RtpToFlv:
         self._frame_ms = round(1000 * speex.FRAME_SECONDS)
 
     def switch(self, codec: AudioCodec) -> None:
-        """Follow the phone to another agreed codec: RFC 3264 §5.1 lets it change at will."""
+        """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
         if codec.clock_rate != self.codec.clock_rate:
             self._clock.restart(codec.clock_rate)
         self._use(codec)

@@ -1,11 +1,11 @@
-"""Two clocks for one sound: RTMP's milliseconds and RTP's ticks.
+"""The two clocks of a sound, RTMP's milliseconds and RTP's ticks, and their conversion.
 
 Implements RFC 3550 §5.1 (the timestamp counts samples) beside RTMP 1.0 §5.4.1 (it is
 milliseconds, whatever the medium).
 
-Own design: neither clock is converted for every packet.  Samples are counted, and the
-other clock is only consulted to notice a gap; rounded milliseconds never reach an RTP
-timestamp, and network jitter never reaches an RTMP one.
+Own design: neither clock is converted for every packet.  Samples are counted, and the other clock
+only shows gaps, so that rounded milliseconds never enter an RTP timestamp, nor network jitter an
+RTMP timestamp.
 """
 
 from typing import Final
@@ -22,10 +22,10 @@ def wrapped_difference(a: int, b: int, wrap: int) -> int:
 
 
 class SampleClock:
-    """Counts samples towards RTP, and re-anchors to RTMP time when they part: RFC 3550 §5.1.
+    """Counts samples for RTP, and follows RTMP time over gaps: RFC 3550 §5.1.
 
-    `position` is in ticks since the stream began; the random offset that RTP adds is not
-    known here.
+    `position` is in ticks since the stream began; RTP's random offset is not
+    added here.
     """
 
     __slots__ = ("_anchor_ms", "_anchor_ticks", "clock_rate", "position")

@@ -7,7 +7,7 @@ from support.mutations import mutations
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.packet import RtpPacket
-from p2psip.rtp.payload.dtmf import DIGITS, DigitReader, TelephoneEvent, parse_events
+from p2psip.rtp.payload.dtmf import DIGITS, MAX_REPORTS, DigitReader, TelephoneEvent, parse_events
 from p2psip.strategies.rtp import telephone_events, words
 
 
@@ -25,14 +25,14 @@ def test_the_reserved_bit_is_ignored():
 
 @given(mutations(telephone_events().map(bytes)) | st.binary(max_size=20), words)
 def test_any_octets_are_read_or_refused(data, timestamp):
-    """Covers RFC 4733 §2.5.1.5: whole reports, at least one."""
+    """Covers RFC 4733 §2.5.1.5: whole reports, at least one, and not too many."""
     try:
         DigitReader().read(timestamp, data)
         event("read")
-        assert data and len(data) % 4 == 0
+        assert 0 < len(data) <= 4 * MAX_REPORTS and len(data) % 4 == 0
     except RemoteError:
         event("refused")
-        assert not data or len(data) % 4
+        assert not 0 < len(data) <= 4 * MAX_REPORTS or len(data) % 4
 
 
 def test_digits_have_codes():
@@ -91,3 +91,14 @@ def test_a_digit_in_a_captured_call(capture):
             packet = RtpPacket.parse(datagram.data)
             heard += reader.read(packet.timestamp, packet.payload)
     assert heard == "1"
+
+
+def test_one_packet_holds_no_more_keys_than_anybody_presses():
+    """Own design: a forged datagram of 64 KiB would be sixteen thousand digits."""
+    keys = [bytes(TelephoneEvent.of("1", 1)) for _ in range(MAX_REPORTS)]
+    reader = DigitReader()
+    with pytest.raises(RemoteError):
+        reader.read(0, b"".join(keys) * 1000)
+    with pytest.raises(RemoteError):
+        reader.read(0, b"".join([*keys, keys[0]]))
+    assert reader.read(0, b"".join(keys)) == "1" * MAX_REPORTS

@@ -185,7 +185,7 @@ def test_nothing_is_left_of_who_goes_by_rtmfp(serve, monkeypatch):
         assert len(made._ports) == 2
         assert far.connections[0].state is State.CONNECTED
         link = near.relays.links[0]  # it has told where it is, for it was told how often to look
-        until(lambda: link._session.peer_keepalive is not None)
+        until(lambda: link._session.transport.peer_keepalive is not None)
         source.delete()
         until(lambda: not made._ports)
         until(lambda: not far.connections)

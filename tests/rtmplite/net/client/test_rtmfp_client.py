@@ -174,7 +174,7 @@ def test_every_connection_has_an_identity_of_its_own(servers):
     """Covers RFC 7425 §5.3 [certificate-once], §7 [new-certificate] [static-clients]."""
     clients = [RtmfpClient.connect(servers.url("rtmfp")) for _ in range(2)]
     assert clients[0].peer_id != clients[1].peer_id
-    sessions = [connection.session for connection in servers.flash.connections]
+    sessions = [connection.transport.session for connection in servers.flash.connections]
     assert len({session.far_certificate for session in sessions}) == 2
     for client in clients:
         client.close()

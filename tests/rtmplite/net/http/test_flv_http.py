@@ -44,7 +44,7 @@ def test_a_late_viewer_gets_all_it_needs(studio):
     for at, data in ((40, INTER), (80, KEY), (120, INTER)):
         room.live.write(9, at, data, now())
     room.live.end(now())
-    header, tags = file.read(all_of(client))
+    header, tags = file.read_flv(all_of(client))
     assert [(tag.timestamp, tag.data[:2]) for tag in tags[1:]] == [
         *((0, AVC[:2]), (80, KEY[:2]), (120, INTER[:2]))
     ]
@@ -57,17 +57,17 @@ def test_the_header_promises_what_there_is(studio):
     room = studio()
     room.live.begin(now())
     client, _ = room.watch()
-    assert file.Header.parse(client.recv(13)) == file.Header(True, True)
+    assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, True)
     room.live.write(8, 0, SOUND, now())
     client, _ = room.watch()
-    assert file.Header.parse(client.recv(13)) == file.Header(True, False)
+    assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, False)
     metadata = amf0.encode("onMetaData", {"audiocodecid": 10.0, "videocodecid": 7.0})
     room.live.write(18, 0, metadata, now())
     client, _ = room.watch()
-    assert file.Header.parse(client.recv(13)) == file.Header(True, True)
+    assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, True)
     room.live.write(18, 0, amf0.encode("onMetaData"), now())
     client, _ = room.watch()
-    assert file.Header.parse(client.recv(13)) == file.Header(True, False)
+    assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, False)
 
 
 def test_a_web_socket_carries_the_same(studio):
@@ -83,7 +83,7 @@ def test_a_web_socket_carries_the_same(studio):
     events = web_messages(client, connected)
     assert any(isinstance(event, ws.Pong) and event.payload == b"hello" for event in events)
     data = [bytes(event.data) for event in events if isinstance(event, ws.BytesMessage)]
-    tags = file.read(b"".join(data))[1]
+    tags = file.read_flv(b"".join(data))[1]
     assert [tag.timestamp for tag in tags] == [0, 0, 80] and len(data) >= 1
     assert events[-1].code == 1000 and room.http.viewers == 0
 
@@ -149,7 +149,7 @@ def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
     assert room.http.viewers == 1 and sent < 2000
     room.live.end(now())
     reader.join(5)
-    assert len(file.read(data[0])[1]) == sent + 2
+    assert len(file.read_flv(data[0])[1]) == sent + 2
 
 
 def test_who_reads_nothing_does_not_stay_for_ever(studio, monkeypatch):

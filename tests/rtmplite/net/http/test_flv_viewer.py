@@ -52,7 +52,7 @@ def until(condition):
 
 
 def tags_of(client):
-    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read(all_of(client))[1]]
+    return [(tag.tag_type, tag.timestamp, tag.data) for tag in file.read_flv(all_of(client))[1]]
 
 
 def test_a_stream_is_fetched_for_a_viewer(studio):
@@ -68,8 +68,8 @@ def test_a_stream_is_fetched_for_a_viewer(studio):
     room.live.write(9, 40, INTER, now())
     room.live.end(now())
     head, _, body = all_of(client).partition(b"\r\n\r\n")
-    header, tags = file.read(body)
-    assert head.startswith(b"HTTP/1.1 200") and header == file.Header(False, True)
+    header, tags = file.read_flv(body)
+    assert head.startswith(b"HTTP/1.1 200") and header == file.FlvHeader(False, True)
     assert [tag.data for tag in tags] == [META, AVC, KEY, INTER]
     assert seen == [1, 0] and not list(room.registry)
 
@@ -88,7 +88,7 @@ def test_a_stream_is_fetched_for_a_page(studio):
         for event in web_messages(client, connected)
         if isinstance(event, ws.BytesMessage)
     ]
-    assert [tag.data for tag in file.read(b"".join(data))[1]] == [KEY]
+    assert [tag.data for tag in file.read_flv(b"".join(data))[1]] == [KEY]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

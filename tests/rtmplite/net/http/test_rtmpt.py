@@ -13,7 +13,7 @@ from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.rtmp import tunnel
 from rtmplite.rtmp.client import ClientConnection, Target
 from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.server import ServerConnection
+from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection
 
 
 class Live(LiveApplication):
@@ -88,10 +88,10 @@ class Client:
 
     def turn(self):
         """Send what there is, take what comes; the status."""
-        up = b"".join(self.machine.take_output())
+        up = b"".join(self.machine.transport.take_output())
         status, body = self.http.ask(self.path("send" if up else "idle"), up or b"\0")
         if status == 200:
-            self.machine.receive(body[1:], now())
+            self.machine.transport.receive(body[1:], now())
             self.events += self.machine.events()
         return status
 
@@ -209,7 +209,7 @@ def test_a_long_body_leaves_others_their_turn(server, monkeypatch):
     loop = gevent.get_hub().loop
     monkeypatch.setattr(rtmpt, "SLICE", 0.0)  # every piece takes longer
     monkeypatch.setattr(
-        ServerConnection, "receive", lambda self, data, now: heard.append((loop.now(), data))
+        ServerChunkTransport, "receive", lambda self, data, now: heard.append((loop.now(), data))
     )
     bodies = bytes(100_000), b"\1" * 50_000
     https = [client.http, Http(server)]
@@ -228,10 +228,10 @@ def test_a_long_body_waits_for_who_reads_no_further(server):
     (machine,) = server.connections
     client.machine.send("pause")
     pinged = bytes.fromhex("020000000000060400000000") + bytes.fromhex("000600000001")
-    body = b"".join(client.machine.take_output()) + pinged * 20_000
+    body = b"".join(client.machine.transport.take_output()) + pinged * 20_000
     waiting = gevent.spawn(client.http.ask, f"/send/{client.name}/{client.number}", body)
     with gevent.Timeout(5.0):
-        while machine.reading:
+        while machine.transport.reading:
             gevent.sleep(0.001)
     machine.resume_reading()
     status, answer = waiting.get(timeout=5.0)

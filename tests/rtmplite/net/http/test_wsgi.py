@@ -117,6 +117,28 @@ def test_without_descriptors_there_is_a_line_and_no_trace(serve, caplog, capfd):
     assert caplog.messages == ["http: cannot accept: Too many open files"]
 
 
+def test_without_descriptors_the_newest_client_may_still_ask(serve, monkeypatch):
+    """Who has just come is between its connection and its question."""
+    server = serve(most=8, most_of_one=8)
+    connected = [client(server) for _ in range(4)]
+    assert count(server, 4)
+    real = server.socket
+
+    class ExhaustedOnce:
+        fileno, timeout = real.fileno, 0.0
+
+        def _accept(self):
+            server.socket = real
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    server.socket = ExhaustedOnce()
+    with client(server, OTHER, ASK) as another:
+        assert another.recv(1000).endswith(b"yes")
+    assert count(server, 2)
+    connected[-1].sendall(ASK)
+    assert connected[-1].recv(1000).endswith(b"yes")
+
+
 def test_the_last_descriptors_are_not_for_strangers(monkeypatch, caplog):
     """By number: the system gives the lowest that is free."""
     limits = {"soft": 100}

@@ -10,7 +10,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.server.files import Alarms, Files
 from rtmplite.net.workers import Workers
 
-RAW = file.write([file.Tag(9, 0, b"\x12key"), file.Tag(9, 40, b"\x22inter")])
+RAW = file.write_flv([file.Tag(9, 0, b"\x12key"), file.Tag(9, 40, b"\x22inter")])
 
 
 @pytest.fixture

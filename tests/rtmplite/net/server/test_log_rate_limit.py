@@ -4,7 +4,8 @@ import logging
 
 from support.rtmp.rtmp_world import World
 
-from rtmplite.cli.serve import _ToldLive, _Warnings
+from rtmplite.cli.live_lines import PrintedLive
+from rtmplite.cli.serve import _Warnings
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, BURST, RATE, Sparing, Told
 
 
@@ -76,7 +77,7 @@ def test_lines_about_all_clients_together(capsys):
 
 def test_a_server_tells_of_some_of_what_one_client_plays(capsys):
     """Own design: a player that changes its mind all the time fills no log."""
-    world = World(_ToldLive())
+    world = World(PrintedLive())
     greedy, modest = world.client(), world.client()
     for n in range(BURST + 10):
         greedy.play(f"stream {n}")

@@ -111,7 +111,7 @@ def test_append_continues_a_file(studio, tmp_path):
     take(studio, kind="append", count=2)
     assert times(path) == [0, 40, 80, 81, 121]
     other = tmp_path / "live" / "other.flv"
-    other.write_bytes(file.write([file.Tag(9, 0, KEY)]))
+    other.write_bytes(file.write_flv([file.Tag(9, 0, KEY)]))
     take(studio, name="other", kind="append")
     assert times(other) == [] and len(list(tmp_path.glob("live/other-*.flv"))) == 1
     os.mkfifo(tmp_path / "live" / "pipe.flv")

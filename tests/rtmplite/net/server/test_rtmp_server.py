@@ -239,7 +239,7 @@ def test_last_words_arrive_even_if_nobody_listened(serve):
     client.recv(5000)
     connection = server.connections[0]
     client.sendall(bytes(100_000))  # it will be refused with much of this unread
-    connection.output.append(b"last words")
+    connection.transport.output.append(b"last words")
     connection.close(now())
     words = b""
     while data := client.recv(5000):

@@ -1,4 +1,4 @@
-"""Certificates, and what in them counts."""
+"""Certificates, and which of their options count."""
 
 from hashlib import sha256
 
@@ -104,7 +104,7 @@ def test_never_crashes(data):
 @example(OPTIONS_MOST)
 @example(OPTIONS_MOST + 1)
 def test_many_options_cost_little(count):
-    """Own design: bounded memory, whatever is repeated."""
+    """Own design: repeated options take little memory."""
     data = b"\x02\x15\x02" * count
 
     def attempt():

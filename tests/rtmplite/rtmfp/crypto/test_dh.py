@@ -121,7 +121,7 @@ def test_secret_has_no_leading_zeros():
 
 @given(key_pairs(), key_pairs())
 def test_secrets_agree(ours, theirs):
-    """RFC 7425 §4.6.2: whoever combines."""
+    """RFC 7425 §4.6.2: both ends compute the same secret."""
     assert ours.secret(theirs.public) == theirs.secret(ours.public)
 
 

@@ -1,4 +1,4 @@
-"""Endpoint Discriminators, and whom they select."""
+"""Endpoint Discriminators, and the certificates that they select."""
 
 import pytest
 from hypothesis import event, given

@@ -32,7 +32,7 @@ def test_cut_option_aborts_all(options, data):
 
 
 def test_more_options_than_anybody_has():
-    """Own design: what strangers make us read is short."""
+    """Own design: a stranger's list is read up to a limit."""
     most = fields.OPTIONS_MOST
     options = [Option(9, b"x")] * most
     assert fields.read(encode_options(options)) == options

@@ -101,7 +101,7 @@ def test_the_initiator_prefers(initiator, responder):
 
 @given(policies(), policies(), key_pairs())
 def test_any_policies(ours, theirs, pair):
-    """RFC 7425 §4.6.4, §4.6.6: whatever is settled, both ends settle the same."""
+    """RFC 7425 §4.6.4, §4.6.6: both ends come to the same protection."""
     near = FlashProfile(drawing("near"), keys=[pair], policy=ours)
     far = FlashProfile(drawing("far"), groups=(2,), policy=theirs)
     keyed(near, far)
@@ -343,7 +343,7 @@ def test_nothing_secret_is_shown():
 
 @given(mutations(components().map(lambda pair: pair[0])), st.booleans(), st.booleans(), st.data())
 def test_never_crashes(component, static, plain, data):
-    """RFC 7425 §3: components and certificates are refused with RemoteError, or will do."""
+    """RFC 7425 §3: components and certificates are accepted, or refused with RemoteError."""
     near = profile("n", static)
     far = profile("f", static).certificate
     agreement = near.initiate(far)
@@ -368,7 +368,7 @@ def test_never_crashes(component, static, plain, data):
     mutations(any_certificates().map(lambda pair: pair[0])), mutations(epds().map(lambda e: e[0]))
 )
 def test_questions_never_raise(certificate, epd):
-    """RFC 7016 §3.2: what answers yes or no raises nothing."""
+    """RFC 7016 §3.2: methods that return a bool never raise."""
     near = profile("n", False)
     assert near.selects(epd) == near.is_selected(near.certificate, epd)
     assert near.is_authentic(certificate) or not near.is_selected(certificate, epd)

@@ -100,7 +100,7 @@ def test_every_packet(capture):
 
 
 def test_packets_beyond_the_lines(capture):
-    """RFC 7425 §4.7.3: those of the capture that have no line open with one key or the other."""
+    """RFC 7425 §4.7.3: packets of the capture without a line open with one of the keys."""
     datagrams, lines, sessions = capture
     openers = [Opener(half) for session in sessions for half in _keys(session)[1]]
     known = {line["n"] for line in lines}

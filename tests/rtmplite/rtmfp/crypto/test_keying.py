@@ -1,4 +1,4 @@
-"""Keying components, what two of them settle, and the keys they make."""
+"""Keying components, and the protection and keys that two of them make."""
 
 import hmac
 import itertools
@@ -54,7 +54,7 @@ def test_impossible_hmac_lengths(length, flags):
 
 @pytest.mark.parametrize("flags", [0, 1])
 def test_length_of_hmacs_never_sent(flags):
-    """Covers RFC 7425 §4.5.2.4 [hmac-length]: we write 0, and mind nothing that others write."""
+    """Covers RFC 7425 §4.5.2.4 [hmac-length]: we write 0, and accept any length of others."""
     policy = Policy(hmac=FLAGS[flags])
     assert policy.component().encode() == bytes([3, 0x1A, flags, 0, 2, 0x1E, 7])
     for length in (0, 1, 16, 99):

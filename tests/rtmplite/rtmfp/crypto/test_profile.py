@@ -1,4 +1,4 @@
-"""What the machines of the startup rely on in any profile, shown of Flash's."""
+"""The promises of any profile that the startup relies on, tested with Flash's."""
 
 from random import Random
 

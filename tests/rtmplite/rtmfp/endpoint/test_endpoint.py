@@ -19,7 +19,7 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.startup import OpeningState
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.chunks import UnknownChunk
 from rtmplite.rtmfp.wire.control_chunks import Fragment

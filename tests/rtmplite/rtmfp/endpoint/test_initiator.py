@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, PlainProfile, World, startup_datagram
 
-from rtmplite.rtmfp.endpoint.startup import OpeningState
+from rtmplite.rtmfp.endpoint import initiator
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.wire import startup_chunks
 from rtmplite.rtmfp.wire.address import SocketAddress
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
@@ -98,6 +100,25 @@ def test_redirects_end_at_24_addresses_and_lead_nowhere_odd():
     assert len(lone.opening.candidates) == 24
     lone.hear(ResponderRedirect(lone.opening.tag, many[30:]))
     assert len(lone.opening.candidates) == 24
+
+
+def test_a_redirect_with_many_destinations_costs_little(monkeypatch):
+    """Own design: of 9,000 in one packet 64 are read, and 24 looked at, of use or not."""
+    read, looked_at = [], []
+    parse, sendable = startup_chunks.parse_address, initiator.is_sendable
+    monkeypatch.setattr(
+        startup_chunks, "parse_address", lambda *args: (read.append(args), parse(*args))[1]
+    )
+    monkeypatch.setattr(
+        initiator, "is_sendable", lambda address: (looked_at.append(address), sendable(address))[1]
+    )
+    lone = Lone()
+    useless = SocketAddress("224.0.0.1", 1)
+    packet = ResponderRedirect(lone.opening.tag, (useless,) * 9000).encode()
+    redirect = ResponderRedirect.parse(packet)
+    assert len(read) == len(redirect.redirect_destinations) == startup_chunks.MAX_DESTINATIONS
+    lone.opening.on_redirect(redirect, THIRD, lone.now)
+    assert len(looked_at) == 24 and set(lone.opening.candidates) == {SERVER}
 
 
 def test_redirects_come_too_late_once_somebody_has_answered():

@@ -17,14 +17,14 @@ class Written(LiveApplication):
         self.heard = []
 
     def on_connect(self, connection, now):
-        received = connection._on_message
+        received = connection.transport._on_message
 
         def listen(message, moment):
             if message.type_id in (MessageType.COMMAND, MessageType.COMMAND_AMF3):
                 self.heard.append((message.type_id, message.payload, Command.parse(message)))
             received(message, moment)
 
-        connection._on_message = listen
+        connection.transport._on_message = listen
         connection.accept(now)
 
 
@@ -72,15 +72,15 @@ def test_the_first_return_flow_is_the_one_to_answer():
     """Covers RFC 7425 §5.3.2 [canonical-is-first], §5.3.5 [associated]."""
     world = FlashWorld()
     peer = world.client()
-    canonical = peer.client.far_control
+    canonical = peer.client.transport.far_control
     more = peer.server_session.open_flow(
-        bytes(FlowMetadata(0)), world.now, associated=peer.server.far_control
+        bytes(FlowMetadata(0)), world.now, associated=peer.server.transport.far_control
     )
     message = Command("hello").message()
     more.send(messages.encode_message(message.type_id, 0, message.payload), world.now)
     peer.publish("demo")
     assert Called(0, Command("hello")) in peer.events
-    assert peer.client.far_control is canonical
+    assert peer.client.transport.far_control is canonical
     associated = [flow.associated for flow in peer.server_session.recv_flows.values()]
     assert associated == [None, peer.server_session.send_flows[1]]
 
@@ -104,7 +104,7 @@ def test_the_periods_have_limits():
     peer.server.send_control(SetKeepaliveTimers(1, 0xFFFFFFFF))
     world.run()
     assert peer.client_session.keepalive.interval == messages.MIN_KEEPALIVE
-    assert peer.client.peer_keepalive == messages.MAX_KEEPALIVE
+    assert peer.client.transport.peer_keepalive == messages.MAX_KEEPALIVE
 
 
 def test_calls_both_ways():
@@ -137,7 +137,7 @@ def test_a_server_that_is_gone():
     peer = world.client()
     peer.server.abort("enough", world.now)
     world.run()
-    assert peer.client.closed and peer.client.is_over and peer.server.is_over
+    assert peer.client.closed and peer.client.transport.is_over and peer.server.transport.is_over
 
 
 def test_where_an_rtmfp_url_leads():

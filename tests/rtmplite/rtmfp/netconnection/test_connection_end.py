@@ -23,7 +23,7 @@ def test_a_client_that_goes_is_noticed():
     world.run()
     assert peer.server.closed and not peer.server.aborted
     assert peer.server.reason == "closed by the peer"
-    assert peer.client.is_over and peer.server.is_over
+    assert peer.client.transport.is_over and peer.server.transport.is_over
     assert world.registry.get("live", "demo") is None
 
 
@@ -43,7 +43,7 @@ def test_last_words_about_a_stream_arrive_before_the_end():
     peer.server.close(world.now)
     world.run()
     assert peer.codes() == ["NetStream.Publish.Rejected"]
-    assert peer.client.is_over and peer.server.is_over
+    assert peer.client.transport.is_over and peer.server.transport.is_over
 
 
 def test_a_client_that_goes_in_silence_is_noticed():
@@ -53,7 +53,7 @@ def test_a_client_that_goes_in_silence_is_noticed():
     peer.client.close(world.now)
     world.run()
     assert peer.server.closed and not peer.server.aborted
-    assert peer.client.is_over and peer.server.is_over
+    assert peer.client.transport.is_over and peer.server.transport.is_over
 
 
 def test_a_session_that_is_closed_is_the_end():
@@ -62,7 +62,7 @@ def test_a_session_that_is_closed_is_the_end():
     peer = world.client()
     peer.client_session.close(world.now)
     world.run()
-    assert peer.server.state is State.CLOSED and peer.server.is_over
+    assert peer.server.state is State.CLOSED and peer.server.transport.is_over
     assert peer.client.closed
 
 
@@ -85,9 +85,9 @@ def test_last_words_are_not_waited_for_for_ever():
     peer.server.call("good-bye")
     peer.server.close(world.now)
     world.run(LINGER / 2)
-    assert not peer.server.is_over and peer.server.deadline is not None
+    assert not peer.server.transport.is_over and peer.server.deadline is not None
     world.run(LINGER)
-    assert peer.server.is_over and peer.server.deadline is None
+    assert peer.server.transport.is_over and peer.server.deadline is None
 
 
 def test_who_has_said_the_last_word_hears_nothing_new():
@@ -136,7 +136,7 @@ def slow_publisher(size=250_000):
     peer = world.client()
     stream = peer.publish("demo")
     world.registry.get("live", "demo").tap(Heard(heard))
-    peer.client.lifetimes = RELIABLE
+    peer.client.transport.lifetimes = RELIABLE
     for number in range(size // 5000):
         peer.client.send_media(MessageType.VIDEO, number * 40, stream, b"\x27" + bytes(4999))
     peer.client.send("deleteStream", float(stream))
@@ -161,11 +161,11 @@ def test_who_publishes_stays_until_all_has_arrived():
     world, peer, _, heard = slow_publisher()
     peer.client.close(world.now)
     world.run(LINGER / 2)
-    assert not peer.client.is_over and peer.client.holds_media
+    assert not peer.client.transport.is_over and peer.client.transport.holds_media
     world.run(10.0)
     assert heard == [*range(0, 2000, 40), "end"]
-    assert peer.client.is_over and peer.server.is_over
-    assert peer.client.cut_short == ""
+    assert peer.client.transport.is_over and peer.server.transport.is_over
+    assert peer.client.transport.cut_short == ""
 
 
 def test_a_server_that_is_gone_is_told_of():
@@ -175,10 +175,10 @@ def test_a_server_that_is_gone_is_told_of():
     world.run(1.0)
     weather.is_dead = True
     world.run(PATIENCE - 2)
-    assert not peer.client.is_over
+    assert not peer.client.transport.is_over
     world.run(5.0)
-    assert peer.client.is_over and "end" not in heard
-    assert "nothing was acknowledged" in peer.client.cut_short
+    assert peer.client.transport.is_over and "end" not in heard
+    assert "nothing was acknowledged" in peer.client.transport.cut_short
 
 
 def test_a_server_that_ends_in_the_meantime_is_told_of():
@@ -188,8 +188,8 @@ def test_a_server_that_ends_in_the_meantime_is_told_of():
     world.run(1.0)
     peer.server.close(world.now, "server stopped")
     world.run(20.0)
-    assert peer.client.is_over and len(heard) < 50
-    assert peer.client.cut_short == "closed by the peer"
+    assert peer.client.transport.is_over and len(heard) < 50
+    assert peer.client.transport.cut_short == "closed by the peer"
 
 
 def test_data_alone_is_a_stream_as_well():
@@ -202,9 +202,9 @@ def test_data_alone_is_a_stream_as_well():
     peer.client.send_media(MessageType.DATA, 0, stream, amf0.encode("said", "x"))
     peer.client.close(world.now)
     world.run(1.0)
-    assert peer.client.holds_media
+    assert peer.client.transport.holds_media
     world.run(PATIENCE + 5)
-    assert peer.client.is_over and peer.client.cut_short
+    assert peer.client.transport.is_over and peer.client.transport.cut_short
 
 
 def test_a_server_that_is_gone_before_the_end_is_told_of_as_well():
@@ -213,7 +213,7 @@ def test_a_server_that_is_gone_before_the_end_is_told_of_as_well():
     world.run(1.0)
     weather.is_dead = True
     world.run(130.0)
-    assert peer.client.closed and peer.client.cut_short == SILENT
+    assert peer.client.closed and peer.client.transport.cut_short == SILENT
 
 
 def test_what_was_given_up_in_silence_has_not_arrived():
@@ -226,7 +226,7 @@ def test_what_was_given_up_in_silence_has_not_arrived():
     peer.client.send_media(AUDIO, 0, stream, SOUND)
     peer.client.close(world.now)
     world.run(PATIENCE + 5)
-    assert peer.client.is_over and peer.client.cut_short
+    assert peer.client.transport.is_over and peer.client.transport.cut_short
 
 
 def test_who_plays_has_nothing_to_lose():
@@ -242,9 +242,9 @@ def test_who_plays_has_nothing_to_lose():
     player.client.send("pause", True, 0.0, stream_id=1)
     player.client.close(world.now)
     world.run(0.1)
-    assert not player.client.is_over and not player.client.holds_media
+    assert not player.client.transport.is_over and not player.client.transport.holds_media
     world.run(PATIENCE + 5)
-    assert player.client.is_over and player.client.cut_short == ""
+    assert player.client.transport.is_over and player.client.transport.cut_short == ""
 
 
 def test_a_server_that_rejects_what_is_published_is_told_of():
@@ -255,7 +255,10 @@ def test_a_server_that_rejects_what_is_published_is_told_of():
     pictures.reject(0, world.now)
     peer.client.close(world.now)
     world.run(20.0)
-    assert peer.client.is_over and peer.client.cut_short == "the server takes no more of it"
+    assert (
+        peer.client.transport.is_over
+        and peer.client.transport.cut_short == "the server takes no more of it"
+    )
 
 
 def test_a_publisher_whose_control_flow_ends_first_is_heard_to_the_end():
@@ -267,4 +270,4 @@ def test_a_publisher_whose_control_flow_ends_first_is_heard_to_the_end():
     world.run(2 * LINGER + 2)
     assert heard == [*range(0, 4800, 40), "end"]
     world.run(LINGER + 2)
-    assert peer.server.is_over
+    assert peer.server.transport.is_over

@@ -25,7 +25,7 @@ class Taker:
     def __init__(self):
         self.taken = []
 
-    def received(self, flow, data, stream_id, now):
+    def take(self, flow, data, stream_id, now):
         self.taken.append(data)
 
 
@@ -93,12 +93,12 @@ def test_a_lost_sound_holds_up_no_other(lifetimes, first, then):
 
     world = FlashWorld(weather=weather)
     player, publisher = world.client(), world.client()
-    publisher.client.lifetimes = lifetimes
+    publisher.client.transport.lifetimes = lifetimes
     player.play("demo")
     stream = publisher.publish("demo")
     for time in (0, 20, 40, 60):
         lost["next"] = time == 20
-        publisher.client.send_live(AUDIO, time, stream, SPEEX)
+        publisher.client.transport.send_live(AUDIO, time, stream, SPEEX)
         world.run(0.02)
     flows = publisher.server_session.recv_flows.values()
     assert FlowMetadata(stream, lifetimes.audio_intent) in [

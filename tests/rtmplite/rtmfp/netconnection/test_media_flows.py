@@ -4,11 +4,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes, Medium, make_lane, medium_of
+from rtmplite.rtmfp.netconnection.media_flows import (
+    LIVE,
+    Lifetimes,
+    Medium,
+    make_media_flow,
+    medium_of,
+)
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent, encode_message
-from rtmplite.rtmfp.session.listener import Priority
-from rtmplite.rtmfp.session.recv_flow import RecvState
-from rtmplite.rtmfp.session.send_flow import FlowState
+from rtmplite.rtmfp.session.flow_states import RecvState, SendState
+from rtmplite.rtmfp.session.send_flow import Priority
 from rtmplite.rtmp.wire.message import MessageType
 
 KEY, INTER = b"\x17\x01\x00\x00\x00key", b"\x27\x01\x00\x00\x00inter"
@@ -24,7 +29,7 @@ class Flow:
     """A sending flow that takes everything and delivers nothing."""
 
     def __init__(self, options):
-        self.options, self.sent, self.queued, self.state = options, [], 0, FlowState.OPEN
+        self.options, self.sent, self.queued, self.state = options, [], 0, SendState.OPEN
 
     def send(self, data, now, *, lifetime=None):
         self.queued += len(data)
@@ -33,7 +38,7 @@ class Flow:
         return handle
 
     def close(self, now):
-        self.state = FlowState.CLOSING
+        self.state = SendState.CLOSING
 
 
 class Owner:
@@ -48,10 +53,10 @@ class Owner:
         self.flows.append(Flow(SimpleNamespace(metadata=metadata, **options)))
         return self.flows[-1]
 
-    def lane_excepted(self, lane, now):
-        self.excepted.append(lane)
+    def media_flow_rejected(self, flow, now):
+        self.excepted.append(flow)
 
-    def lane_moved(self, lane, now):
+    def media_flow_moved(self, flow, now):
         self.moved += 1
 
 
@@ -70,15 +75,15 @@ def video(payload, time=0):
 def test_a_flow_is_opened_when_there_is_something_to_send(medium, priority):
     """Covers RFC 7425 §5.3.5 [associated], §5.1.1 [one-stream] [stream-id-present]."""
     owner = Owner()
-    lane = make_lane(owner, 5, medium)
-    assert owner.flows == [] and not lane.is_open and lane.is_over
-    lane.send(b"something", 1.0)
+    media = make_media_flow(owner, 5, medium)
+    assert owner.flows == [] and not media.is_open and media.is_over
+    media.send(b"something", 1.0)
     (flow,) = owner.flows
     options = flow.options
     assert (options.metadata, options.priority) == (bytes(FlowMetadata(5)), priority)
-    assert options.associated is owner.far_control and options.sender is lane
+    assert options.associated is owner.far_control and options.sender is media
     assert options.time_critical == (medium is Medium.AUDIO)
-    assert lane.is_open and lane.queued == 9 and not lane.is_over
+    assert media.is_open and media.queued == 9 and not media.is_over
 
 
 def test_media_have_flows_of_their_own():
@@ -92,10 +97,10 @@ def test_media_have_flows_of_their_own():
 def test_sound_is_given_up_when_it_is_late():
     """Covers RFC 7425 §5.1.1 [abandons]; but not what a decoder needs, nor what is not live."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.AUDIO)
-    lane.send_live(encode_message(8, 0, AAC_HEADER), 10.0, LIVE)
-    lane.send_live(encode_message(8, 0, b"\xaf\x01sound"), 10.0, LIVE)
-    lane.send(encode_message(8, 0, b"\xaf\x01sound"), 10.0)
+    media = make_media_flow(owner, 1, Medium.AUDIO)
+    media.send_live(encode_message(8, 0, AAC_HEADER), 10.0, LIVE)
+    media.send_live(encode_message(8, 0, b"\xaf\x01sound"), 10.0, LIVE)
+    media.send(encode_message(8, 0, b"\xaf\x01sound"), 10.0)
     assert [handle.expires for _, handle in owner.flows[0].sent] == [
         float("inf"),
         11.0,
@@ -106,22 +111,22 @@ def test_sound_is_given_up_when_it_is_late():
 def test_data_are_never_given_up():
     """Covers RFC 7425 §5.1.1 [abandons]: a sender can, it need not."""
     owner = Owner()
-    make_lane(owner, 1, Medium.COMMANDS).send_live(encode_message(18, 0, b"data"), 10.0, LIVE)
+    make_media_flow(owner, 1, Medium.COMMANDS).send_live(encode_message(18, 0, b"data"), 10.0, LIVE)
     assert owner.flows[0].sent[0][1].expires == float("inf")
 
 
 def test_pictures_live_until_the_next_key_frame():
     """Covers RFC 7425 §5.1.1 [abandons]: and a little longer, as they may be on their way."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.VIDEO)
+    media = make_media_flow(owner, 1, Medium.VIDEO)
     for at, payload in enumerate([HEADER, KEY, INTER, INTER]):
-        lane.send_live(video(payload), float(at), LIVE)
+        media.send_live(video(payload), float(at), LIVE)
     handles = [handle for _, handle in owner.flows[0].sent]
     assert [each.expires for each in handles] == [float("inf"), 7.0, 8.0, 9.0]
-    lane.send_live(video(KEY), 4.0, LIVE)
+    media.send_live(video(KEY), 4.0, LIVE)
     assert [each.expires for each in handles] == [float("inf"), 4.5, 4.5, 4.5]
     assert owner.flows[0].sent[-1][1].expires == 10.0
-    lane.send_live(video(KEY), 9.8, LIVE)
+    media.send_live(video(KEY), 9.8, LIVE)
     assert handles[0].expires == float("inf")
     assert owner.flows[0].sent[-2][1].expires == 10.0  # which it had anyway
 
@@ -131,7 +136,7 @@ def test_only_sound_is_hinted_to_be_taken_as_it_arrives():
     owner = Owner()
     owner.lifetimes = Lifetimes(audio_intent=Intent.NETWORK_ORDER)
     for medium in Medium:
-        make_lane(owner, 1, medium).send(b"x", 0.0)
+        make_media_flow(owner, 1, medium).send(b"x", 0.0)
     intents = [FlowMetadata.parse(flow.options.metadata).intent for flow in owner.flows]
     assert dict(zip(Medium, intents, strict=True)) == {
         Medium.COMMANDS: Intent.QUEUING_ORDER,
@@ -143,28 +148,28 @@ def test_only_sound_is_hinted_to_be_taken_as_it_arrives():
 def test_what_follows_a_picture_that_was_given_up_is_left_out():
     """Covers RFC 7425 §5.1.1 [abandons]: until the next key frame."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.VIDEO)
-    lane.send_live(video(KEY), 0.0, LIVE)
-    lane.send_live(video(INTER), 0.1, LIVE)
+    media = make_media_flow(owner, 1, Medium.VIDEO)
+    media.send_live(video(KEY), 0.0, LIVE)
+    media.send_live(video(INTER), 0.1, LIVE)
     flow = owner.flows[0]
     flow.sent[0][1].abandoned = True
-    lane.send_live(video(INTER), 0.2, LIVE)
-    lane.send_live(video(INTER), 0.3, LIVE)
+    media.send_live(video(INTER), 0.2, LIVE)
+    media.send_live(video(INTER), 0.3, LIVE)
     assert len(flow.sent) == 2
-    lane.send_live(video(KEY), 0.4, LIVE)
-    lane.send_live(video(INTER), 0.5, LIVE)
+    media.send_live(video(KEY), 0.4, LIVE)
+    media.send_live(video(INTER), 0.5, LIVE)
     assert len(flow.sent) == 4
 
 
 def test_what_has_arrived_is_forgotten():
     """A long group of pictures costs no memory while they arrive."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.VIDEO)
-    lane.send_live(video(KEY), 0.0, LIVE)
+    media = make_media_flow(owner, 1, Medium.VIDEO)
+    media.send_live(video(KEY), 0.0, LIVE)
     for at in range(100):
         owner.flows[0].queued = 0
-        lane.send_live(video(INTER), at / 25, LIVE)
-    assert len(lane._group) == 1
+        media.send_live(video(INTER), at / 25, LIVE)
+    assert len(media._group) == 1
 
 
 def test_nothing_is_given_up_if_nothing_may_be():
@@ -174,29 +179,29 @@ def test_nothing_is_given_up_if_nothing_may_be():
         (Medium.AUDIO, encode_message(8, 0, b"\xb6x")),
         (Medium.VIDEO, video(INTER)),
     ):
-        make_lane(owner, 1, medium).send_live(data, 0.0, Lifetimes(None, None))
+        make_media_flow(owner, 1, medium).send_live(data, 0.0, Lifetimes(None, None))
     assert [flow.sent[0][1].expires for flow in owner.flows] == [float("inf")] * 2
 
 
 def test_a_rejected_flow_is_the_end_of_it():
     """Covers RFC 7425 §5.3.5.3 [no-replacement]."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.VIDEO)
-    lane.send(video(KEY), 0.0)
-    lane.on_exception(owner.flows[0], 0, 1.0)
-    assert owner.excepted == [lane] and not lane.is_open
-    lane.send_live(video(KEY), 1.0, LIVE)
-    assert lane.send(video(KEY), 2.0) is None and len(owner.flows[0].sent) == 1
+    media = make_media_flow(owner, 1, Medium.VIDEO)
+    media.send(video(KEY), 0.0)
+    media.on_exception(owner.flows[0], 0, 1.0)
+    assert owner.excepted == [media] and not media.is_open
+    media.send_live(video(KEY), 1.0, LIVE)
+    assert media.send(video(KEY), 2.0) is None and len(owner.flows[0].sent) == 1
     assert len(owner.flows) == 1
 
 
 def test_a_closed_flow_is_over_when_all_has_arrived():
     """Covers RFC 7425 §5.3.5.3 [closing-says-nothing]."""
     owner = Owner()
-    lane = make_lane(owner, 1, Medium.COMMANDS)
-    lane.send(b"last words", 0.0)
-    lane.close(1.0)
-    assert owner.flows[0].state is FlowState.CLOSING and not lane.is_over
-    owner.flows[0].state = FlowState.COMPLETE_LINGER
-    lane.on_complete(owner.flows[0], 2.0)
-    assert lane.is_over and owner.moved == 1
+    media = make_media_flow(owner, 1, Medium.COMMANDS)
+    media.send(b"last words", 0.0)
+    media.close(1.0)
+    assert owner.flows[0].state is SendState.CLOSING and not media.is_over
+    owner.flows[0].state = SendState.COMPLETE_LINGER
+    media.on_complete(owner.flows[0], 2.0)
+    assert media.is_over and owner.moved == 1

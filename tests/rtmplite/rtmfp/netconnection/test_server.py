@@ -63,7 +63,7 @@ def test_who_is_refused_hears_why():
     peer = FlashWorld().client("rtmfp://host/nothing")
     assert [each.succeeded for each in peer.events] == [False]
     assert peer.events[0].values[-1]["code"] == "NetConnection.Connect.InvalidApp"
-    assert peer.server.is_over and peer.client.is_over
+    assert peer.server.transport.is_over and peer.client.transport.is_over
 
 
 def test_a_client_tells_where_it_is():
@@ -86,7 +86,7 @@ def test_keep_alive_periods_are_advised():
     peer.client.send("setPeerInfo", "198.51.100.1:40000")
     world.run()
     assert peer.client_session.keepalive.interval == IN_THE_OPEN.server_period / 1000
-    assert peer.client.peer_keepalive == IN_THE_OPEN.peer_period / 1000
+    assert peer.client.transport.peer_keepalive == IN_THE_OPEN.peer_period / 1000
 
 
 def test_publish_and_play():
@@ -123,7 +123,7 @@ def test_both_kinds_of_clients_meet(monkeypatch):
         each.play("demo")
     put = []
     for each in (first, second):
-        outlet = each.server._output.outlets[1]
+        outlet = each.server.transport._output.outlets[1]
         monkeypatch.setattr(outlet, "put", put.append)
     publisher = old.client()
     stream = publisher.publish("demo")
@@ -180,7 +180,7 @@ def test_the_end_of_a_recording_comes_last():
     publisher.client.send_media(VIDEO, 0, stream, HEADER)
     publisher.client.send_media(VIDEO, 0, stream, KEY + bytes(5000))
     publisher.client.send_media(AUDIO, 5, stream, SOUND)
-    while not player.server._output.orders and player.server.queued < 5000:
+    while not player.server.transport._output.orders and player.server.queued < 5000:
         world.run(0.01)
     player.server.streams[stream_id].complete()
     world.run(10)
@@ -228,7 +228,7 @@ def test_flows_that_are_not_for_us_are_rejected(metadata):
     world = FlashWorld()
     peer = world.client()
     if metadata == b"TC\x04\x01":
-        peer.server.far_control = None
+        peer.server.transport.incoming.far_control = None
     flow = peer.client_session.open_flow(metadata, world.now)
     codes = []
     flow.sender.on_exception = lambda flow, code, now: codes.append(code)
@@ -251,8 +251,8 @@ def test_what_is_about_chunks_means_nothing():
     world.run()
     assert peer.call("createStream")[1] == 1.0
     sent = []
-    peer.server._output.lanes.clear()
-    peer.server.enqueue = lambda order, size=0: sent.append(order)
+    peer.server.transport._output.flows.clear()
+    peer.server.transport.enqueue = lambda order, size=0: sent.append(order)
     for message in (
         control.SetChunkSize(1),
         control.Abort(3),
@@ -269,7 +269,7 @@ def test_a_ping_is_answered():
     world = FlashWorld()
     peer = world.client()
     heard = []
-    peer.client._on_control = lambda message, now: heard.append(message)
+    peer.client.transport._on_control = lambda message, now: heard.append(message)
     peer.client.send_control(control.PingRequest(77))
     world.run()
     assert control.PingResponse(77) in heard
@@ -338,7 +338,7 @@ def test_who_does_not_ask_is_closed():
     world = FlashWorld(limits=ConnectionLimits(setup=5.0))
     peer = world.client()
     stranger = world.client("rtmfp://host/live")
-    stranger.server._settled = False
+    stranger.server.transport._settled = False
     world.run(6)
     assert peer.server.state is State.CONNECTED
     assert stranger.server.reason == "nothing asked in time"

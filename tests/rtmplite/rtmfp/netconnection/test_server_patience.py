@@ -59,5 +59,5 @@ def test_a_client_that_moves_is_known_where_it_is():
     peer = world.client()
     former = peer.server_session.address
     peer.server_session.address = ("203.0.113.9", 5)
-    peer.server.on_address_change(peer.server_session, former, world.now)
+    peer.server.transport.incoming.on_address_change(peer.server_session, former, world.now)
     assert peer.server.peer_address == ("203.0.113.9", 5)

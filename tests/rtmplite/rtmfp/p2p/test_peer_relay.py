@@ -69,7 +69,7 @@ def test_who_cannot_meet_is_relayed():
     arrived = [peer.session.address for peer in meeting.bob.peers.sessions]
     assert [address[0] for address in arrived] == [SERVER[0]] and arrived != [SERVER]
     assert len(between) < 40  # hellos, and no more after that
-    (middle,) = meeting.world.user.stand_ins.middles
+    (middle,) = meeting.world.user.stand_ins.bridges
     assert middle.moved > sum(len(payload) for _, _, payload in SOUND)
 
 
@@ -97,7 +97,7 @@ def test_both_directions_in_one_pair_of_sessions():
     back.write(*SOUND[7], meeting.world.now)
     meeting.world.run()
     assert audio(stream.events()) == SOUND[:3] and audio(reverse.events()) == [SOUND[7]]
-    assert len(meeting.world.user.stand_ins.middles) == 1
+    assert len(meeting.world.user.stand_ins.bridges) == 1
 
 
 @pytest.mark.parametrize("end", ["player", "publisher", "server", "player's connection"])
@@ -135,7 +135,7 @@ def test_a_slow_player_holds_the_publisher_up_and_costs_little():
         meeting.world.run(0.04)
     kept = sum(
         session.queued + session.buffered
-        for middle in meeting.world.user.stand_ins.middles
+        for middle in meeting.world.user.stand_ins.bridges
         for session in middle.sessions
     )
     assert kept < 2_000_000 < 200 * len(picture)
@@ -213,7 +213,7 @@ def test_flows_have_a_limit_and_only_what_may_be_associated_passes():
     """Covers RFC 7016 §5 [resources-bounded]; a flow of another kind passes as it is."""
     meeting = Relayed()
     meeting.play()
-    (middle,) = meeting.world.user.stand_ins.middles
+    (middle,) = meeting.world.user.stand_ins.bridges
     (peer,) = meeting.bob.peers.sessions
     codes_heard = []
     for number in range(FLOWS + 2):

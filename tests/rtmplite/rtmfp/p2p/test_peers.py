@@ -11,7 +11,7 @@ from rtmplite.errors import LocalError
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata
 from rtmplite.rtmfp.p2p.direct import CLOSED, FAILED, REFUSED, SUCCESS
 from rtmplite.rtmfp.p2p.peers import DEFAULT_PEER_LIMITS, PeerLimits
-from rtmplite.rtmfp.session.listener import FlowSender
+from rtmplite.rtmfp.session.send_flow import FlowSender
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.control_chunks import Ping
 from rtmplite.rtmfp.wire.flow_chunks import FlowException, UserData, read_flow_options
@@ -84,7 +84,8 @@ def test_the_flows_are_as_the_text_draws_them():
     (peer,) = pair.bob.peers.sessions
     (control,) = peer.session.send_flows.values()
     assert control.metadata == bytes(FlowMetadata(stream.stream_id)) != bytes(FlowMetadata(0))
-    assert control.associated is None
+    (asked,) = pair.alice.peers.sessions
+    assert [flow.associated for flow in asked.session.recv_flows.values()] == [None]
     returning = list(peer.session.recv_flows.values())
     assert len(returning) == 2  # sound, and the rest
     assert {flow.associated for flow in returning} == {control}
@@ -117,7 +118,7 @@ def test_the_player_ends_it():
     (session,) = [peer.session for peer in pair.bob.peers.sessions]
     stream.send("deleteStream", 1.0)
     pair.world.run()
-    assert pair.live.players == 0 and stream.is_over
+    assert pair.live.players == 0 and stream.transport.is_over
     assert codes(stream.events())[-1] == CLOSED
     assert session.state is not State.OPEN
     assert pair.bob.peers.sessions == pair.alice.peers.sessions == []
@@ -159,7 +160,8 @@ def test_flows_for_media_may_end_at_any_time():
     (peer,) = pair.alice.peers.sessions
     (publication,) = peer.streams
     pair.write()
-    publication.enqueue(lambda now: publication._output.close_stream(stream.stream_id, now))
+    transport = publication.transport
+    transport.enqueue(lambda now: transport._output.close_stream(stream.stream_id, now))
     pair.world.run()
     pair.write()
     assert audio(stream.events()) == SOUND * 2
@@ -189,7 +191,7 @@ def test_a_peer_that_answers_nothing():
     given_up = pair.bob.play(bytes(32), "song")
     pair.bob.peers.give_up(given_up, pair.world.now)
     pair.world.run(1)
-    assert pair.bob.node.endpoint.openings == [] and given_up.is_over
+    assert pair.bob.node.endpoint.openings == [] and given_up.transport.is_over
 
 
 def test_a_captured_peer_is_answered_as_it_was(corpus):
@@ -239,7 +241,7 @@ def test_who_is_no_peer():
         pair.alice.peers.publish("song", pair.world.now)
     del pair.world.link.nodes[SERVER]
     pair.bob.machine.connection_lost(pair.world.now, "gone")
-    pair.bob.machine.session = None
+    pair.bob.machine.transport.session = None
     with pytest.raises(LocalError, match="no server"):
         pair.bob.peers.play(pair.alice.peer_id, pair.world.now)
 
@@ -269,7 +271,7 @@ def test_how_often_to_look_whether_a_peer_is_there():
     pair = Pair()
     pair.play()
     (peer,) = pair.bob.peers.sessions
-    assert peer.session.keepalive.interval == pair.bob.machine.peer_keepalive == 20.0
+    assert peer.session.keepalive.interval == pair.bob.machine.transport.peer_keepalive == 20.0
 
 
 def test_a_peer_that_moves_is_followed():

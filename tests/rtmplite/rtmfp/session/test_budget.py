@@ -1,4 +1,4 @@
-"""All the sessions of an endpoint together: how much memory they may take, and who has to go."""
+"""The memory that all sessions of an endpoint may take, and which of them are closed."""
 
 from random import Random
 
@@ -6,7 +6,8 @@ import pytest
 from support.rtmfp.endpoints import SERVER, World
 from support.rtmfp.link import storm
 
-from rtmplite.rtmfp.endpoint.startup import OpeningState, StartupLimits
+from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.budget import LOOK_SECONDS, SessionBudget
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.flow_chunks import UserData
@@ -15,14 +16,14 @@ LIMIT = 400_000
 
 
 class Taking:
-    """A session that takes so much."""
+    """A session that takes `size` bytes."""
 
     def __init__(self, host, size):
         self.address, self.counted = (host, 1), size
 
 
 def test_the_host_that_takes_the_most_has_to_go():
-    """Own design: however it divides what it takes; a /64 of IPv6 is one host."""
+    """Own design: also if it divides its memory among many sessions; a /64 of IPv6 is one host."""
     budget = SessionBudget(800)
     large = Taking("192.0.2.1", 300)
     others = [Taking(f"192.0.2.{number}", 100) for number in (2, 3)]
@@ -37,7 +38,7 @@ def test_the_host_that_takes_the_most_has_to_go():
 
 
 def test_there_is_no_more_to_close_than_there_is():
-    """Own design: nothing is held by sessions, and yet it is too much."""
+    """Own design: no session holds anything, and yet the limit is passed."""
     budget = SessionBudget(0)
     budget.used = 1
     assert budget.excess(0.0) == []
@@ -99,12 +100,12 @@ class Crowd:
         self.check()
 
     def hold(self):
-        """Have the server take no message of any flow."""
+        """Suspend all receiving flows of the server."""
         for listener in self.server.user.listeners.values():
             listener.setup = lambda flow: flow.suspend()
 
     def fill(self, messages):
-        """Have each client send what the server does not take, and tell the server's flows."""
+        """Have each client send to suspended flows; return these flows of the server."""
         self.hold()
         now = self.world.link.now
         for client in self.clients:
@@ -117,7 +118,7 @@ class Crowd:
 
 
 def test_who_does_not_take_what_we_send_loses_the_session():
-    """RFC 7016 §5: the one that takes the most, and all it took is free again."""
+    """RFC 7016 §5: the largest session is closed, and all its memory is free again."""
     crowd = Crowd(4)
     crowd.silence()
     for session, size in zip(crowd.sessions, (60_000, 200_000, 90_000, 60_000), strict=True):
@@ -133,7 +134,7 @@ def test_who_does_not_take_what_we_send_loses_the_session():
 
 
 def test_windows_shrink_as_memory_is_used_up():
-    """Covers RFC 7016 §3.6.3.5 [window]: nobody is closed who goes by them."""
+    """Covers RFC 7016 §3.6.3.5 [window]: a client that obeys them keeps its session."""
     crowd = Crowd(8)
     flows = crowd.fill(100)
     assert len(flows) == 8
@@ -150,7 +151,7 @@ def test_windows_shrink_as_memory_is_used_up():
 
 
 def test_nobody_new_is_let_in_when_it_is_tight():
-    """Covers RFC 7016 §5 [resources-bounded]: whoever asks is answered when there is room again."""
+    """Covers RFC 7016 §5 [resources-bounded]: a new client is answered when there is room again."""
     crowd = Crowd(4)
     weather = crowd.world.link.weather
     crowd.silence()
@@ -198,7 +199,7 @@ def test_a_keying_that_comes_late_is_not_let_in_either():
 
 
 def test_what_comes_out_of_turn_is_not_kept_when_it_is_tight():
-    """Covers RFC 7016 §3.6.3.5 [window]: whoever minds no window is not served so."""
+    """Covers RFC 7016 §3.6.3.5 [window]: a client that ignores windows gains nothing."""
     crowd = Crowd(1)
     (flow,) = crowd.fill(1)
     crowd.budget.used = LIMIT * 7 // 8
@@ -209,7 +210,7 @@ def test_what_comes_out_of_turn_is_not_kept_when_it_is_tight():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_count_is_true_in_any_weather(seed):
-    """Own design: what is counted is what sessions hold, however they come to hold or to end."""
+    """Own design: the count equals what sessions hold, whatever happens to them."""
     random = Random(seed)
     crowd = Crowd(6, storm(random, loss=0.2, spread=0.1))
     for _ in range(60):
@@ -230,7 +231,7 @@ def test_the_count_is_true_in_any_weather(seed):
 
 
 def test_endpoints_may_share_it():
-    """Own design: the worst goes wherever it is, so that many small endpoints are no way around."""
+    """Own design: the largest session is closed in whichever endpoint it is."""
     world, budget = World(), SessionBudget(LIMIT)
     ports = (1935, 1936)
     servers = [world.join((SERVER[0], port), b"server", budget=budget) for port in ports]
@@ -249,7 +250,7 @@ def test_endpoints_may_share_it():
 
 
 def test_gaps_and_flows_count():
-    """RFC 7016 §5: what is made of nothing but numbers takes memory, too."""
+    """RFC 7016 §5: gaps and empty flows take memory, too."""
     crowd = Crowd(1)
     client = crowd.clients[0].session
     before = crowd.budget.used
@@ -261,7 +262,7 @@ def test_gaps_and_flows_count():
 
 
 def test_flows_that_we_open_count():
-    """RFC 7016 §5: they linger, and it is the far end that has them opened."""
+    """RFC 7016 §5: they linger, and the far end can make us open them."""
     crowd = Crowd(1)
     (session,) = crowd.sessions
     before = crowd.budget.used

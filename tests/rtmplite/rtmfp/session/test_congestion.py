@@ -1,4 +1,4 @@
-"""The window, notice by notice, against the pseudocode of the appendix."""
+"""The congestion window against the pseudocode of the appendix."""
 
 import math
 
@@ -203,3 +203,45 @@ def test_other_sessions_are_told_of_real_time_data():
     notices.heard(two, 1.2)
     notices.forget(one)
     assert (notices.others(two, 1.2), notices.others(one, 1.2)) == (False, True)
+
+
+def test_each_packet_is_judged_by_itself():
+    """Covers RFC 7016 §A.2 [loss] [full-window-grows]: nothing is left of the packet before."""
+    congestion = control(100_000)
+    congestion.begin(100_000)
+    congestion.any_loss = True
+    congestion.acknowledged(1000)
+    congestion.finish(10.0)
+    assert congestion.cwnd < 100_000
+    after = congestion.cwnd
+    congestion.begin(after)
+    congestion.finish(11.0)
+    assert congestion.cwnd == after
+    congestion.begin(after)
+    congestion.any_naks = True
+    congestion.acknowledged(after // 16)
+    congestion.finish(12.0)
+    assert congestion.cwnd == after
+    congestion.begin(after)
+    congestion.acknowledged(after // 16)
+    congestion.finish(13.0)
+    assert congestion.cwnd == after + 48
+
+
+def test_at_the_threshold_slow_start_is_over():
+    """Covers RFC 7016 §A.2 [normal-increase]."""
+    congestion = control(16_000, ssthresh=16_000)
+    congestion.begin(16_000)
+    congestion.acknowledged(1000)
+    congestion.finish(10.0)
+    assert congestion.cwnd == 16_000 + 48
+
+
+def test_a_notice_holds_to_its_last_moment():
+    """Covers RFC 7016 §A.2 [loss]: a sender of real-time data loses an eighth, no more."""
+    congestion = control(64_000)
+    congestion.sent(True, 0.0)
+    congestion.begin(64_000)
+    congestion.any_loss = True
+    congestion.finish(NOTICE_SECONDS)
+    assert congestion.cwnd == 56_000

@@ -1,4 +1,4 @@
-"""What a Ping without a reply is, and what is not."""
+"""When a Ping counts as unanswered."""
 
 from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.rtt import RoundTrip

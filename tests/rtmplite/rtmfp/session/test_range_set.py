@@ -1,4 +1,4 @@
-"""SequenceSet against a plain set of numbers."""
+"""RangeSet against a plain set of numbers."""
 
 import doctest
 import itertools
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmplite.rtmfp.session import closing, flight, keepalive, range_set, rtt
-from rtmplite.rtmfp.session.range_set import SequenceSet
+from rtmplite.rtmfp.session.range_set import RangeSet
 
 steps = st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=60)
 
@@ -19,8 +19,8 @@ def test_the_examples():
 
 @given(steps)
 def test_it_is_a_set(steps):
-    """RFC 7016 §3.6.3.2: numbers come alone or all up to one."""
-    seen, model = SequenceSet(), {0}
+    """RFC 7016 §3.6.3.2: numbers are added one by one, or all up to one."""
+    seen, model = RangeSet(), {0}
     for is_forward, number in steps:
         if is_forward:
             seen.forward(number)

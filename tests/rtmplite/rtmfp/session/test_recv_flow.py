@@ -1,12 +1,12 @@
-"""Receiving flows, by hand-made chunks and the acknowledgements they cause."""
+"""Receiving flows, tested with hand-made chunks and the acknowledgements that they cause."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.rtmfp.wire import BEGIN, END, MIDDLE, WHOLE, Receiving, acked, data
 
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.recv_flow import RecvState
 from rtmplite.rtmfp.wire.flow_chunks import (
     BufferProbe,
     FragmentControl,
@@ -136,7 +136,7 @@ def test_a_user_that_waits_closes_the_window():
 
 
 def test_more_gaps_than_may_be():
-    """RFC 7016 §5: what is not kept is not acknowledged either."""
+    """RFC 7016 §5: a fragment that is not kept is not acknowledged either."""
     wire = Receiving(limits=SessionLimits(gaps=3))
     wire.put(data(1))
     for number in (3, 5, 7, 9, 1 << 60):
@@ -146,7 +146,7 @@ def test_more_gaps_than_may_be():
 
 
 def test_more_than_the_window_is_forgotten():
-    """RFC 7016 §3.6.3.5: a sender that ignores the window is not helped by it."""
+    """RFC 7016 §3.6.3.5: a sender that ignores the window gains nothing."""
     wire = Receiving(limits=SessionLimits(buffer_bytes=10_000))
     wire.put(data(1))
     for number in range(3, 400):

@@ -1,10 +1,10 @@
-"""What receiving flows share: when what is acknowledged, and which flows are taken."""
+"""What receiving flows share: when they acknowledge, and which flows are accepted."""
 
 import pytest
 from support.rtmfp.wire import BEGIN, META, Receiving, acked, data
 
+from rtmplite.rtmfp.session.flow_states import RecvState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.recv_flow import RecvState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.control_chunks import Ping
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData, flow_options
@@ -79,7 +79,7 @@ def test_acknowledgements_travel_with_user_data():
 
 
 def test_acknowledgements_wait_when_no_user_data_leave():
-    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]: whatever else there is to do."""
+    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]: also while other chunks are sent."""
     wire = Receiving()
     wire.put(data(1))
     flow = wire.session.open_flow(b"back", 0.0)
@@ -106,7 +106,7 @@ def test_only_what_was_received_is_acknowledged():
 
 
 def test_ranges_alone_are_sent():
-    """Field §"RTMFP bitmap acks": not all senders understand the other kind."""
+    """Field §"RTMFP bitmap acks": not all senders understand bit maps."""
     wire = Receiving()
     wire.put(data(1))
     for number in (3, 5, 7, 1000):
@@ -116,7 +116,7 @@ def test_ranges_alone_are_sent():
 
 
 def test_an_acknowledgement_is_cut_to_the_packet():
-    """Covers RFC 7016 §3.6.3.4.2 [cut-or-wait]: what does not fit is said another time."""
+    """Covers RFC 7016 §3.6.3.4.2 [cut-or-wait]: the rest is acknowledged later."""
     wire = Receiving(limits=SessionLimits(gaps=2000, datagram_bytes=200))
     wire.put(data(1))
     chunks = []
@@ -214,7 +214,7 @@ def test_a_complete_flow_answers_for_two_minutes():
 
 
 def test_many_messages_without_end():
-    """RFC 7016 §5: nor can many of them, on many flows."""
+    """RFC 7016 §5: many messages, on many flows, cannot fill the memory either."""
     wire = Receiving(limits=SessionLimits(session_buffer_bytes=50_000))
     for flow in range(1, 100):
         options = flow_options(b"%d" % flow)
@@ -224,7 +224,7 @@ def test_many_messages_without_end():
 
 
 def test_too_many_flows_end_the_session():
-    """RFC 7016 §5: a far end that opens flow after flow."""
+    """RFC 7016 §5: the session of a far end that opens flow after flow is aborted."""
     wire = Receiving(limits=SessionLimits(flows=50))
     for flow in range(1, 60):
         wire.put(data(1, flow=flow, options=flow_options(b"%d" % flow)))

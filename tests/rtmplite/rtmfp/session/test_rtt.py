@@ -1,4 +1,4 @@
-"""The clock that both ends echo, and the time-out that follows from it."""
+"""Timestamps and echoes, and the timeout that follows from them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from rtmplite.rtmfp.session.rtt import RoundTrip
 
 
 def measured(*rtts):
-    """A RoundTrip that measured these, in seconds."""
+    """A RoundTrip that has measured the given times, in seconds."""
     timing = RoundTrip()
     for turn, rtt in enumerate(rtts):
         now = 100.0 + turn

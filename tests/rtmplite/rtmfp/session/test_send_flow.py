@@ -1,12 +1,12 @@
-"""Sending flows, by the chunks they make and what acknowledgements do to them."""
+"""Sending flows: the chunks they make, and the effect of acknowledgements on them."""
 
 import pytest
 from support.rtmfp.pair import Sender
 from support.rtmfp.wire import Sending, send
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.send_flow import FlowState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import (
     FlowException,
@@ -70,9 +70,9 @@ def test_fragments_have_the_marks_of_their_places_and_fit():
     flow = wire.session.open_flow(bytes(512), 0.0)
     flow.send(bytes(2500), 0.0)
     flow.send(b"", 0.0)
-    flow.send(b"x", 0.0)
+    last = flow.send(b"x", 0.0).last
     got = wire.data()
-    while got[-1].sequence_number < flow.next_sn - 1:
+    while got[-1].sequence_number < last:
         wire.ack(got[-1].sequence_number)
         got += wire.data()
     control = [chunk.fragment_control for chunk in got]
@@ -84,19 +84,19 @@ def test_fragments_have_the_marks_of_their_places_and_fit():
 
 @pytest.mark.parametrize("size", [1000, 1100, 1150, 1192, 5000])
 def test_no_datagram_is_larger_than_it_may_be(size):
-    """Covers RFC 7016 §3.6.2.2 [fits-the-path]: `Wire.take` looks at every one."""
+    """Covers RFC 7016 §3.6.2.2 [fits-the-path]: the sending end of the test looks at every one."""
     wire = Sending()
     flow = wire.flow()
-    send(flow, 10, 0.0, size=size)
+    last = send(flow, 10, 0.0, size=size)[-1].last
     for _ in range(80):
         numbers = wire.numbers()
         wire.now += 0.004
-        wire.ack(max(numbers, default=flow.next_sn))
+        wire.ack(max(numbers, default=last))
     assert flow.queued == 0
 
 
 def test_an_acknowledgement_that_comes_late_still_counts():
-    """RFC 7016 §3.6.2.4, from which we depart: nothing is sent again that has arrived."""
+    """RFC 7016 §3.6.2.4, from which we depart: no fragment is sent again that has arrived."""
     wire = Sending()
     flow = wire.flow()
     send(flow, 4, 0.0)
@@ -107,7 +107,7 @@ def test_an_acknowledgement_that_comes_late_still_counts():
 
 
 def test_what_was_never_sent_cannot_be_acknowledged():
-    """RFC 7016 §3.6.2.4: a lying receiver harms itself alone."""
+    """RFC 7016 §3.6.2.4: a receiver that lies harms only itself."""
     wire = Sending()
     flow = wire.flow()
     send(flow, 20, 0.0)
@@ -139,13 +139,13 @@ def test_an_exception_closes_the_flow():
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 2))
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 2))
     assert user.exceptions == [77]
-    assert (flow.state, flow.queued, flow.exception) == (FlowState.CLOSING, 0, True)
+    assert (flow.state, flow.queued, flow.exception) == (SendState.CLOSING, 0, True)
     (last,) = wire.data()
     assert (last.sequence_number, last.abandon, last.final, last.data) == (10, True, True, b"")
     with pytest.raises(LocalError):
         flow.send(b"more", 0.0)
     wire.answer(FlowException(1, 77), DataAckRanges(1, 0, 10))
-    assert (flow.state, user.complete) == (FlowState.COMPLETE_LINGER, 1)
+    assert (flow.state, user.complete) == (SendState.COMPLETE_LINGER, 1)
 
 
 def test_closing_marks_the_last_number():
@@ -174,7 +174,7 @@ def test_a_message_given_up_is_never_sent_again():
     message = flow.send(bytes(3000), 0.0)
     assert wire.numbers() == [1, 2, 3]
     wire.ack(0, 1, 1)
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     wire.wait(3.0)
     (update,) = wire.data()
     assert (update.sequence_number, update.fsn_offset) == (3, 0)
@@ -191,7 +191,7 @@ def test_the_fsn_waits_for_what_is_outstanding():
     flow = wire.flow()
     message = flow.send(b"one", 0.0)
     assert wire.numbers() == [1]
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     flow.send(b"two", 0.0)
     (two,) = wire.data()
     assert (two.sequence_number, two.forward_sequence_number) == (2, 0)
@@ -201,11 +201,11 @@ def test_the_fsn_waits_for_what_is_outstanding():
 
 
 def given_up_between():
-    """A flow that sent 1 and 3, of which 1 has arrived; 2 was given up before it was sent."""
+    """A flow that has sent 1 and 3, of which 1 has arrived; 2 was abandoned before it was sent."""
     wire = Sending()
     flow = wire.flow()
     flow.send(b"one", 0.0)
-    flow.send(b"two", 0.0).abandon(0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
     flow.send(b"three", 0.0)
     assert wire.numbers() == [1, 3]
     return wire, flow
@@ -234,7 +234,7 @@ def test_an_fsn_that_is_on_its_way_is_not_told_twice():
     flow.send(b"one", 0.0)
     wire.data()
     wire.ack(1)
-    flow.send(b"two", 0.0).abandon(0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
     flow.send(b"three", 0.0)
     (three,) = wire.data()
     assert (three.sequence_number, three.forward_sequence_number) == (3, 2)
@@ -245,12 +245,12 @@ def test_an_fsn_that_is_on_its_way_is_not_told_twice():
 
 
 def test_what_was_given_up_makes_room_too():
-    """Own design: who waits for room would wait for ever if nothing else was under way."""
+    """Own design: a user that waits for room would wait for ever if nothing else was in flight."""
     wire, user = Sending(), Sender()
     flow = wire.flow(sender=user)
     message = flow.send(bytes(500), 0.0)
     wire.data()
-    message.abandon(0.0)
+    flow.abandon(message, 0.0)
     wire.wait(4.0)
     assert wire.numbers() == [1] and user.writable == 0
     wire.ack(1)
@@ -260,7 +260,7 @@ def test_what_was_given_up_makes_room_too():
 
 
 def test_late_messages_are_given_up():
-    """RFC 7016 §3.6.2.7: by their age, or because none of them was sent in time."""
+    """RFC 7016 §3.6.2.7: by their age, or because no fragment was sent in time."""
     wire = Sending()
     flow = wire.flow()
     wire.session.congestion.cwnd = 1
@@ -280,7 +280,7 @@ def test_late_messages_are_given_up():
 
 
 def test_a_late_message_within_a_reliable_flow():
-    """RFC 7016 §3.6.2.7: it is given up wherever it stands in the queue."""
+    """RFC 7016 §3.6.2.7: it is abandoned wherever it is in the queue."""
     wire = Sending()
     flow = wire.flow()
     flow.send(b"stays", 0.0)
@@ -293,7 +293,7 @@ def test_a_late_message_within_a_reliable_flow():
 
 
 def test_a_flow_begins_without_a_message():
-    """RFC 7016 §3.6.2.1: its options go with a number that was given up before."""
+    """RFC 7016 §3.6.2.1: its options go with an abandoned fragment."""
     wire = Sending()
     wire.flow().announce(0.0)
     (chunk,) = wire.data()
@@ -313,7 +313,7 @@ def test_metadata_has_a_limit_and_answers_need_an_open_flow():
 
 
 def test_a_hole_that_is_never_filled_stops_the_flow():
-    """RFC 7016 §5: the span of what is remembered is bounded."""
+    """RFC 7016 §5: the span of numbers that a flow remembers is limited."""
     wire = Sending(limits=SessionLimits(flight_span=20))
     flow = wire.flow()
     send(flow, 100, 0.0, size=10)
@@ -327,7 +327,7 @@ def test_a_hole_that_is_never_filled_stops_the_flow():
 
 
 def test_a_window_that_is_just_full():
-    """Covers RFC 7016 §3.6.2.9 [window-obeyed]: as much outstanding as is wanted is enough."""
+    """Covers RFC 7016 §3.6.2.9 [window-obeyed]: as much outstanding as the window is enough."""
     wire = Sending()
     flow = wire.flow()
     send(flow, 1, 0.0)
@@ -346,3 +346,21 @@ def test_the_fsn_may_be_outstanding_if_it_was_given_up_before():
     assert wire.numbers() == [1]
     flow.send(b"two", 0.0)
     assert [chunk.forward_sequence_number for chunk in wire.data()] == [1]
+
+
+def test_options_go_once_even_where_the_numbers_jump():
+    """Covers RFC 7016 §2.3.11.1.1 [until-acknowledged] [once-in-a-packet].
+
+    And §2.3.11.1.2 [until-acknowledged] [once-in-a-packet].  The long form of a chunk is needed
+    behind a message that was given up, and that is not the first of the packet.
+    """
+    wire = Sending()
+    flow = wire.flow()
+    flow.send(b"one", 0.0)
+    flow.abandon(flow.send(b"two", 0.0), 0.0)
+    flow.send(b"three", 0.0)
+    (packet,) = wire.take()
+    first, second = packet.chunks
+    assert isinstance(first, UserData) and isinstance(second, UserData)
+    assert [option.value for option in first.options] == [b"meta"]
+    assert second.options is None and (second.data, second.sequence_number) == (b"three", 3)

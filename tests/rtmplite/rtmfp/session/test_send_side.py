@@ -6,8 +6,8 @@ import pytest
 from support.rtmfp.wire import Sending, send
 
 from rtmplite.errors import LocalError
+from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
-from rtmplite.rtmfp.session.send_flow import FlowState
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
@@ -104,13 +104,13 @@ def test_a_complete_flow_keeps_its_identifier():
     flow.close(0.0)
     wire.take()
     wire.ack(1)
-    assert flow.state is FlowState.COMPLETE_LINGER
+    assert flow.state is SendState.COMPLETE_LINGER
     assert wire.flow().flow_id == 2
     wire.session.keepalive.heard = 100.0
     wire.wait(129.9)
     assert wire.session.send_flows[1] is flow
     wire.wait(0.1)
-    assert (flow.state, 1 in wire.session.send_flows) == (FlowState.CLOSED, False)
+    assert (flow.state, 1 in wire.session.send_flows) == (SendState.CLOSED, False)
     assert wire.flow().flow_id == 3
 
 
@@ -139,7 +139,7 @@ def test_real_time_data_is_marked():
 
 
 def test_what_nobody_takes_ends_the_session():
-    """RFC 7016 §5: an application that goes on sending cannot fill the memory."""
+    """RFC 7016 §5: data that the far end does not take cannot fill the memory."""
     wire = Sending(limits=SessionLimits(queued_bytes=100_000))
     flow = wire.flow()
     with pytest.raises(LocalError):
@@ -178,7 +178,7 @@ def test_probes_begin_anew_when_the_window_closes_again():
 
 
 def test_an_acknowledgement_puts_the_alarm_off():
-    """Covers RFC 7016 §3.6.2.6 [lost-after-erto]: something still arrives."""
+    """Covers RFC 7016 §3.6.2.6 [lost-after-erto]: it shows that packets still arrive."""
     wire = Sending()
     send(wire.flow(), 4, 0.0)
     wire.take()
@@ -189,3 +189,20 @@ def test_an_acknowledgement_puts_the_alarm_off():
     assert wire.session.outstanding > 0
     wire.wait(0.1)
     assert wire.session.outstanding == 0
+
+
+def test_a_window_that_opens_for_a_moment_ends_the_probes():
+    """Covers RFC 7016 §3.6.2.9.1 [probes-end] [probe-soon]: the next ones begin anew, at once."""
+    wire = Sending()
+    flow = wire.flow()
+    send(flow, 20, 0.0)
+    wire.take()
+    wire.ack(5, blocks=0)
+    wire.wait(1.0)
+    assert wire.probes() == 1
+    wire.ack(5, blocks=1)
+    wire.ack(wire.numbers()[-1], blocks=0)
+    wire.wait(0.9)
+    assert wire.probes() == 0
+    wire.wait(0.1)
+    assert wire.probes() == 1

@@ -42,7 +42,7 @@ def chunks(session, now=0.0):
 
 
 def sent(pair, source, kind):
-    """When packets with such a chunk were sent from `source`, and where to."""
+    """The times and destinations of the packets from `source` with such a chunk."""
     found = []
     for at, origin, destination, datagram in pair.link.sent:
         packet = Packet.parse(unscramble(datagram)[1][4:])
@@ -65,7 +65,7 @@ def test_a_ping_is_answered_at_once_and_unread():
 
 
 def test_pings_that_would_fill_the_memory_or_the_packet():
-    """RFC 7016 §3.5.4: answered if possible."""
+    """RFC 7016 §3.5.4: they are answered as far as there is room."""
     far = Pair().far
     put(far, *[Ping(b"%d" % number) for number in range(300)])
     assert len(chunks(far)) == 64
@@ -329,7 +329,7 @@ def test_another_session_takes_its_place():
 
 
 def test_a_user_may_close_within_its_callbacks():
-    """Own design: whatever a user does while it is told something."""
+    """Own design: a listener may close the session in any of its methods."""
     pair = Pair()
     pair.far_listener.setup = lambda flow: pair.far.close(pair.now)
     flow = pair.flow()
@@ -341,7 +341,7 @@ def test_a_user_may_close_within_its_callbacks():
 
 
 def test_work_is_told_once():
-    """Own design: the endpoint need not ask every session again and again."""
+    """Own design: so that the endpoint does not have to poll every session."""
     pair = Pair()
     flow = pair.flow()
     flow.send(b"a", 0.0)

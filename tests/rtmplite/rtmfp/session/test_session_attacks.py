@@ -38,7 +38,7 @@ HELLO = ForwardedInitiatorHello(b"epd", SocketAddress("192.0.2.9", 9, Origin.OBS
 
 
 def filled(*chunks, mode=Mode.INITIATOR):
-    """A sealed packet with these chunks over and over."""
+    """A sealed packet full of these chunks, repeated."""
     once = b"".join(map(encode_chunk, chunks))
     return b"ours" + bytes([mode]) + once * (PACKET // len(once))
 
@@ -73,7 +73,7 @@ def streaming(messages=30_000):
     ids=["beyond the end", "everything", "nothing", "every other one", "exceptions"],
 )
 def test_acknowledgements_of_what_was_never_sent(chunk):
-    """RFC 7016 §3.6.2.4: however long the queue, and however often it is acknowledged."""
+    """RFC 7016 §3.6.2.4: they cost little, however long the queue is."""
     session, flow = streaming()
     sent = flow._queue.unsent
     packet = filled(chunk, mode=Mode.RESPONDER)
@@ -95,7 +95,7 @@ def test_a_hole_that_is_acknowledged_around_for_ever():
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_message_of_countless_fragments(ordered):
-    """RFC 7016 §3.6.3.3: fragments that wait for the one before do not look at all others."""
+    """RFC 7016 §3.6.3.3: a fragment that waits for the one before does not look at all others."""
     wire = Receiving()
     wire.pair.far_listener.setup = lambda flow: setattr(flow, "ordered", ordered)
     wire.put(data(1))
@@ -144,7 +144,7 @@ def test_parts_in_any_order_before_their_turn():
     ids=lambda chunks: type(chunks[0]).__name__,
 )
 def test_a_packet_full_of_one_chunk(chunks):
-    """RFC 7016 §5: neither much work nor much of an answer."""
+    """RFC 7016 §5: it causes neither much work nor a long answer."""
     wire = Receiving()
     wire.put(data(1))
     packet = filled(*chunks)
@@ -155,7 +155,7 @@ def test_a_packet_full_of_one_chunk(chunks):
 
 
 def test_a_number_after_the_last_one_there_is():
-    """RFC 7016 §2.1.2, §2.3.12: it would be acknowledged in no chunk, so nothing carried it."""
+    """RFC 7016 §2.1.2, §2.3.12: it is ignored, since no acknowledgement could contain it."""
     wire, last = Receiving(), (1 << 64) - 1
     wire.put(data(1))
     wire.put(data(last, fsn=last - 1), NextUserData(b"too far"), NextUserData(b"more"))
@@ -164,7 +164,7 @@ def test_a_number_after_the_last_one_there_is():
 
 
 def test_flows_without_end_are_the_end():
-    """RFC 7016 §5: a far end that opens flow after flow is left, and its memory is free."""
+    """RFC 7016 §5: the session ends if the far end opens flow after flow; its memory is free."""
     numbers = count(1)
 
     def flood():
@@ -180,7 +180,7 @@ def test_flows_without_end_are_the_end():
 
 
 def test_metadata_and_messages_of_any_size():
-    """RFC 7016 §2.3.11.1.1, §5: what waits of all flows together is bounded."""
+    """RFC 7016 §2.3.11.1.1, §5: the memory of all flows together is limited."""
     wire = Receiving()
     for number in range(1, 200):
         options = flow_options(b"m" * 500)
@@ -191,7 +191,7 @@ def test_metadata_and_messages_of_any_size():
 
 
 def test_times_from_the_future():
-    """RFC 7016 §3.5.2.2: a lying clock delays the liar's own data, and nobody is lost by it."""
+    """RFC 7016 §3.5.2.2: a wrong clock delays only data to the peer that has it."""
     pair = Pair()
     for turn in range(2000):
         now = turn * 0.1
@@ -206,7 +206,7 @@ def test_times_from_the_future():
 
 
 def test_windows_that_shrink_and_grow():
-    """RFC 7016 §3.6.2.9: a receiver that plays with its window gets no more than it allows."""
+    """RFC 7016 §3.6.2.9: a receiver whose window jumps gets no more than it allows."""
     session, flow = streaming(2000)
     for turn in range(3000):
         now = turn * 0.01

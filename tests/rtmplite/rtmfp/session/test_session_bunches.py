@@ -1,4 +1,4 @@
-"""Packets that an edge reads together, as it does of a fast link or when it was busy."""
+"""Packets that are read together, as from a fast link or after a pause."""
 
 from support.rtmfp.pair import FAR, NEAR, Pair
 from support.rtmfp.wire import Sending
@@ -30,7 +30,7 @@ def test_acknowledgements_read_together_let_more_than_six_leave():
 
 
 def test_the_window_grows_however_packets_are_bunched():
-    """RFC 7016 §A.2: a bulk transfer over a path of 50 ms, all of whose packets come at once."""
+    """RFC 7016 §A.2: a bulk transfer over a path of 50 ms whose packets are read together."""
     pair = Pair()
     flow = pair.near.open_flow(b"m", 0.0)
     for _ in range(400):

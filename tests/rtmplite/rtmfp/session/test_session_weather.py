@@ -1,4 +1,4 @@
-"""Two sessions in bad weather: loss, doubles, disorder, silence, and a move to another address."""
+"""Two sessions on a bad network: loss, duplicates, disorder, silence, a change of address."""
 
 from math import inf
 from random import Random
@@ -17,7 +17,7 @@ from rtmplite.rtmfp.session.session import State
 
 
 def flash_ciphers():
-    """A pair of ciphers as Flash has them: numbered, authenticated."""
+    """A pair of ciphers of the Flash profile, with numbers and HMACs."""
     one = Protection(bytes(16), b"one" * 11, 10, numbered=True)
     two = Protection(bytes(range(16)), b"two" * 11, 10, numbered=True)
     return FlashCipher(one, two), FlashCipher(two, one)
@@ -55,7 +55,7 @@ def test_every_message_arrives_once_and_in_order(loss, cipher):
 
 
 def test_unordered_messages_arrive_once_too():
-    """RFC 7016 §3.6.3.3, without its order."""
+    """RFC 7016 §3.6.3.3: in any order."""
     pair = Pair(storm(Random(3), loss=0.2))
     pair.far_listener.setup = lambda flow: setattr(flow, "ordered", False)
     sent = messages(4, 100)
@@ -185,7 +185,7 @@ def test_the_window_grows_and_shrinks():
 
 
 class Weather(RuleBasedStateMachine):
-    """Anything a user, a network and a peer do, in any order: what arrives was sent, in order."""
+    """A user, a network and a peer do anything in any order: messages arrive in theirs."""
 
     def __init__(self):
         super().__init__()
@@ -220,7 +220,7 @@ class Weather(RuleBasedStateMachine):
                 self.sent[flow.metadata].append((message, lifetime))
                 outgoing = flow.send(message, self.pair.now, lifetime=lifetime)
                 if lifetime == 0.1 and size == 10:
-                    outgoing.abandon(self.pair.now)
+                    flow.abandon(outgoing, self.pair.now)
 
     @rule(data=st.data())
     def close(self, data):
@@ -280,7 +280,7 @@ chunk_like = st.builds(
 
 @given(st.lists(mutations(st.lists(chunk_like, max_size=6).map(b"".join)), max_size=12))
 def test_no_packet_of_the_far_end_breaks_a_session(packets):
-    """RFC 7016 §5: whoever holds the keys may put anything into a packet."""
+    """RFC 7016 §5: a peer that has the keys may put anything into a packet."""
     pair = Pair(limits=SessionLimits(session_buffer_bytes=50_000, buffer_bytes=20_000))
     near = pair.near
     flow = near.open_flow(b"m", 0.0)
@@ -298,7 +298,7 @@ def test_no_packet_of_the_far_end_breaks_a_session(packets):
 
 
 def test_a_hostile_far_end_costs_little_memory():
-    """RFC 7016 §5: ten thousand packets made to be kept, and what they leave behind."""
+    """RFC 7016 §5: after ten thousand packets that are made to be kept."""
     pair = Pair()
     far = pair.far
 

@@ -1,4 +1,4 @@
-"""Acknowledgements: two ways to say the same."""
+"""Acknowledgements: bit maps and runs."""
 
 from collections import deque
 from functools import partial
@@ -75,7 +75,7 @@ def test_bits_are_read_as_the_memo_does(bitmap, cumulative):
 @example(((0, 0), (2, 2), (1 << 30, 1 << 30)), 0)
 @example(((0, 16), (20, 22), (24, 24)), 127)
 def test_runs_say_it_all_even_where_bits_were_shorter(ranges, blocks):
-    """RFC 7016 §3.6.3.4.3 has the shorter kind; what it tells is the same in runs."""
+    """RFC 7016 §3.6.3.4.3: runs contain the same ranges as a shorter bit map."""
     ack = range_ack(9, blocks, ranges)
     assert isinstance(ack, DataAckRanges)
     assert tuple(ack.ranges()) == ranges
@@ -85,7 +85,7 @@ def test_runs_say_it_all_even_where_bits_were_shorter(ranges, blocks):
 
 @given(received(), st.integers(3, 60))
 def test_what_does_not_fit_is_left_out_from_above(ranges, room):
-    """RFC 7016 §3.6.3.4.2: what is left is true, and within its room."""
+    """RFC 7016 §3.6.3.4.2: the rest is correct, and within its room."""
     ack = range_ack(9, 5, ranges, room)
     head = len(DataAckRanges(9, 5, ranges[0][1]).encode())
     assert len(ack.encode()) <= max(room, head)
@@ -136,7 +136,7 @@ def test_any_bytes_are_read_or_refused(kind, data):
 
 
 def drain(kind, data):
-    """Read an acknowledgement to the end without keeping what it says."""
+    """Read an acknowledgement to the end without keeping its ranges."""
     deque(kind.parse(data).ranges(), maxlen=0)
 
 

@@ -1,4 +1,4 @@
-"""Socket addresses that are passed on."""
+"""Socket addresses in introductions and redirections."""
 
 from ipaddress import ip_address
 

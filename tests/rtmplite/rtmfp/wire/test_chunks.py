@@ -1,4 +1,4 @@
-"""Chunks in a row: types, lengths, padding, and what is passed by."""
+"""Chunks in a row: types, lengths, padding, and chunks that are ignored."""
 
 import pytest
 from hypothesis import event, given
@@ -139,7 +139,7 @@ def test_next_user_data_goes_on_with_the_user_data_before_whatever_is_between():
 
 @given(mutations(ROWS.map(wire)))
 def test_any_bytes_are_read(data):
-    """Covers RFC 7016 §2.3 [chunk-layout]: whatever they are."""
+    """Covers RFC 7016 §2.3 [chunk-layout]: no bytes raise an error."""
     row = parse_chunks(data)
     event(f"{min(len(row), 3)} chunks")
     assert parse_chunks(wire(row)) == row

@@ -1,4 +1,4 @@
-"""The short way through a packet against the legible one."""
+"""The fast readers and writers against the legible ones."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ times = st.none() | st.integers(0, 0xFFFF)
 
 @given(mutations(user_data.map(UserData.encode)), st.binary(max_size=6))
 def test_user_data(payload, after):
-    """RFC 7016 §2.3.11: the same fields, or refused by both."""
+    """RFC 7016 §2.3.11: both give the same fields, or refuse the payload."""
     packet = b"head" + payload + after
     try:
         want = UserData.parse(payload)

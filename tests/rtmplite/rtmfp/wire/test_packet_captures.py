@@ -1,4 +1,4 @@
-"""What real peers sent, read, named field by field, and written again byte for byte."""
+"""Packets of real peers: read, described field by field, and written again byte for byte."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def lines(folder, name):
 
 
 def packet_of(line):
-    """Take off what the Cryptography Profile puts before a packet: RFC 7425 §4.7.2."""
+    """Remove the fields of the Cryptography Profile before a packet: RFC 7425 §4.7.2."""
     plain, at = bytes.fromhex(line["plain"]), 0
     if "sseq" in line:
         _, at = decode_vlu(plain)
@@ -56,7 +56,7 @@ def packet_of(line):
 
 
 def described(packet):
-    """Say of a packet what the corpus says of it."""
+    """Describe a packet in the terms of the corpus."""
     told = {"mode": packet.mode}
     if packet.timestamp is not None:
         told["timestamp"] = packet.timestamp

@@ -1,4 +1,4 @@
-"""Numbers of variable length, and what they count."""
+"""Numbers of variable length, and byte strings that they count."""
 
 import pytest
 from hypothesis import event, example, given
@@ -18,7 +18,7 @@ from rtmplite.strategies.rtmfp import blobs, long_vlus, numbers
 
 
 def digits(value):
-    """Spell a number as the RFC's diagram does, the slow way."""
+    """Write a number as the RFC's diagram does, the slow way."""
     bits = f"{value:b}"
     bits = bits.zfill(-(-len(bits) // 7) * 7)
     groups = [bits[at : at + 7] for at in range(0, len(bits), 7)]
@@ -82,7 +82,7 @@ def test_any_bytes_are_read_or_refused(data):
 
 
 def test_memory_is_bounded():
-    """Covers RFC 7016 §2 [truncation-noticed]: no length allocates what is not there."""
+    """Covers RFC 7016 §2 [truncation-noticed]: a length alone allocates nothing."""
 
     def attempt(data):
         with pytest.raises(RemoteError):

@@ -93,7 +93,7 @@ def test_what_is_played_is_what_was_published(corpus):
         assert set(got[kind]) <= set(sent[kind])
         assert got[kind][-1] == sent[kind][-1]
     seed = (corpus / "flv/seed_320x240_12fps_h264_speex16k_10s.flv").read_bytes()
-    tags = file.read(seed)[1]
+    tags = file.read_flv(seed)[1]
     for kind in (TagType.AUDIO, TagType.VIDEO):
         published = [
             (message.timestamp, message.payload)

@@ -15,7 +15,8 @@ from rtmplite.relay.session import elsewhere
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.client import Target, redirection
 from rtmplite.rtmp.wire.url import MAX_URL, join, split
-from siprtmp.operation.config import ConfigError, Settings, check
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.config import Settings, check
 from siprtmp.operation.numbers import parse_host_port
 
 HERE = Target.parse("rtmps://ann:secret@far.example/live/demo")

@@ -1,4 +1,4 @@
-"""A sender that understands acknowledgements by ranges alone, as rtmfp-cpp's: Field.
+"""A sender, such as rtmfp-cpp, that understands acknowledgements by ranges only: Field.
 
 It sends to us over a link with 5% loss and 100 ms there and back, in virtual time.
 """
@@ -16,7 +16,7 @@ LIFETIME = 1.0  # s that a picture is worth sending
 
 
 class RangesAlone(PlainCipher):
-    """Passes a packet on without what such a sender does not know; counts what that was."""
+    """Removes the chunks that such a sender does not understand, and counts them."""
 
     def __init__(self):
         self.unknown = 0
@@ -36,7 +36,7 @@ class RangesAlone(PlainCipher):
 
 
 def published(lifetime):
-    """What the far end has of a film, and when; and what the sender did not understand."""
+    """Send a film; return the numbers of frames that arrived, the worst delay, and `unknown`."""
     cipher = RangesAlone()
     weather = storm(Random(5), loss=0.05, duplicates=0.0, delay=0.05, spread=0.002)
     pair = Pair(weather, ciphers=(cipher, PlainCipher()))
@@ -54,7 +54,7 @@ def published(lifetime):
 
 
 def test_all_that_is_reliable_arrives_and_soon():
-    """Field §"RTMFP bitmap acks": what the sender does not understand it takes for lost."""
+    """Field §"RTMFP bitmap acks": the sender takes for lost what it sees no acknowledgement of."""
     numbers, latest, unknown = published(None)
     assert unknown == 0
     assert numbers == list(range(PICTURES))
@@ -62,7 +62,7 @@ def test_all_that_is_reliable_arrives_and_soon():
 
 
 def test_nothing_grows_too_old_on_the_way():
-    """Field §"RTMFP bitmap acks": with live pictures it is not late, it is gone."""
+    """Field §"RTMFP bitmap acks": live pictures would not be late, but abandoned."""
     numbers, _, unknown = published(LIFETIME)
     assert unknown == 0
     assert len(numbers) > PICTURES * 0.99

@@ -4,8 +4,8 @@ import socket
 
 import gevent
 
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
-from siprtmp.edge.alarm import Alarm
 
 
 class Machine:

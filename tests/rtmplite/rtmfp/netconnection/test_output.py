@@ -8,7 +8,7 @@ from support.rtmfp.link import storm
 
 from rtmplite.live.streams import Registry, SlowConsumerPolicy
 from rtmplite.rtmfp.netconnection.media_flows import LIVE
-from rtmplite.rtmfp.netconnection.outlet import ROOM, FlowOutlet
+from rtmplite.rtmfp.netconnection.output import ROOM, FlowOutlet
 from rtmplite.rtmp.wire.message import MessageType
 
 AUDIO, VIDEO, DATA = MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA
@@ -19,7 +19,8 @@ INTER, SOUND = b"\x27\x01\x00\x00\x00inter", b"\xb6sound"
 def test_what_is_behind_is_counted_beyond_some_room():
     """What a socket would take without a word is no slowness; beyond it each message counts."""
     queued = []
-    outlet = FlowOutlet(SimpleNamespace(enqueue=lambda order, size: queued.append(size)), 1, LIVE)
+    owner = SimpleNamespace(enqueue=lambda order, size: queued.append(size), lifetimes=LIVE)
+    outlet = FlowOutlet(owner, 1)
     outlet.recount(ROOM)
     outlet.put(bytes(50))
     assert outlet.output_size == 0
@@ -40,7 +41,7 @@ def test_a_slow_player_is_skipped_to_a_key_frame():
     publisher.write(VIDEO, 0, stream, HEADER)
     for at in range(100):
         publisher.write(VIDEO, 40 * at, stream, (INTER if at % 10 else KEY) + bytes(20_000))
-    outlet = player.server._output.outlets[1]
+    outlet = player.server.transport._output.outlets[1]
     assert outlet.output_size > 0 and player.server.queued > ROOM
     player.client.resume_reading()
     world.run(20)

@@ -1,0 +1,21 @@
+"""Where published messages go, and how they are written for the players of a protocol."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+# Writes a message as a player's protocol has it, from type, timestamp in ms and payload.
+# Players whose framings are equal get the same bytes.
+Framing: TypeAlias = Callable[[int, int, bytes], bytes]
+
+
+class Sink(Protocol):
+    """The destination of a published stream: a `LiveStream`, a recorder or a phone.
+
+    Own design: RTMP 1.0 §7.2.2.6 says what a publisher sends, not who takes it.
+    """
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
+
+    def end(self, now: float) -> None:
+        """Hear that no more will come, because it was unpublished or cut off."""

@@ -1,0 +1,67 @@
+"""The address that peers of the local network reach this machine by, where others need another.
+
+Own design: with `--external-ip` a router forwards an outside address to us.  Phones behind the same
+router mostly cannot use that address, since few routers send a packet back where it came from.  A
+peer is inside if its own address is one that no router passes on to the internet.  Where the
+external address is such a one itself, it is meant for peers inside, and nothing is told apart.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
+
+from siprtmp.operation.config import Settings, is_wildcard
+
+_INSIDE: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "127.0.0.0/8"),
+        *("fc00::/7", "fe80::/10", "::1/128"),  # RFC 4193 and RFC 4291
+    )
+)
+_ANY_PORT: Final = 9  # a datagram socket is connected, and nothing sent
+
+
+class LocalNetwork:
+    """Tells what to call ourselves in SIP and SDP for a peer.
+
+    `listener` is the host that SIP listens on.
+    """
+
+    def __init__(self, settings: Settings, listener: str) -> None:
+        external = settings.external_ip
+        self._outside = external or listener
+        self._listener = listener
+        self._tells_apart = external is not None and not is_inside(external)
+
+    def host_for(self, peers: Collection[str]) -> str:
+        """The address for peers at these hosts: the inside one if all of them are inside."""
+        if not peers or not all(map(self.own_address, peers)):
+            return self._outside
+        return self.own_address(next(iter(peers))) or self._outside
+
+    def own_address(self, peer: str) -> str | None:
+        """Our address in the network of a peer that is inside, None for any other."""
+        if not (self._tells_apart and is_inside(peer)):
+            return None
+        return _address_towards(peer) if is_wildcard(self._listener) else self._listener
+
+
+def is_inside(host: str) -> bool:
+    """Whether a host is an address of a local network; a name is not."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for network in _INSIDE)
+
+
+def _address_towards(peer: str) -> str | None:
+    """The address that the system sends from to a peer; None if it has no way there."""
+    family = socket.AF_INET6 if ":" in peer else socket.AF_INET
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((peer, _ANY_PORT))
+        return str(probe.getsockname()[0])
+    return None

@@ -1,0 +1,243 @@
+"""The options of `siprtmp serve`, in groups that follow the order in which they are needed.
+
+Own design: no option has a default here, so that "not given" can be told from a value and the
+configuration file stands between the two; and none may be shortened, so that a later version can
+have a new one.  The Settings page of the documentation is made from this parser.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from siprtmp.operation import rtmp_options
+from siprtmp.operation.arguments import (
+    Parser,
+    count,
+    listener,
+    merge,
+    milliseconds,
+    only_off,
+    port_range,
+    program,
+    seconds,
+)
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
+
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "the configuration": ("config",),
+    "listeners": (
+        *("rtmp", "rtmps", "rtmpt", "rtmfp", "sip", "sips", "http"),
+        *("tls-cert", "tls-key", "external-ip"),
+    ),
+    "who may connect, publish, play and call": (
+        *("users", "users-only", "allow-anonymous", "keep-first-line"),
+        *("publish-key", "play-key", "sign-key", "sign-play"),
+        *("on-connect", "on-publish", "on-play", "on-done", "hook-timeout", "hook-requests"),
+    ),
+    "calls": (
+        *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
+        *("max-user-calls", "max-user-calls-per-hour", "allow-targets"),
+    ),
+    "media": ("rtp-ports", "nat", "merge-ms", "record", "vod", "shared"),
+    "limits of RTMP clients": (
+        *("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
+    ),
+    "relays": ("push", "pull", "ca", "insecure"),
+    "clients that connect by RTMFP": (
+        *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
+    ),
+    "operation and logs": ("state", "drain", "reconnect-to", "log-level", "log-format"),
+}
+
+Add = Callable[..., None]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of `siprtmp serve`; a bad option raises ConfigError."""
+    parser = Parser(
+        prog=f"{program()} serve",
+        usage="%(prog)s [OPTION...]",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        description="Run the gateway between RTMP streams and SIP calls until it gets SIGTERM. "
+        "HOST:PORT is an address such as 127.0.0.1:1935 or [::1]:1935; port 0 takes a free port, "
+        "and off opens no listener. Defaults are in parentheses.",
+        add_help=False,
+    )
+    declared: dict[str, dict[str, Any]] = {}
+
+    def add(option: str, **details: Any) -> None:
+        declared[option.removeprefix("--")] = details
+
+    _add_listeners(add)
+    _add_rights(add)
+    _add_calls(add)
+    _add_media(add)
+    _add_operation(add)
+    rtmp_options.add_options(add)
+    parser.add_argument("-h", "--help", action="help", help="Show these options.")
+    for title, names in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            group.add_argument(f"--{name}", **declared[name])
+    return parser
+
+
+def _add_listeners(add: Add) -> None:
+    for name, what in (
+        ("rtmp", "RTMP clients here (127.0.0.1:1935)"),
+        ("rtmps", "RTMP clients over TLS here, with the certificate of --tls-cert (off)"),
+        ("rtmpt", "RTMP clients that come through HTTP here (off)"),
+        ("rtmfp", "RTMFP clients here, by UDP (127.0.0.1:1935)"),
+        ("sip", "phones and SIP servers here, by UDP and TCP (127.0.0.1:5060)"),
+        ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
+    ):
+        add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.")
+    add("--sips", type=only_off, metavar="off", help="SIP over TLS is not in this version.")
+    add(
+        "--external-ip",
+        metavar="IP",
+        help="Write this address into SIP and SDP for peers outside the local network, where "
+        "a router forwards it to this machine.",
+    )
+
+
+def _add_rights(add: Add) -> None:
+    add(
+        "--users",
+        type=Path,
+        metavar="FILE",
+        help="Let the users of this file log in and publish; `siprtmp users` makes its lines. "
+        "SIGHUP reads it again.",
+    )
+    add(
+        "--allow-anonymous",
+        action="store_true",
+        help="Serve everybody who reaches the listeners, also beyond loopback.",
+    )
+    add(
+        "--keep-first-line",
+        action="store_true",
+        help="Refuse a second login of one identity; without this option the first login ends.",
+    )
+
+
+def _add_calls(add: Add) -> None:
+    add(
+        "--domain",
+        action="extend",
+        nargs="+",
+        metavar="NAME",
+        help="Serve the users of these SIP domains (localhost and the listener's address).",
+    )
+    add(
+        "--call-from",
+        metavar="URI",
+        help="Make this the caller of calls that are placed by publishing to `call` (sip:call@ "
+        "and the first domain).",
+    )
+    add(
+        "--outbound-proxy",
+        metavar="URI",
+        help="Send requests here whose domain DNS does not resolve.",
+    )
+    add(
+        "--answer-timeout",
+        type=seconds,
+        metavar="S",
+        help="Give up a call that nobody has answered after S seconds (60).",
+    )
+    add(
+        "--media-timeout",
+        type=seconds,
+        metavar="S",
+        help="End a call whose phone has sent no RTP, RTCP or SIP for S seconds (60).",
+    )
+    add(
+        "--sip-t1",
+        type=milliseconds,
+        metavar="MS",
+        help="Set timer T1 of RFC 3261, the round trip that retransmissions assume (500).",
+    )
+    for name, what in (("", "calls at once (10"), ("-per-hour", "calls an hour (60")):
+        add(
+            f"--max-user-calls{name}",
+            type=count,
+            metavar="N",
+            help=f"Allow each user N {what} where other machines reach a listener); "
+            "0 is any number.",
+        )
+    add(
+        "--allow-targets",
+        action="extend",
+        nargs="+",
+        metavar="PATTERN",
+        help="Let users call these addresses outside the domains, as USER@HOST with * for any "
+        "letters.",
+    )
+
+
+def _add_media(add: Add) -> None:
+    add(
+        "--rtp-ports",
+        type=port_range,
+        metavar="LOW-HIGH",
+        help="Take the UDP ports for sound from this range, two for each call (above 32768).",
+    )
+    add(
+        "--nat",
+        action="store_true",
+        help="Send sound to the address that a phone's sound comes from, for phones behind a NAT.",
+    )
+    add(
+        "--merge-ms",
+        type=merge,
+        metavar="N",
+        help="Collect output to a player for N milliseconds before it is sent (0).",
+    )
+    add(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="Store what is published in this folder, as FLV files.",
+    )
+    add(
+        "--vod",
+        type=Path,
+        metavar="DIR",
+        help="Play the FLV files of this folder as rtmp://HOST/vod/NAME.",
+    )
+    add(
+        "--shared",
+        type=Path,
+        metavar="DIR",
+        help="Keep the persistent shared objects of clients in this folder.",
+    )
+
+
+def _add_operation(add: Add) -> None:
+    add(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="Read settings from this TOML file, whose keys are these names.",
+    )
+    add(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="Keep registrations over a restart in this folder, and the socket of `siprtmp calls`.",
+    )
+    add(
+        "--log-level",
+        choices=LOG_LEVELS,
+        help="Write log lines of this level and above (info).",
+    )
+    add(
+        "--log-format",
+        choices=LOG_FORMATS,
+        help="Write log lines as text, or as one JSON object a line (text).",
+    )

@@ -1,0 +1,59 @@
+"""The options of the gateway as its operator reads them, and what a mistake is answered with."""
+
+import re
+
+import pytest
+
+from rtmplite.cli import tool
+from siprtmp.operation import config
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.options import GROUPS, build_parser
+
+
+def test_help_has_every_option_once_in_the_group_where_it_is_looked_for():
+    names = [name for group in GROUPS.values() for name in group]
+    assert len(names) == len(set(names)) and set(names) == set(dict(OPTIONS_OF_HELP)) - {"help"}
+    shown = build_parser().format_help()
+    for title, group in GROUPS.items():
+        block = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
+        assert re.findall(r"^  --([a-z0-9-]+)", block, re.MULTILINE) == list(group)
+
+
+OPTIONS_OF_HELP = [
+    (action.option_strings[-1].removeprefix("--"), action.help)
+    for action in build_parser()._actions
+]
+
+
+@pytest.mark.parametrize("text", [text for _, text in OPTIONS_OF_HELP])
+def test_help_speaks_in_whole_sentences(text):
+    assert text[0].isupper() and text.endswith(".") and len(text.split()) > 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rtmp", "1935"], "--rtmp: '1935' is not HOST:PORT; write 127.0.0.1:1935"),
+        (["--rtmp", "rtmp://127.0.0.1:1935"], "is not HOST:PORT; write 127.0.0.1:1935"),
+        (["--rtmp", "rtmp://10.0.0.1:1935/live"], "is not HOST:PORT; write 10.0.0.1:1935"),
+        (["--sip", "::1:5060"], "write [::1]:5060"),
+        (["--http", "nowhere"], "write for example 127.0.0.1:1935 or [::1]:1935"),
+        (["--rtpm", "1935"], "there is no option --rtpm; did you mean --rtmp?"),
+        (["--rtpm=1935"], "there is no option --rtpm; did you mean --rtmp?"),
+        (["--zzz"], "there is no option --zzz"),
+        (["word"], "there is no argument word"),
+    ],
+)
+def test_a_mistake_is_answered_with_the_right_form(words, said):
+    with pytest.raises(ConfigError) as refused:
+        config.load(words)
+    assert str(refused.value).endswith(said)
+
+
+def test_what_a_server_without_telephones_can_do_the_gateway_can(capsys):
+    """By the same names."""
+    with pytest.raises(SystemExit):
+        tool.main(["serve", "--help"])
+    theirs = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    ours = set(re.findall(r"--[a-z-]+", build_parser().format_help()))
+    assert "--vod" in theirs and theirs <= ours
