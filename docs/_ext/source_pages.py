@@ -60,7 +60,8 @@ def home_of(door: str, name: str) -> str:
     file = f"{path}/__init__.py" if (REPO / path).is_dir() else f"{path}.py"
     if not (REPO / file).is_file():
         return ""
-    return f"{file}#{name if name in definitions(file) else first}"
+    place = next((each for each in (name, first) if each in definitions(file)), "")
+    return f"{file}#{place}" if place else file  # a module that is offered whole has no line
 
 
 def open_links(app: Sphinx, tree: nodes.document, name: str) -> None:
