@@ -283,7 +283,7 @@ class FlowTransport(MessageTransport):
             self.close(now, "closed by the peer")
 
     def control_rejected(self, now: float) -> None:
-        """Give up a peer whose control flow breaks the limits: §5.3.5.3 [reject-all]."""
+        """Give up a peer whose control flow breaks the limits: §5.3.5.3."""
         self.abort("a flow that breaks the limits", now)
 
     def session_closed(self, session: "Session", now: float) -> None:
