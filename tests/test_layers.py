@@ -21,7 +21,7 @@ LEVELS = ("codec", "machine", "edge", "program")
 # of the own family.
 ARROWS = """
 codec   p2psip.rtp
-machine [p2psip.rtp.jitter]
+machine [p2psip.rtp.reorder]
 machine [p2psip.rtp.rtcp_timer]
 machine [p2psip.rtp.session]
 codec   p2psip.rtp.payload
@@ -287,7 +287,7 @@ def test_a_trespass_is_noticed(module, source):
         ("p2psip.net.udp", "import socket, time, gevent"),
         ("p2psip", "from p2psip.dialog.dialog import Dialog"),
         ("p2psip.strategies.sip", "from hypothesis import strategies"),
-        ("siprtmp.media.translate.codecs", "from p2psip.rtp.payload import speex"),
+        ("siprtmp.media.translate.audio_formats", "from p2psip.rtp.payload import speex"),
         ("siprtmp.edge.gateway", "import gevent\nfrom p2psip.net import udp"),
     ],
 )

@@ -12,7 +12,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.port_pool import PortPool
 from p2psip.net.rtp_ports import MediaPort
-from p2psip.rtp.jitter import ReorderBuffer
+from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from p2psip.dialog import invite
+from p2psip.dialog import acceptance
+from p2psip.dialog.acceptance import Acceptance
 from p2psip.dialog.dialog import Dialog
-from p2psip.dialog.invite import Acceptance
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
@@ -262,17 +262,17 @@ class UserAgentCall(ABC):
         self._acceptance, todo = Acceptance.start(now, t1=self._stack.t1)
         self._perform(todo, now)
 
-    def _perform(self, todo: invite.Todo, now: float, sdp: bytes | None = None) -> None:
+    def _perform(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
         assert self._accepted is not None
         server, response = self._accepted
         for do in todo:
             match do:
-                case invite.Do.SEND_2XX:
+                case acceptance.Do.SEND_2XX:
                     server.respond(response, now)
-                case invite.Do.CONFIRMED:
+                case acceptance.Do.CONFIRMED:
                     self._acceptance = None
                     self._on_confirmed(sdp, now)
-                case invite.Do.UNHEARD:
+                case acceptance.Do.UNHEARD:
                     self._acceptance = None
                     self._on_unheard(now)
         self.reschedule()

@@ -8,7 +8,7 @@ begin one, both are refused with 491 and try again after different random times.
 
 from typing import TYPE_CHECKING, Final
 
-from p2psip.dialog.invite import glare_delay
+from p2psip.dialog.acceptance import glare_delay
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response

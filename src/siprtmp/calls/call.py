@@ -1,6 +1,6 @@
 """One phone call with sound: the SIP call and its media, which begin and end together.
 
-Implements RFC 3261 §13 and §15 by way of `p2psip.dialog`, and RFC 3264 §8 for what a
+Implements RFC 3261 §13 and §15 by way of `p2psip.ua`, and RFC 3264 §8 for what a
 re-INVITE changes.
 
 A sans-I/O machine.  A rich client's line and a stock tool's stream differ in what they tell their

@@ -9,7 +9,7 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call import AudioCall
-from siprtmp.media.translate.codecs import AudioCodec
+from siprtmp.media.translate.audio_formats import AudioCodec
 
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 

@@ -18,7 +18,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.demo.ends import End, act, tell
 from siprtmp.demo.tones import Tone
-from siprtmp.media.translate.codecs import PCMU
+from siprtmp.media.translate.audio_formats import PCMU
 
 ANSWER_SECONDS = 10.0
 PATIENCE_SECONDS = 1.0  # of silence that ends the listening

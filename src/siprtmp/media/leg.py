@@ -10,7 +10,7 @@ tag, or the reverse.
 from collections.abc import Callable, Collection
 from typing import Final
 
-from p2psip.rtp.jitter import ReorderBuffer
+from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
 from siprtmp.media.leg_interfaces import Listener, Wire

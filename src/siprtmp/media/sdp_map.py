@@ -1,7 +1,7 @@
 """Codec names of the client's API as SDP, and an agreed SDP as a plan for each packet.
 
 Implements RFC 3264 §5 and §6 by way of `p2psip.sdp.offer_answer`, for the codecs in
-`siprtmp.media.translate.codecs`.
+`siprtmp.media.translate.audio_formats`.
 
 Own design: payload type numbers are those the original gateway offered, since its peers
 may have learnt them.
@@ -24,7 +24,7 @@ from p2psip.sdp.offer_answer import (
     make_offer,
 )
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media.translate.codecs import (
+from siprtmp.media.translate.audio_formats import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,

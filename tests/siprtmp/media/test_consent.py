@@ -4,7 +4,7 @@ import pytest
 from support.gateway.leg_rig import ULAW, Rig, plan
 
 from siprtmp.media.consent import Consent
-from siprtmp.media.translate.codecs import PCMU
+from siprtmp.media.translate.audio_formats import PCMU
 
 CALLER, VICTIM, MEDIA = "192.0.2.9", "203.0.113.1", "203.0.113.2"
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.gateway.leg_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
 
 from p2psip.rtp.rtcp import Bye, ReceiverReport, parse_compound
-from siprtmp.media.translate.codecs import NARROWBAND, PCMA, PCMU, WIDEBAND
+from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
 
 
 def test_live_sound_leaves_at_once_numbered_and_stamped():

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
-from siprtmp.media.translate.codecs import ALAW, SPEEX, ULAW, AudioCodec
+from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
 from siprtmp.media.translate.timebase import SampleClock
 
 DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2

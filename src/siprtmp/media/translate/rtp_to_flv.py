@@ -9,7 +9,7 @@ hears the phone's rhythm, whatever the jitter of the network.
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.speex import one_frame
-from siprtmp.media.translate.codecs import SPEEX, AudioCodec
+from siprtmp.media.translate.audio_formats import SPEEX, AudioCodec
 from siprtmp.media.translate.timebase import MediaClock
 
 Tag = tuple[int, bytes]  # RTMP time (ms), tag body

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmplite.flv import file
-from siprtmp.media.translate.codecs import NARROWBAND, PCMA, PCMU, WIDEBAND
+from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siprtmp.media.translate.codecs import PCMA, PCMU, WIDEBAND
+from siprtmp.media.translate.audio_formats import PCMA, PCMU, WIDEBAND
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 

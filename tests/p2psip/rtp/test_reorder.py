@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psip.rtp.jitter import ReorderBuffer
+from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.sequence import MAX_DROPOUT, Source
 
 

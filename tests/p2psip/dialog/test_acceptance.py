@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from p2psip.dialog.invite import Acceptance, Do, State, glare_delay
+from p2psip.dialog.acceptance import Acceptance, Do, State, glare_delay
 from p2psip.transaction.client import T2
 
 lateness = st.floats(0.0, 100.0)  # seconds the event loop overslept
