@@ -207,6 +207,6 @@ def _encode_session_id(session_id: int) -> bytes:
 
 def _decode_session_id(payload: bytes) -> tuple[int, int]:
     """Read the four bytes that both keyings begin with."""
-    if len(payload) < _SESSION_ID_BYTES:  # §2 [truncation-noticed]
+    if len(payload) < _SESSION_ID_BYTES:  # §2
         raise RemoteError("a session ID is cut off")
     return int.from_bytes(payload[:_SESSION_ID_BYTES], "big"), _SESSION_ID_BYTES
