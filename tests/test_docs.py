@@ -238,7 +238,7 @@ def test_the_way_of_a_packet_leads_through_functions_that_exist():
 
 
 def test_the_settings_page_has_a_meaning_for_every_key(extension):
-    from from_code import settings
+    from settings_rows import settings
 
     from siprtmp.operation.config import Settings
 

@@ -24,11 +24,9 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from drawing import draw, label
+from settings_rows import settings
 from sphinx import addnodes
 from sphinx.application import Sphinx
-
-from siprtmp.operation.config import Settings
-from siprtmp.operation.options import build_parser
 
 OUTSIDE = re.compile(r"\]\(\.\./\.\./(?=[^)]*\.md\))")
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -163,31 +161,6 @@ class SettingsTable(Directive):
             out.append(nodes.rubric("", title))
             out.append(table(["key", "default", "meaning"], rows, code=0))
         return out
-
-
-def settings() -> Iterator[tuple[str, list[list[str]]]]:
-    """The title of each group, and key, default and meaning of its settings."""
-    defaults = Settings()
-    for group in build_parser()._action_groups:
-        rows = []
-        for action in group._group_actions:
-            key = action.option_strings[-1].removeprefix("--")
-            if hasattr(defaults, key.replace("-", "_")):
-                value = shown(getattr(defaults, key.replace("-", "_")))
-                rows.append([key, value, (action.help or "").replace("%%", "%")])
-        if rows:
-            yield group.title or "", rows
-
-
-def shown(value: object) -> str:
-    """A default as the file would have it."""
-    if value is None or value in ((), (0, 0)):
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ":".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class RtmpConversation(Directive):
