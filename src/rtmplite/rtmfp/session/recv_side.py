@@ -127,7 +127,6 @@ class RecvSide:
         may_cut = not packet
         for flow in list(self.should_ack):
             room = limit - len(packet)
-            # §3.6.3.4.2 [cut-or-wait]
             chunk, blocks = _acknowledgement(flow, room if may_cut else 0xFFFF)
             if len(chunk) > room and not may_cut:  # §3.6.3.4.2 [cut-or-wait]
                 break
