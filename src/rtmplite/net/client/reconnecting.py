@@ -218,10 +218,10 @@ class Playing(_Following):
             self._look_ahead()
             message = self.stream.read(min(TURN, max(0.0, end - now())))
             if message is not None:
-                self._take(message)
-            elif self.stream.ended and self._next is not None:
                 # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
                 # [leave-at-boundary]
+                self._take(message)
+            elif self.stream.ended and self._next is not None:
                 self._switch(*self._next)
             elif self.ended or now() >= end:
                 return None
