@@ -191,7 +191,7 @@ class Clients:
                 self._fail(handle, 503, now)
 
     def receive(self, response: Response, now: float) -> bool:
-        """Give a response to its transaction: RFC 6026 §8.9 [match-is-passed-on].
+        """Give a response to its transaction (RFC 6026 §8.9).
 
         False for a stray, which the caller drops; also if its Via is not as we wrote it (§18.1.2).
         """
@@ -201,7 +201,7 @@ class Clients:
         self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
         todo = attempt.machine.receive(response.status, now)
-        self._perform(attempt, todo, now, response)
+        self._perform(attempt, todo, now, response)  # RFC 6026 §8.9 [match-is-passed-on]
         return True
 
     def flow_failed(self, flow: Flow, now: float) -> None:

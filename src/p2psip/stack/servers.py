@@ -137,9 +137,9 @@ class Servers:
         return len(self._table)
 
     def receive(self, request: Request, flow: Flow, size: int, now: float) -> bool:
-        """Give a repeated request or an ACK to its transaction.
+        """Give a repeated request or an ACK to its transaction (RFC 6026 §8.10).
 
-        RFC 6026 §8.10 [match-is-passed-on].  False for a request that is new.
+        False for a request that is new.
         """
         handle = self._table.get(server_key(request))
         if handle is None:
@@ -151,9 +151,10 @@ class Servers:
             todo = machine.receive(request.method, now)
             if invite_server.Do.ACK_UP in todo:  # also of a client without the cookie:
                 self._ack_up(request, flow, now)  # RFC 6026 §6 [2543-ack-when-accepted]
-            self._perform(handle, todo, now)
+            self._perform(handle, todo, now)  # RFC 6026 §8.10 [match-is-passed-on]
         else:
             handle._allowance.repeated(size)
+            # RFC 6026 §8.10 [match-is-passed-on]
             self._perform(handle, machine.receive(now), now)
         return True
 

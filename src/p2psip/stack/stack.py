@@ -323,7 +323,7 @@ class Stack:
             self._reach.shown(tag, request.call_id, way)
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
-        """Pass a new request up: RFC 6026 §8.10 [else-to-the-core].
+        """Pass a new request up (RFC 6026 §8.10).
 
         A request of a known dialog has room when others have none, and its transaction is always
         kept: the core remembers the CSeq, and would refuse a repetition.
@@ -341,7 +341,7 @@ class Stack:
         if known and request.to.tag is not None:
             self._servers.keep(server, now)
         try:
-            self.core.on_request(server, request, now)
+            self.core.on_request(server, request, now)  # RFC 6026 §8.10 [else-to-the-core]
         except RemoteError as error:  # in a header that no check above has read
             server.reply(error.status, now, error.reason)
         except Exception as error:

@@ -117,15 +117,15 @@ class InviteServer(Machine[State, Event, Do]):
 
     def __init__(self, now: float, *, reliable: bool, t1: float) -> None:
         self._reliable, self._t1, self._gap = reliable, t1, t1
-        super().__init__(State.PROCEEDING, now)
+        super().__init__(State.PROCEEDING, now)  # §17.2.1 [starts-proceeding]
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere: §17.2.1 [starts-proceeding] [request-up].
+        """Follow the arrow from nowhere (§17.2.1).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """
-        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)
+        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)  # §17.2.1 [request-up]
 
     def receive(self, method: str, now: float) -> Todo:
         """Take a repeated INVITE, or an ACK, matched to this transaction by §17.2.3.
