@@ -171,12 +171,13 @@ class ResponseContext:
     def _start_waiting(self, now: float) -> None:
         """Start branches until the breadth is used up: RFC 5393 §5.5."""
         width = min(self._breadth, len(self._waiting) + len(self._branches))
-        share, rest = divmod(self._breadth, max(width, 1))
+        share, rest = divmod(self._breadth, max(width, 1))  # RFC 5393 §5.3.3 [stays-within]
         while self._waiting and len(self._pending) < width:
             target = self._waiting.pop(0)
-            breadth = share if self._branches else share + rest
+            breadth = share if self._branches else share + rest  # RFC 5393 §5.3.3 [uses-all-of-it]
             request = self._request.replace(
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
+                # RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [overwrites-larger]
                 headers=self._request.headers.with_("Max-Breadth", breadth),
             )
             mark = str(self._mark(target.transport, target.host))
@@ -229,7 +230,7 @@ class ResponseContext:
         self._finals.append(response)
         if response.status >= 600:
             self._give_up(now)
-        self._start_waiting(now)
+        self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:
             self._pass_back(best_response(self._finals), now)
 
