@@ -106,6 +106,20 @@ def test_a_request_that_comes_back_unchanged_has_looped():
         assert response.status == 482
 
 
+def test_a_loop_is_seen_after_another_branch_has_answered():
+    """Covers RFC 5393 §4.1 [no-loop-when-forking]: over TCP the answer ends the transaction."""
+    home = Home()
+    for number, phone in enumerate((BOB, CAROL)):
+        home.hear(register(contact=f"<sip:bob@{phone}>", cseq=number + 1), source=phone)
+    home.wait(0.0)
+    branches = {to: out for out, to, _ in home.hear(request("MESSAGE"), transport="TCP")}
+    assert statuses(home.hear(response_to(branches[BOB], 200, to_tag="t"), source=BOB)) == [200]
+    back = branches[CAROL].replace(uri=Uri.parse("sip:bob@home"))
+    assert [message.status for message, *_ in home.hear(back, source=CAROL)] == [482]
+    home.wait(200.0)
+    assert home.idle and not home.proxy._under_way
+
+
 def test_a_loop_is_a_loop_under_another_method():
     """Covers RFC 5393 §4.2.1 [same-for-any-method]."""
     home, branches = forked(BOB)

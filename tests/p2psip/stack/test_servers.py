@@ -150,5 +150,6 @@ def test_unanswered_responses_are_reported_and_forgotten():
     while stack.deadline is not None:
         stack.tick(stack.deadline)
     assert core.ended == [handle] and stack.transactions == 0
+    kept = handle.size
     handle.respond(Response(200, "OK", handle.request.headers), 99.0)
-    assert len(stack.take_orders()) == 12
+    assert len(stack.take_orders()) == 12 and handle.size == kept
