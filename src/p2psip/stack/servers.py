@@ -227,7 +227,7 @@ class Servers:
         machine = self._machines.get(handle)
         todo = machine.respond(response.status, now) if machine else ()
         if not todo:
-            return  # too late
+            return  # too late: RFC 6026 §8.3 [late-response-discarded]
         self._store(handle, bytes(response))
         if response.status >= 200:
             self._finish(handle, response, now)
@@ -310,7 +310,7 @@ class Servers:
         if machine is None:
             return  # its user, or an answer to ourselves, has ended it already
         if machine.finished:
-            self._table.remove(handle)
+            self._table.remove(handle)  # RFC 6026 §7.1 [destroyed-at-once]
             del self._machines[handle]
             host = rate_limit_key(handle.flow.remote[0])
             self.kept.add(host, -1)

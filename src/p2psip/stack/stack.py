@@ -295,7 +295,9 @@ class Stack:
             self.counters.malformed += 1
             return
         if not self._clients.receive(response, now):
-            self.counters.stray += 1  # and is dropped: RFC 6026 §8.9 [strays-dropped]
+            # RFC 6026 §6 [strays-not-forwarded], §7.3 [strays-not-forwarded]
+            # RFC 6026 §8.2 [strays-not-forwarded], §8.9 [strays-dropped]
+            self.counters.stray += 1
 
     def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:
         self.counters.requests += 1
