@@ -36,8 +36,10 @@ def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
             raise RemoteError("RTCP header beyond the end")
         first, packet_type, words = _HEADER.unpack_from(data, at)
         start, at = at + 4, at + 4 + 4 * words
-        if first >> 6 != VERSION or at > end:
-            raise RemoteError("RTCP packet of another version, or beyond the end")
+        if first >> 6 != VERSION:
+            raise RemoteError(f"RTCP version {first >> 6}")
+        if at > end:
+            raise RemoteError("RTCP packet beyond the end")
         body = bytes(data[start:at])
         if first & 0x20:
             if at != end or not body or not 0 < body[-1] <= len(body) or body[-1] % 4:

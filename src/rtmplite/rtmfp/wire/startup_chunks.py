@@ -15,7 +15,7 @@ before it.  All parsers raise RemoteError for a payload that is cut off, and not
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Self
 
-from rtmplite.errors import LocalError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.wire.address import SocketAddress, parse_address
 from rtmplite.rtmfp.wire.vlu import decode_counted, encode_counted
 
@@ -206,5 +206,7 @@ def _encode_session_id(session_id: int) -> bytes:
 
 
 def _decode_session_id(payload: bytes) -> tuple[int, int]:
-    """Read the four bytes that both keyings begin with; with less, the next field is cut off."""
+    """Read the four bytes that both keyings begin with."""
+    if len(payload) < _SESSION_ID_BYTES:  # §2 [truncation-noticed]
+        raise RemoteError("a session ID is cut off")
     return int.from_bytes(payload[:_SESSION_ID_BYTES], "big"), _SESSION_ID_BYTES

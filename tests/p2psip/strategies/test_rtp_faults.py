@@ -1,0 +1,77 @@
+"""Our readers of RTP and RTCP refuse each fault of the strategies, and say what is wrong."""
+
+import pytest
+from support.faults import refused
+
+from p2psip.errors import RemoteError
+from p2psip.rtp import fast
+from p2psip.rtp.packet import RtpPacket
+from p2psip.rtp.payload.dtmf import parse_events
+from p2psip.rtp.rtcp import parse_compound
+from p2psip.strategies import rtp_faults
+
+SHORT = "too short for what it says it holds"
+RTP = {
+    "header cut": "shorter than its fixed header",
+    "another version": "RTP version [013]",
+    "sources cut": "CSRC list beyond the end",
+    "extension header cut": "extension beyond the end",
+    "extension cut": "extension beyond the end",
+    "padding of 0": "0 octets of padding",
+    "padding beyond the payload": "octets of padding in",
+    "no room for padding": "octets of padding in 0",
+}
+PADDING = "padding of a wrong size"
+COMPOUNDS = {
+    "no packet": "empty",
+    "header cut": "header beyond the end",
+    "another version": "RTCP version [013]",
+    "another version later": "RTCP version [013]",
+    "length beyond the end": "packet beyond the end",
+    "padding before the last packet": "not at the end",
+    "padding of 0": PADDING,
+    "padding of half a word": PADDING,
+    "padding beyond the packet": PADDING,
+    "padding of no octet": PADDING,
+}
+RTCP = {
+    "sender report cut": SHORT,
+    "blocks of a sender cut": "report blocks beyond the end",
+    "receiver report cut": SHORT,
+    "blocks of a receiver cut": "report blocks beyond the end",
+    "source missing": SHORT,
+    "item cut": "source description beyond the end",
+    "items not ended": "source description without an end",
+    "leaving source missing": SHORT,
+    "reason cut": "reason for leaving beyond the end",
+    "name missing": "without a name",
+    "feedback cut": SHORT,
+    "picture loss cut": SHORT,
+    "loss of nothing": "NACK, or one of nothing",
+    "request of nothing": "without whole entries",
+    "request cut": "without whole entries",
+}
+EVENTS = dict.fromkeys(
+    ("no event", "event cut", "event of a group cut"), "payload of [0-9]+ octets"
+)
+
+
+def read_rtp(data):
+    """Read with both readers."""
+    assert fast.unpack(data) is None
+    RtpPacket.parse(data)
+
+
+@pytest.mark.parametrize(
+    ("broken", "read", "reasons"),
+    [
+        (rtp_faults.broken_rtp(), read_rtp, RTP),
+        (rtp_faults.broken_compounds(), parse_compound, COMPOUNDS),
+        (rtp_faults.broken_rtcp(), parse_compound, RTCP),
+        (rtp_faults.broken_events(), parse_events, EVENTS),
+    ],
+    ids=["RTP", "compound", "RTCP", "telephone-event"],
+)
+def test_each_fault_is_refused(broken, read, reasons):
+    """Covers RFC 3550 §5.1, §A.1, §A.2 and §6.4 to §6.7, RFC 4585 §6.1 and RFC 4733 §2.3."""
+    refused(broken, read, RemoteError, reasons)
