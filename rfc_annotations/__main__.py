@@ -1,25 +1,30 @@
-"""The command line: check, report, show, explain, index, mark, mutants."""
+"""The command line: check, report, show, find, explain, index, mark, mutants."""
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rfc_annotations import evidence, mutants, report, specs
+from rfc_annotations import counts, evidence, lookup, mutants, ratchet, report, results, specs
+from rfc_annotations.catalogue import Key
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
-from rfc_annotations.grammar import Citation, Grammar, spell
+from rfc_annotations.grammar import spell
 from rfc_annotations.project import TOOL, Project
 
 DEFAULT_SPECS = "../shared/specs"
+SHOWN = 8  # sections that a message names
 
 
 class UsageError(Exception):
     """What was asked for cannot be done; the message is one line."""
+
+
+class NotFoundError(Exception):
+    """What was asked for is not there; the message is one line."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(_parser().parse_args(arguments))
     except BrokenPipeError:
         return 0
+    except NotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
     except UsageError as error:
         print(f"{TOOL}: {error}", file=sys.stderr)
         return 2
@@ -47,6 +55,7 @@ def _run(options: argparse.Namespace) -> int:
         "check": _check,
         "report": _report,
         "show": _show,
+        "find": _find,
         "explain": _explain,
         "index": _index,
         "mark": _mark,
@@ -65,10 +74,13 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[shared], help="apply the rules")
     check.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
     check.add_argument("--update", action="store_true", help="write coverage.txt first")
+    check.add_argument("--mutants", help="what `mutants --results FILE` wrote")
     writing = commands.add_parser("report", parents=[shared], help="count by section")
     writing.add_argument("--write", action="store_true", help="write coverage.txt too")
     show = commands.add_parser("show", parents=[shared], help="all about one section")
-    show.add_argument("citation", help="such as 'RFC 3261 §17.1.3' (or without the §)")
+    show.add_argument("citation", nargs="+", help="such as RFC 3261 §17.1.3, or rfc3261 17.1.3")
+    find = commands.add_parser("find", parents=[shared], help="search the catalogue and titles")
+    find.add_argument("words", nargs="+", help="all of them must be there")
     explain = commands.add_parser("explain", parents=[shared], help="what a file cites")
     explain.add_argument("place", help="FILE or FILE:LINE")
     commands.add_parser("index", parents=[shared], help="write the section index from the copies")
@@ -81,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
     trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
     trying.add_argument("--docstrings", action="store_true", help="and whole functions that claim")
+    trying.add_argument("--results", help="write what was tried, for `check --mutants`")
     return parser
 
 
@@ -104,7 +117,7 @@ def _specs_folder(option: str | None, root: Path) -> Path | None:
 def _check(project: Project, options: argparse.Namespace) -> int:
     proof = _evidence(options.evidence) if options.evidence else None
     if options.update:
-        project.snapshot.write_text(report.snapshot(project, collect(project)))
+        _update(project)
     check = Check(project, proof)
     problems = check.run()
     for problem in problems:
@@ -113,8 +126,22 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("unverified for want of local copies:", ", ".join(check.unverified))
     if proof is None:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
+    killed = _results(options.mutants, project) if options.mutants else None
+    figures = counts.count(project, check.claims, check.measured, proof, killed)
+    print(counts.COLUMNS)
+    for line in counts.by_spec(figures, check.measured, ratchet.unverified(project, figures)):
+        print(line)
+    print(counts.headline(figures))
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
     return int(bool(problems))
+
+
+def _update(project: Project) -> None:
+    """Write down what is now: the ratchet first, which coverage.txt shows."""
+    committed = ratchet.load(project)
+    now = ratchet.lowered(committed, ratchet.measure(project, committed))
+    ratchet.save(project.folder / ratchet.NAME, now)
+    project.snapshot.write_text(report.snapshot(project, collect(project)))
 
 
 def _evidence(name: str) -> evidence.Evidence:
@@ -126,34 +153,58 @@ def _evidence(name: str) -> evidence.Evidence:
         raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
 
 
+def _results(name: str, project: Project) -> dict[Key, bool]:
+    try:
+        return results.load(Path(name), project)
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise UsageError(f"{name} is not what `mutants --results` wrote") from None
+
+
 def _report(project: Project, options: argparse.Namespace) -> int:
     claims = collect(project)
     for line in report.table(project, claims):
         print(line)
     print(report.totals(project, claims))
     if options.write:
-        project.snapshot.write_text(report.snapshot(project, claims))
+        _update(project)
     return 0
 
 
-def _section(project: Project, text: str) -> tuple[str, str]:
-    """Read `RFC 3261 §17.1.3`, or the same without the sign."""
-    marked = (
-        text if "§" in text else re.sub(r'\s+((?:[A-Z]|\d+)(?:\.\d+)*|"[^"]+")$', r" §\1", text)
-    )
-    for item in Grammar(project.library.specs).parse(marked):
-        if isinstance(item, Citation) and item.spec:
-            return item.spec, item.section
-    raise UsageError(f"cannot read {text!r} as a citation")
+def _place(project: Project, text: str) -> tuple[str, str]:
+    """Read `RFC 3261 §17.1.3`, or what somebody types in a hurry for it."""
+    found = lookup.find_section(text, project.library.specs, project.index)
+    if len(found.places) == 1:
+        return found.places[0]
+    if found.places:
+        shown = ", ".join(spell(*place) for place in found.places[:SHOWN])
+        more = len(found.places) - SHOWN
+        raise NotFoundError(f"which one? {shown}{f' and {more} more' if more > 0 else ''}")
+    if not found.specs:
+        raise UsageError(f"cannot read {text!r} as a citation; try `find` with words")
+    asked, known = found.specs[0], project.index.get(found.specs[0], {})
+    if not found.rest:
+        raise NotFoundError(f"{asked} has {len(known)} sections; say which one")
+    near = lookup.near(found.rest, known)[:SHOWN]
+    hint = f"; there is {', '.join(near)}" if near else ""
+    raise NotFoundError(f"there is no {spell(asked, found.rest)}{hint}")
 
 
 def _show(project: Project, options: argparse.Namespace) -> int:
-    spec, section = _section(project, options.citation)
-    if section not in project.index.get(spec, {}):
-        print(f"there is no {spell(spec, section)}", file=sys.stderr)
-        return 1
+    spec, section = _place(project, " ".join(options.citation))
+    project.narrow(spec, section)
     for line in report.show(project, collect(project), spec, section):
         print(line)
+    return 0
+
+
+def _find(project: Project, options: argparse.Namespace) -> int:
+    words = [word for text in options.words for word in text.split()]
+    lines = list(lookup.find(words, project.catalogue, project.index))
+    if not lines:
+        raise NotFoundError(f"neither the catalogue nor a title has {' '.join(words)!r}")
+    print("\n".join(lines))
     return 0
 
 
@@ -184,6 +235,8 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
     for entry in trial.needless():
         print(f"accepted, and killed now: {entry}")
     print(trial)
+    if options.results:
+        results.save(Path(options.results), trial, project.root)
     return int(bool(trial.survivors))
 
 
@@ -194,7 +247,7 @@ def _index(project: Project, options: argparse.Namespace) -> int:
 
 
 def _mark(project: Project, options: argparse.Namespace) -> int:
-    spec, section = _section(project, options.citation)
+    spec, section = _place(project, options.citation)
     sections = project.library.sections(spec)
     if sections is None:
         raise UsageError(f"there is no local copy of {spec}: make specs, or give --specs")

@@ -170,9 +170,16 @@ def _no_marks(marks: tuple[str, ...]) -> Iterator[str]:
     return (f"{mark!r} is no mark" for mark in marks if not MARK.fullmatch(mark))
 
 
-def load(folder: Path, root: Path) -> Catalogue:
-    """Read every TOML file of `folder`; report paths relative to `root`."""
+def _is_of(path: Path, spec: str) -> bool:
+    return (
+        re.search(rf'^spec\s*=\s*"{re.escape(spec)}"', path.read_text(), re.MULTILINE) is not None
+    )
+
+
+def load(folder: Path, root: Path, only: str | None = None) -> Catalogue:
+    """Read every TOML file of `folder`, or those of one spec; report paths relative to `root`."""
     builder = _Builder()
     for path in sorted(folder.glob("*.toml")):
-        builder.read(path, path.relative_to(root).as_posix())
+        if only is None or _is_of(path, only):
+            builder.read(path, path.relative_to(root).as_posix())
     return Catalogue(builder.requirements, tuple(builder.faults), tuple(builder.not_ours))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from rfc_annotations import quotes, report, sentences, specs
+from rfc_annotations import quotes, ratchet, report, sentences, specs
 from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
@@ -47,6 +47,16 @@ class Check:
     def claims(self) -> Mapping[Key, Claims]:
         """Who claims what."""
         return collect(self.project)
+
+    @cached_property
+    def committed(self) -> ratchet.Ratchet:
+        """The numbers that may only fall."""
+        return ratchet.load(self.project)
+
+    @cached_property
+    def measured(self) -> ratchet.Ratchet:
+        """The same numbers as the local copies have them now."""
+        return ratchet.measure(self.project, self.committed)
 
     @property
     def requirements(self) -> Mapping[Key, Requirement]:
@@ -250,6 +260,21 @@ def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator
             yield Problem(file, line, 11, f"no passing test that covers {item} runs this")
 
 
+def only_falls(check: Check) -> Iterator[Problem]:
+    """Rule 12: what is not catalogued grows nowhere, and what fell is committed."""
+    file = f"{TOOL}/{ratchet.NAME}"
+    known = check.project.library.specs
+    declared = {
+        name: {s for entry in known[name].complete for s in specs.below(entry, numbers.sections)}
+        for name, numbers in check.measured.items()
+    }
+    for name, section, text in ratchet.rises(check.committed, check.measured):
+        if section not in declared[name]:  # where rule 10 names each sentence
+            yield Problem(file, 1, 12, text)
+    if ratchet.lowered(check.committed, check.measured) != check.committed:
+        yield Problem(file, 1, 12, "stale; run `python -m rfc_annotations check --update`")
+
+
 Rule = Callable[[Check], Iterator[Problem]]
 RULES: Final[tuple[Rule, ...]] = (
     parses,
@@ -263,4 +288,5 @@ RULES: Final[tuple[Rule, ...]] = (
     snapshot_fresh,
     complete,
     driven,
+    only_falls,
 )

@@ -6,6 +6,7 @@ bits of its SHA-256.  Line breaks and page breaks change neither.
 
 import hashlib
 import re
+from functools import cache
 from typing import Final
 
 MARK: Final = re.compile(r"\d{1,5}:[0-9a-f]{12}")
@@ -34,6 +35,7 @@ def fingerprint(sentence: str) -> str:
     return f"{len(squeezed)}:{_digest(squeezed)}"
 
 
+@cache
 def locate(section: str, mark: str) -> str | None:
     """Find the stretch of `section` that a mark names; it starts at a word.  None if absent."""
     if not MARK.fullmatch(mark):

@@ -1,6 +1,7 @@
 """Where things are: the repository, its files by kind, the specs, the index and the catalogue."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,9 +28,14 @@ class Project:
     root: Path
     specs_folder: Path | None = None
     _settings: dict[str, Any] = field(init=False)
+    _about: tuple[str, str] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._settings = tomllib.loads((self.folder / "project.toml").read_text())
+
+    def narrow(self, spec: str, section: str) -> None:
+        """Read from now on only what can be about this section: it is much quicker."""
+        self._about = (spec, section)
 
     @property
     def folder(self) -> Path:
@@ -54,13 +60,18 @@ class Project:
     @cached_property
     def catalogue(self) -> catalogue.Catalogue:
         """The requirements."""
-        return catalogue.load(self.folder / "requirements", self.root)
+        only = self._about[0] if self._about else None
+        return catalogue.load(self.folder / "requirements", self.root, only)
 
     @cached_property
     def scanned(self) -> list[Scanned]:
         """Every file, read."""
         grammar = Grammar(self.library.specs)
-        return [scan(self.root / file, file, kind, grammar) for file, kind in self._files()]
+        return [
+            scan(self.root / file, file, kind, grammar)
+            for file, kind in self._files()
+            if self._about is None or _may_cite((self.root / file).read_text(), *self._about)
+        ]
 
     @cached_property
     def cited(self) -> list[Cited]:
@@ -99,6 +110,20 @@ class Project:
         for path in sorted(found):
             file = path.relative_to(self.root).as_posix()
             yield file, self.kind(file)
+
+
+def _may_cite(text: str, spec: str, section: str) -> bool:
+    """Can `text` cite this section?  Then it has the sign, the section and the spec's words.
+
+    >>> [_may_cite(f"RFC\\n3261 §{tail}", "RFC 3261", "16.6") for tail in ("16.6.", "16.66", "16")]
+    [True, False, False]
+    >>> _may_cite("Field §%s" % '"Digest\\nhandshake"', "Field", "Digest handshake")
+    True
+    """
+    words = section.split()
+    if "§" not in text or not all(word in text for word in (*spec.split(), *words)):
+        return False
+    return re.search(rf'§"?\s*{re.escape(words[0])}(?!\.?\w)', text) is not None
 
 
 def _exists(top: Path) -> bool:

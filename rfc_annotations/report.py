@@ -3,22 +3,28 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from rfc_annotations import counts, ratchet
 from rfc_annotations.catalogue import Key, Requirement
 from rfc_annotations.claims import OPEN, Claims
 from rfc_annotations.fingerprint import locate
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited
+from rfc_annotations.specs import section_order
 
 HEADER = (
-    "# The state of every catalogued requirement: who meets it, and which tests would notice.\n"
+    "# How much of the specs is accounted for, by spec and section; then\n"
+    "# the state of every catalogued requirement: who meets it, and which tests would notice.\n"
     "# Written by `python -m rfc_annotations check --update`; reviewed like code.\n"
 )
 
 
 def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
     """Write all requirements and their claims; no line numbers, so that edits do not churn it."""
-    blocks = [HEADER]
+    committed = ratchet.load(project)
+    figures = counts.count(project, claims, committed)
+    lines = [f"# {counts.COLUMNS}", *counts.by_section(figures, committed)]
+    blocks = [HEADER, "\n".join([*lines, counts.headline(figures)]) + "\n"]
     ordered = sorted(project.catalogue.requirements.values(), key=_order)
     for item in ordered:
         found = claims.get(item.key, Claims())
@@ -31,8 +37,7 @@ def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
 
 
 def _order(item: Requirement) -> tuple[str, list[tuple[int, str]], str]:
-    parts = item.section.split(".")
-    return item.spec, [(int(p), "") if p.isdigit() else (0, p) for p in parts], item.slug
+    return item.spec, section_order(item.section), item.slug
 
 
 def _test(cited: Cited) -> str:
@@ -40,13 +45,17 @@ def _test(cited: Cited) -> str:
 
 
 def table(project: Project, claims: Mapping[Key, Claims]) -> Iterator[str]:
-    """Yield one line per section: how many requirements are in which state."""
-    for spec, section in sorted({key[:2] for key in project.catalogue.requirements}):
+    """Yield one line per section: requirements by state, and sentences not catalogued."""
+    figures = counts.count(project, claims, ratchet.load(project))
+    for spec, section in ((spec, section) for spec, rows in figures.items() for section in rows):
         items = list(project.catalogue.of(spec, section))
         states = Counter(claims.get(item.key, Claims()).state(item) for item in items)
         title = project.index.get(spec, {}).get(section, "")
-        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        yield f"{spell(spec, section):24} {title[:40]:40} {told}"
+        told = [f"{count} {state}" for state, count in sorted(states.items())]
+        row = figures[spec][section]
+        if row.uncatalogued:
+            told.append(f"{row.uncatalogued} of {row.sentences} sentences not catalogued")
+        yield f"{spell(spec, section):24} {title[:40]:40} {', '.join(told)}".rstrip()
 
 
 def totals(project: Project, claims: Mapping[Key, Claims]) -> str:
@@ -61,6 +70,7 @@ def totals(project: Project, claims: Mapping[Key, Claims]) -> str:
 def show(project: Project, claims: Mapping[Key, Claims], spec: str, section: str) -> Iterator[str]:
     """Yield a section's title, its requirements with their claims, and its text if at hand."""
     yield f"{spell(spec, section)}  {project.index.get(spec, {}).get(section, '')}"
+    yield ratchet.describe(project, spec, section)
     for item in project.catalogue.of(spec, section):
         yield from _requirement(project, claims, item)
     here = [c for c in project.cited if (c.spec, c.section) == (spec, section)]

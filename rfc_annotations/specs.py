@@ -65,6 +65,15 @@ def below(entry: str, sections: Iterable[str]) -> list[str]:
     return [s for s in sections if s == top or (top != entry and s.startswith(f"{top}."))]
 
 
+def section_order(section: str) -> list[tuple[int, str]]:
+    """Sort sections as a spec has them: numbers by value, appendices and headings by name.
+
+    >>> sorted(["A.1", "10.2", "9", "10"], key=section_order)
+    ['A.1', '9', '10', '10.2']
+    """
+    return [(int(p), "") if p.isdigit() else (0, p) for p in section.split(".")]
+
+
 def cut(spec: Spec, text: str) -> Sections:
     """Cut the text of a spec into its sections, page furniture removed."""
     extra = re.compile(spec.furniture) if spec.furniture else None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rfc_annotations import ratchet
 from rfc_annotations.check import Check
 from rfc_annotations.evidence import load
 from rfc_annotations.fingerprint import fingerprint
@@ -115,6 +116,8 @@ class Repo:
 
     def update(self):
         check = Check(self.project())
+        path = self.root / "rfc_annotations" / ratchet.NAME
+        ratchet.save(path, ratchet.lowered(check.committed, check.measured))
         check.project.snapshot.write_text(snapshot(check.project, check.claims))
 
     def problems(self, rule=None, evidence=None, specs=True):

@@ -59,9 +59,9 @@ Todo = tuple[Do, ...]
 
 TEXT: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     State.WAITING: {
-        Event.REPEAT: (State.WAITING, (Do.SEND_2XX,)),
+        Event.REPEAT: (State.WAITING, (Do.SEND_2XX,)),  # RFC 6026 §8.1 [2xx-repeats]
         Event.GIVE_UP: (State.ABANDONED, (Do.UNHEARD,)),
-        Event.ACK: (State.ACKNOWLEDGED, (Do.CONFIRMED,)),
+        Event.ACK: (State.ACKNOWLEDGED, (Do.CONFIRMED,)),  # RFC 6026 §8.1 [ack-hushes]
     },
     State.ACKNOWLEDGED: {},
     State.ABANDONED: {},
@@ -87,11 +87,11 @@ class Acceptance(Machine[State, Event, Do]):
         return self._on(Event.ACK, now)
 
     def _again(self, timer: Event) -> float:
-        self._gap = min(2 * self._gap, T2)
+        self._gap = min(2 * self._gap, T2)  # RFC 6026 §8.1 [gaps-double-to-t2]
         return self._gap
 
     def _delays(self) -> Mapping[Event, float]:
-        if self.state is State.WAITING:
+        if self.state is State.WAITING:  # RFC 6026 §8.1 [gaps-double-to-t2]
             return {Event.REPEAT: self._t1, Event.GIVE_UP: 64 * self._t1}
         return {}
 

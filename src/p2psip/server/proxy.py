@@ -4,8 +4,13 @@ Implements RFC 3261 §16, with the fork limit of RFC 5393 §5.
 
 `forward` makes a response context (§16.2, `response_context`) out of a server
 transaction and one client transaction for each target.  Loops are found as RFC 5393 §4.2.2
-wants it, but by a table instead of a hash in the branch: a request that has our Via, and equals
-one that is still being forwarded, has looped.
+wants it, but by a table: a request that has our Via, and equals one that is still being
+forwarded, has looped.
+
+Departs from RFC 5393 §4.1 [loops-as-described]: the table holds the values themselves, and no hash
+of them can collide.
+Departs from RFC 5393 §4.2.1 [branch-in-two-parts]: the second part would repeat what the table
+holds.
 
 A request within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
 
@@ -32,9 +37,10 @@ from p2psip.ua.request_validation import RefusalError, without_identity
 
 __all__ = ["Proxy", "Target"]
 
-MAX_BREADTH: Final = 60  # branches at once, here and further on: RFC 5393 §5.3.3
+# Branches at once, here and further on: RFC 5393 §5.3.3 [has-a-maximum] [maximum-is-60] [adds-60]
+MAX_BREADTH: Final = 60
 
-_Sameness = tuple[str, int, str, str, str, tuple[str, ...]]
+_Sameness = tuple[str, int, str, str, tuple[str, ...]]
 
 
 class Proxy:
@@ -132,12 +138,13 @@ class Proxy:
         """
         if request.max_forwards == 0:
             raise RemoteError("Too Many Hops", 483)
+        # RFC 5393 §4.1 [no-loop-when-forking], §4.2.2 [checks-before-forwarding] [loop-is-482]
         if self._has_looped(request):
             raise RemoteError("Loop Detected", 482)
         if wanted := request.headers.all("Proxy-Require"):
             raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(wanted))])
         breadth = _breadth(request)
-        if not breadth:
+        if not breadth:  # RFC 5393 §5.3.3 [440-when-too-narrow]
             raise RemoteError("Max-Breadth Exceeded", 440)
         return breadth
 
@@ -178,9 +185,10 @@ class Proxy:
 
     def _has_looped(self, request: Request) -> bool:
         """Whether the request passed here before, and is still the same: RFC 5393 §4.2.2."""
-        return _sameness(request) in self._under_way and any(
-            self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias
-        )
+        if _sameness(request) not in self._under_way:  # RFC 5393 §4.2.2 [compares-the-values]
+            return False
+        # RFC 5393 §4.2.2 [looks-at-our-vias]
+        return any(self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias)
 
     def _mark(self, transport: str | None, peer: str) -> Address:
         """Our Record-Route value for the side at the host `peer`: §16.6 step 4."""
@@ -192,21 +200,28 @@ class Proxy:
 
 
 def _sameness(request: Request) -> _Sameness:
-    """The parts that are equal in two copies of a request that loops: RFC 5393 §4.2.1."""
+    """The parts that are equal in two copies of a request that loops: RFC 5393 §4.2.1.
+
+    RFC 5393 §4.2.1 [same-for-any-method]: the method is not among them.
+    """
     tag, routes = request.from_.tag or "", request.headers.all("Route")
-    call_id, cseq = request.call_id, request.cseq
-    return call_id, cseq.number, request.method, tag, str(request.uri), routes
+    # RFC 5393 §4.2.4 [differs-by-transaction], §4.2.1 [covers-target-and-route] [covers-choice]
+    return request.call_id, request.cseq.number, tag, str(request.uri), routes
 
 
 def _breadth(request: Request) -> int:
     """How many branches may be open at once: RFC 5393 §5.3.3."""
     text = request.headers.get("Max-Breadth")
-    return MAX_BREADTH if text is None else min(number(text, 2**32 - 1), MAX_BREADTH)
+    if text is None:
+        return MAX_BREADTH  # RFC 5393 §5.3.3 [adds-max-breadth] [adds-60]
+    # RFC 5393 §5.3.3 [overwrites-larger] [overwrites-within-maximum] [has-a-maximum]
+    return min(number(text, 2**32 - 1), MAX_BREADTH)
 
 
 def _one_hop_less(request: Request, breadth: int) -> Request:
     """The copy to forward: §16.6 step 3, and RFC 5393 §5.3.3 where no Max-Breadth came."""
     hops = request.max_forwards
     left = MAX_FORWARDS if hops is None else hops - 1
+    # RFC 5393 §5.3.3 [exactly-one] [not-per-hop]
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
     return request.replace(headers=without_identity(headers))

@@ -73,7 +73,8 @@ class ResponseContext:
 
     No more than `breadth` branches at once: RFC 5393 §5.3.3.  `mark(transport, peer)` makes our
     Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
-    to call `tick`; `on_end` is called once no response can be passed back any more.
+    to call `tick`; `on_end` is called once no response can be passed back any more, and no branch
+    is open whose request could come back to us.
     """
 
     def __init__(
@@ -95,6 +96,8 @@ class ResponseContext:
         self._branches: list[_Branch] = []
         self._finals: list[Response] = []
         self._is_answered = False
+        self._is_over = False  # the server transaction has ended
+        self._has_ended = False  # and so have all branches
         self.answered_by: Flow | None = None  # where the 2xx came from that went back
         server.user = self
 
@@ -122,7 +125,7 @@ class ResponseContext:
             self._give_up(now)
         elif not branch.is_done:
             self._fail(branch, ours, now)
-        self._reschedule()
+        self._after_response()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Take the failure of a branch as a response: 408 for silence, 503 for no way.
@@ -134,7 +137,7 @@ class ResponseContext:
             response = self._own_response(status, handle.cause)
             self._watch(handle, response, now)
             self._fail(branch, response, now)
-        self._reschedule()
+        self._after_response()
 
     # ServerUser
 
@@ -146,10 +149,10 @@ class ResponseContext:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
         self._give_up(now)
         self._is_answered = True
-        self._schedule(self, None)
+        self._is_over = True
         if self._watcher is not None:
             self._watcher.end()
-        self._on_end()
+        self._after_response()
         handle.user = None  # or both would wait for the garbage collector
 
     def tick(self, now: float) -> None:
@@ -171,12 +174,13 @@ class ResponseContext:
     def _start_waiting(self, now: float) -> None:
         """Start branches until the breadth is used up: RFC 5393 §5.5."""
         width = min(self._breadth, len(self._waiting) + len(self._branches))
-        share, rest = divmod(self._breadth, max(width, 1))
+        share, rest = divmod(self._breadth, max(width, 1))  # RFC 5393 §5.3.3 [stays-within]
         while self._waiting and len(self._pending) < width:
             target = self._waiting.pop(0)
-            breadth = share if self._branches else share + rest
+            breadth = share if self._branches else share + rest  # RFC 5393 §5.3.3 [uses-all-of-it]
             request = self._request.replace(
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
+                # RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [overwrites-larger]
                 headers=self._request.headers.with_("Max-Breadth", breadth),
             )
             mark = str(self._mark(target.transport, target.host))
@@ -214,6 +218,17 @@ class ResponseContext:
         is_waiting = self._request.method == "INVITE" and not self._is_answered
         return now + TIMER_C if is_waiting else None
 
+    def _after_response(self) -> None:
+        """Schedule timer C, or end the context with its last open branch (§16.2)."""
+        if not self._is_over:
+            self._reschedule()
+            return
+        self._schedule(self, None)
+        # RFC 5393 §4.1 [no-loop-when-forking]
+        if not self._pending and not self._has_ended:
+            self._has_ended = True
+            self._on_end()
+
     def _reschedule(self) -> None:
         times = (branch.silent_until for branch in self._pending)
         self._schedule(self, min((at for at in times if at is not None), default=None))
@@ -229,7 +244,7 @@ class ResponseContext:
         self._finals.append(response)
         if response.status >= 600:
             self._give_up(now)
-        self._start_waiting(now)
+        self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:
             self._pass_back(best_response(self._finals), now)
 

@@ -135,6 +135,7 @@ def cancel_for(invite: Request) -> Request:
 
 def _same_hop(invite: Request, method: str) -> Request:
     """A request that follows `invite` to its next hop, in its transaction's name."""
+    # RFC 5393 §4.2.1 [follow-ups-have-its-branch]
     fields: list[tuple[str, object]] = [("Via", invite.via), ("Max-Forwards", MAX_FORWARDS)]
     fields += [pair for pair in invite.headers if pair[0] in ("Route", "From", "To", "Call-ID")]
     fields.append(("CSeq", f"{invite.cseq.number} {method}"))

@@ -23,6 +23,7 @@ _WHITE: Final = re.compile(r"[ \t]++")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in practice
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_TO_ESCAPE: Final = re.compile(r'["\\\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')  # all but `qdtext`
 _PAIR: Final = re.compile(r"\\(.)", re.DOTALL)
 # What a separator may hide in, or the separator itself; an open quote or bracket runs to the end.
 # The look-ahead lets the search run to the next of them at one go.
@@ -60,7 +61,7 @@ def quote(text: str) -> str:
     >>> print(quote('Bob "the builder"'))
     "Bob \\"the builder\\""
     """
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + _TO_ESCAPE.sub(r"\\\g<0>", text) + '"'
 
 
 def unquote(text: str) -> str:

@@ -17,7 +17,8 @@ Params = tuple[tuple[str, str | None], ...]
 
 MAX_PARAMS: Final = 40  # of one value; the longest Contact headers seen in use have some 20
 
-_HOST_OR_TOKEN: Final = re.compile(r'[^\x00-\x20"<>,;\x7f]*+')
+_HOST_OR_TOKEN: Final = re.compile(r'[^\x00-\x20"<>,;\x7f]*+')  # what peers write, and more
+_BARE: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++|\[[0-9A-Fa-f:.]++\]|[0-9A-Fa-f:.]++")
 
 
 def parse_params(pieces: Iterable[str]) -> Params:
@@ -53,7 +54,7 @@ def find(params: Params, name: str) -> str | None:
 
 def put(params: Params, name: str, value: str | None) -> Params:
     """Replace a parameter where it stands, or append it; quote the value if it needs it (§25.1)."""
-    if value is not None and not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
+    if value is not None and not (_BARE.fullmatch(value) or is_quoted(value)):
         value = quote(value)
     wanted, new = name.lower(), (name, value)
     if any(key.lower() == wanted for key, _ in params):

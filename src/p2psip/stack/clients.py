@@ -191,17 +191,18 @@ class Clients:
                 self._fail(handle, 503, now)
 
     def receive(self, response: Response, now: float) -> bool:
-        """Give a response to its transaction: RFC 6026 §8.9 [match-is-passed-on].
+        """Give a response to its transaction (RFC 6026 §8.9).
 
         False for a stray, which the caller drops; also if its Via is not as we wrote it (§18.1.2).
         """
+        # RFC 6026 §6 [response-is-looked-up], §7.3 [response-is-looked-up]
         attempt = self._table.get(client_key(response))
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
         self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
         todo = attempt.machine.receive(response.status, now)
-        self._perform(attempt, todo, now, response)
+        self._perform(attempt, todo, now, response)  # RFC 6026 §8.9 [match-is-passed-on]
         return True
 
     def flow_failed(self, flow: Flow, now: float) -> None:
@@ -272,7 +273,9 @@ class Clients:
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
+        # RFC 5393 §4.2.1 [branch-is-unique]
         via = self._hops.via(flow, new_branch(self._random(12).hex()))
+        # RFC 5393 §4.2.1 [via-on-top]
         request = request.replace(headers=request.headers.prepend("Via", via))
         return request, bytes(request)
 
@@ -324,7 +327,7 @@ class Clients:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""
         machine = attempt.machine
         if machine.finished:
-            self._table.remove(attempt)
+            self._table.remove(attempt)  # RFC 6026 §7.2 [destroyed-at-once]
             self._heard(attempt)
             _release(attempt)
         elif machine.deadline is not None and machine.deadline <= now:

@@ -137,9 +137,9 @@ class Servers:
         return len(self._table)
 
     def receive(self, request: Request, flow: Flow, size: int, now: float) -> bool:
-        """Give a repeated request or an ACK to its transaction.
+        """Give a repeated request or an ACK to its transaction (RFC 6026 §8.10).
 
-        RFC 6026 §8.10 [match-is-passed-on].  False for a request that is new.
+        False for a request that is new.
         """
         handle = self._table.get(server_key(request))
         if handle is None:
@@ -151,9 +151,10 @@ class Servers:
             todo = machine.receive(request.method, now)
             if invite_server.Do.ACK_UP in todo:  # also of a client without the cookie:
                 self._ack_up(request, flow, now)  # RFC 6026 §6 [2543-ack-when-accepted]
-            self._perform(handle, todo, now)
+            self._perform(handle, todo, now)  # RFC 6026 §8.10 [match-is-passed-on]
         else:
             handle._allowance.repeated(size)
+            # RFC 6026 §8.10 [match-is-passed-on]
             self._perform(handle, machine.receive(now), now)
         return True
 
@@ -226,7 +227,7 @@ class Servers:
         machine = self._machines.get(handle)
         todo = machine.respond(response.status, now) if machine else ()
         if not todo:
-            return  # too late
+            return  # too late: RFC 6026 §8.3 [late-response-discarded]
         self._store(handle, bytes(response))
         if response.status >= 200:
             self._finish(handle, response, now)
@@ -309,7 +310,7 @@ class Servers:
         if machine is None:
             return  # its user, or an answer to ourselves, has ended it already
         if machine.finished:
-            self._table.remove(handle)
+            self._table.remove(handle)  # RFC 6026 §7.1 [destroyed-at-once]
             del self._machines[handle]
             host = rate_limit_key(handle.flow.remote[0])
             self.kept.add(host, -1)

@@ -295,7 +295,9 @@ class Stack:
             self.counters.malformed += 1
             return
         if not self._clients.receive(response, now):
-            self.counters.stray += 1  # and is dropped: RFC 6026 §8.9 [strays-dropped]
+            # RFC 6026 §6 [strays-not-forwarded], §7.3 [strays-not-forwarded]
+            # RFC 6026 §8.2 [strays-not-forwarded], §8.9 [strays-dropped]
+            self.counters.stray += 1
 
     def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:
         self.counters.requests += 1
@@ -323,7 +325,7 @@ class Stack:
             self._reach.shown(tag, request.call_id, way)
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
-        """Pass a new request up: RFC 6026 §8.10 [else-to-the-core].
+        """Pass a new request up (RFC 6026 §8.10).
 
         A request of a known dialog has room when others have none, and its transaction is always
         kept: the core remembers the CSeq, and would refuse a repetition.
@@ -341,7 +343,7 @@ class Stack:
         if known and request.to.tag is not None:
             self._servers.keep(server, now)
         try:
-            self.core.on_request(server, request, now)
+            self.core.on_request(server, request, now)  # RFC 6026 §8.10 [else-to-the-core]
         except RemoteError as error:  # in a header that no check above has read
             server.reply(error.status, now, error.reason)
         except Exception as error:

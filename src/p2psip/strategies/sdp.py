@@ -10,6 +10,8 @@ plain nouns are valid, `odd_` ones break a rule that a reader has to forgive, an
     ...     assert SessionDescription.parse(bytes(session)) == session
 """
 
+from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from hypothesis import strategies as st
@@ -53,31 +55,69 @@ WOUNDS: Final = ("no v=", "v=1", "no o=", "two o=", "letter", "no equals", "nul"
 RATES: Final = (8000, 16000, 48000, 90000)  # Hz
 
 
+@cache
 def tokens() -> SearchStrategy[str]:
     """Words of the grammar's token-char: RFC 8866 §9."""
     return st.text(TOKEN_CHARS, min_size=1, max_size=12)
 
 
+@cache
 def texts() -> SearchStrategy[str]:
+    """Words for people, in UTF-8: RFC 8866 §5.3, §5.4."""
+    text = st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n"),
+        min_size=1,
+        max_size=12,
+    )
+    return text
+
+
+@cache
+def values() -> SearchStrategy[str]:
     """Byte strings as this codec holds them: any octet but Nul, CR, LF (RFC 8866 §9)."""
     octets = st.binary(min_size=1, max_size=24).map(lambda data: data.translate(None, b"\0\r\n"))
     return octets.map(lambda data: (data or b"-").decode("utf-8", "surrogateescape"))
 
 
+@cache
+def emails() -> SearchStrategy[str]:
+    """Addresses, alone or with a name: RFC 8866 §5.6."""
+    return st.sampled_from(
+        ["j.doe@example.com", "j.doe@example.com (Jane Doe)", "Jane Doe <j.doe@example.com>"]
+    )
+
+
+@cache
+def phones() -> SearchStrategy[str]:
+    """Numbers, alone or with a name: RFC 8866 §5.6."""
+    return st.sampled_from(
+        ["+1 617 555-6011", "+1 617 555-6011 (Jane Doe)", "Jane Doe <+1 617 555-6011>"]
+    )
+
+
+@cache
+def uris() -> SearchStrategy[str]:
+    """References to more about the session: RFC 8866 §5.5."""
+    return st.sampled_from(["http://www.example.com/sdp.pdf?a=b#c", "urn:a:b", "../about", "//a/b"])
+
+
+@cache
 def ports() -> SearchStrategy[int]:
     """Port numbers one can send to: RFC 8866 §5.14."""
     return st.integers(1, 65534)
 
 
+@cache
 def hosts() -> SearchStrategy[str]:
     """Unicast addresses and names: RFC 8866 §5.7."""
     return st.one_of(
         st.ip_addresses(network="192.0.2.0/24").map(str),
         st.ip_addresses(network="2001:db8::/32").map(str),
-        st.sampled_from(["host.example.com", "a.example", "localhost"]),
+        st.sampled_from(["host.example.com", "a-1.example", "localhost", "a.example."]),
     )
 
 
+@cache
 def origins() -> SearchStrategy[Origin]:
     """`o=` lines whose numbers fit 62 bits: RFC 3264 §5."""
     numbers = st.integers(0, 2**62 - 2)
@@ -89,6 +129,7 @@ def origins() -> SearchStrategy[Origin]:
     )  # fmt: skip
 
 
+@cache
 def connections() -> SearchStrategy[Connection]:
     """`c=` lines, unicast and multicast: RFC 8866 §5.7."""
     return st.one_of(
@@ -100,31 +141,37 @@ def connections() -> SearchStrategy[Connection]:
     )  # fmt: skip
 
 
+@cache
 def bandwidths() -> SearchStrategy[Bandwidth]:
     """`b=` lines: RFC 8866 §5.8."""
     return st.builds(Bandwidth, st.sampled_from(["CT", "AS", "X-YZ"]), st.integers(0, 10**9))
 
 
-def timings() -> SearchStrategy[Timing]:
-    """`t=` lines, some with `r=` and `z=`: RFC 8866 §5.9, §5.10, §5.11."""
-    times = st.just(0) | st.integers(10**9, 10**11)
-    repeats = st.lists(st.sampled_from(["7d 1h 0 25h", "604800 3600 0 90000"]), max_size=2)
-    zones = st.sampled_from(["", "3724394400 -1h 3754123200 0"])
-    return st.builds(Timing, times, times, repeats.map(tuple), zones)
+@cache
+@st.composite
+def timings(draw: DrawFn) -> Timing:
+    """`t=` lines: permanent, unbounded or bounded, and then some with `r=` and `z=`.
+
+    RFC 8866 §5.9, §5.10; §5.11 allows `z=` only behind `r=`.
+    """
+    start = draw(st.just(0) | st.integers(10**9, 10**11))
+    stop = start and draw(st.just(0) | st.integers(start, 10**11))
+    if not stop:
+        return Timing(start, stop)
+    some = st.lists(st.sampled_from(["7d 1h 0 25h", "604800 3600 0 90000"]), max_size=2)
+    repeats = tuple(draw(some))
+    zone = draw(st.sampled_from(["", "3724394400 -1h 3754123200 0"])) if repeats else ""
+    return Timing(start, stop, repeats, zone)
 
 
+@cache
 def attributes() -> SearchStrategy[Attribute]:
-    """`a=` lines, known and unknown: RFC 8866 §5.13."""
-    known = st.one_of(
-        st.sampled_from([Attribute(word) for word in DIRECTIONS]),
-        st.builds(Attribute, st.sampled_from(["ptime", "maxptime"]), st.integers(1, 200).map(str)),
-        rtpmaps().map(lambda each: Attribute("rtpmap", str(each))),
-        st.builds(Fmtp, st.integers(0, 127), texts()).map(lambda x: Attribute("fmtp", str(x))),
-        ports().map(lambda port: Attribute("rtcp", str(port))),
-    )
-    return known | st.builds(Attribute, tokens(), st.none() | texts())
+    """`a=` lines that any section may have, known and unknown: RFC 8866 §5.13."""
+    known = st.sampled_from([Attribute(word) for word in DIRECTIONS])
+    return known | st.builds(Attribute, tokens(), st.none() | values())
 
 
+@cache
 def rtpmaps() -> SearchStrategy[RtpMap]:
     """Payload type mappings: RFC 8866 §6.6."""
     return st.builds(
@@ -133,40 +180,68 @@ def rtpmaps() -> SearchStrategy[RtpMap]:
     )  # fmt: skip
 
 
-def media() -> SearchStrategy[MediaDescription]:
-    """`m=` sections of any kind, not only RTP: RFC 8866 §5.14."""
-    formats = st.lists(st.integers(0, 127).map(str) | tokens(), min_size=1, max_size=6)
-    return st.builds(
-        MediaDescription,
-        kind=st.sampled_from(["audio", "video"]) | tokens(),
-        port=st.integers(0, 65535),
-        protocol=st.sampled_from([*PROTOCOLS, "RTP/SAVP", "UDP/TLS/RTP/SAVPF", "udptl"]),
-        formats=formats.map(tuple),
-        port_count=st.integers(1, 3),
-        information=st.just("") | texts(),
-        connection=st.none() | connections(),
-        bandwidths=st.lists(bandwidths(), max_size=2).map(tuple),
-        attributes=st.lists(attributes(), max_size=6).map(tuple),
+@st.composite
+def _of_formats(draw: DrawFn, formats: tuple[str, ...]) -> tuple[Attribute, ...]:
+    """Attributes of an RTP stream, about its own formats alone: RFC 8866 §6.6, §6.15."""
+    number = st.sampled_from(formats).map(int)
+    mapped = st.builds(lambda each, pt: replace(each, payload_type=pt), rtpmaps(), number)
+    each = st.one_of(
+        attributes(),
+        st.builds(Attribute, st.sampled_from(["ptime", "maxptime"]), st.integers(1, 200).map(str)),
+        mapped.map(lambda each: Attribute("rtpmap", str(each))),
+        st.builds(Fmtp, number, values()).map(lambda each: Attribute("fmtp", str(each))),
+        ports().map(lambda port: Attribute("rtcp", str(port))),
+    )
+    return tuple(draw(st.lists(each, max_size=6)))
+
+
+@cache
+@st.composite
+def media(draw: DrawFn) -> MediaDescription:
+    """`m=` sections of any kind: the formats of RTP are payload types (RFC 8866 §5.14)."""
+    protocol = draw(st.sampled_from([*PROTOCOLS, "RTP/SAVP", "UDP/TLS/RTP/SAVPF", "udptl", "udp"]))
+    formats, own = tokens(), st.lists(attributes(), max_size=6).map(tuple)
+    if is_rtp := "RTP/" in protocol:
+        formats = st.integers(0, 127).map(str)
+    some = tuple(draw(st.lists(formats, min_size=1, max_size=6, unique=True)))
+    return MediaDescription(
+        kind=draw(st.sampled_from(["audio", "video"]) | tokens()),
+        port=draw(st.integers(0, 65535)),
+        protocol=protocol,
+        formats=some,
+        port_count=draw(st.integers(1, 3)),
+        information=draw(st.just("") | texts()),
+        connection=draw(st.none() | connections()),
+        bandwidths=tuple(draw(st.lists(bandwidths(), max_size=2))),
+        attributes=draw(_of_formats(some) if is_rtp else own),
     )
 
 
+@cache
 def sessions() -> SearchStrategy[SessionDescription]:
-    """Whole descriptions: RFC 8866 §5."""
-    maybe, few = st.just("") | texts(), st.lists(texts(), max_size=2).map(tuple)
+    """Whole descriptions, every stream with an address: RFC 8866 §5, §5.7."""
+    maybe = st.just("") | texts()
     return st.builds(
         SessionDescription,
         origin=origins(),
         name=texts(),
         information=maybe,
-        uri=maybe,
-        emails=few,
-        phones=few,
+        uri=st.just("") | uris(),
+        emails=st.lists(emails(), max_size=2).map(tuple),
+        phones=st.lists(phones(), max_size=2).map(tuple),
         connection=st.none() | connections(),
         bandwidths=st.lists(bandwidths(), max_size=2).map(tuple),
         times=st.lists(timings(), min_size=1, max_size=2).map(tuple),
         attributes=st.lists(attributes(), max_size=4).map(tuple),
         media=st.lists(media(), max_size=4).map(tuple),
-    )
+    ).map(_with_address)
+
+
+def _with_address(session: SessionDescription) -> SessionDescription:
+    """Give an address to the session where a stream has none of its own: RFC 8866 §5.7."""
+    if session.connection or all(each.connection for each in session.media):
+        return session
+    return replace(session, connection=Connection.to("192.0.2.1"))
 
 
 @st.composite

@@ -97,15 +97,15 @@ class NonInviteClient(Machine[State, Event, Do]):
 
     def __init__(self, now: float, *, reliable: bool, t1: float) -> None:
         self._reliable, self._t1, self._gap = reliable, t1, t1
-        super().__init__(State.TRYING, now)
+        super().__init__(State.TRYING, now)  # §17.1.2.2 [starts-trying]
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere: §17.1.2.2 [starts-trying] [sends-request].
+        """Follow the arrow from nowhere (§17.1.2.2).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """
-        return cls(now, reliable=reliable, t1=t1), (Do.SEND_REQUEST,)
+        return cls(now, reliable=reliable, t1=t1), (Do.SEND_REQUEST,)  # §17.1.2.2 [sends-request]
 
     def receive(self, status: int, now: float) -> Todo:
         """Take a response matched to this transaction by §17.1.3.

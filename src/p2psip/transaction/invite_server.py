@@ -84,8 +84,9 @@ FIGURE_7: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
         # §17.2.1 [repeat-gets-latest-1xx]
         Event.INVITE: (State.PROCEEDING, (Do.SEND_RESPONSE,)),
         Event.PROVISIONAL: (State.PROCEEDING, (Do.SEND_RESPONSE,)),  # §17.2.1 [1xx-sent]
+        # RFC 6026 §6 [failure-keeps-state], §7.1 [failure-keeps-state] [failure-changes-nothing]
         Event.TRANSPORT: (State.PROCEEDING, (Do.FAILED,)),  # RFC 6026 §8.8 [failure-told]
-        # RFC 6026 §8.5 [2xx-sent] [2xx-accepts]
+        # RFC 6026 §6 [2xx-keeps-state], §7.1 [2xx-accepts], §8.5 [2xx-sent] [2xx-accepts]
         Event.SUCCESS: (State.ACCEPTED, (Do.SEND_RESPONSE,)),
         Event.FAILURE: (State.COMPLETED, (Do.SEND_RESPONSE,)),  # §17.2.1 [failure-completes]
     },
@@ -93,6 +94,7 @@ FIGURE_7: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
         Event.INVITE: (State.COMPLETED, (Do.SEND_RESPONSE,)),  # §17.2.1 [repeat-in-completed]
         Event.TIMER_G: (State.COMPLETED, (Do.SEND_RESPONSE,)),  # §17.2.1 [timer-g-resends]
         Event.TIMER_H: (State.TERMINATED, (Do.FAILED,)),  # §17.2.1 [timer-h-gives-up]
+        # RFC 6026 §6 [failure-keeps-state], §7.1 [failure-keeps-state] [failure-changes-nothing]
         Event.TRANSPORT: (State.COMPLETED, (Do.FAILED,)),  # RFC 6026 §8.8 [failure-told]
         Event.ACK: (State.CONFIRMED, ()),  # §17.2.1 [ack-confirms]
     },
@@ -101,10 +103,13 @@ FIGURE_7: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     },
     State.ACCEPTED: {  # no timer repeats anything: RFC 6026 §7.1 [no-2xx-of-its-own]
         Event.INVITE: (State.ACCEPTED, ()),  # RFC 6026 §8.7 [absorbs-invites]
-        Event.SUCCESS: (State.ACCEPTED, (Do.SEND_RESPONSE,)),  # RFC 6026 §8.7 [more-2xx-sent]
-        Event.ACK: (State.ACCEPTED, (Do.ACK_UP,)),  # RFC 6026 §8.7 [ack-up]
+        # RFC 6026 §7.1 [more-2xx-sent], §8.7 [more-2xx-sent]
+        Event.SUCCESS: (State.ACCEPTED, (Do.SEND_RESPONSE,)),
+        Event.ACK: (State.ACCEPTED, (Do.ACK_UP,)),  # RFC 6026 §7.1 [ack-up], §8.7 [ack-up]
+        # RFC 6026 §6 [failure-keeps-state], §7.1 [failure-keeps-state] [failure-changes-nothing]
         Event.TRANSPORT: (State.ACCEPTED, (Do.FAILED,)),  # RFC 6026 §8.8 [failure-told]
-        Event.TIMER_L: (State.TERMINATED, ()),  # RFC 6026 §8.7 [timer-l-ends]
+        # RFC 6026 §7.1 [timer-l-ends], §8.7 [timer-l-ends]
+        Event.TIMER_L: (State.TERMINATED, ()),
     },
     State.TERMINATED: {},  # nothing leaves; the owner forgets it: RFC 6026 §8.7 [destroyed-at-once]
 }
@@ -117,15 +122,15 @@ class InviteServer(Machine[State, Event, Do]):
 
     def __init__(self, now: float, *, reliable: bool, t1: float) -> None:
         self._reliable, self._t1, self._gap = reliable, t1, t1
-        super().__init__(State.PROCEEDING, now)
+        super().__init__(State.PROCEEDING, now)  # §17.2.1 [starts-proceeding]
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere: §17.2.1 [starts-proceeding] [request-up].
+        """Follow the arrow from nowhere (§17.2.1).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """
-        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)
+        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)  # §17.2.1 [request-up]
 
     def receive(self, method: str, now: float) -> Todo:
         """Take a repeated INVITE, or an ACK, matched to this transaction by §17.2.3.
@@ -172,7 +177,7 @@ class InviteServer(Machine[State, Event, Do]):
                 return {Event.TIMER_G: self._t1, Event.TIMER_H: 64 * self._t1}
             case State.CONFIRMED:  # §17.2.1 [timer-i]
                 return {Event.TIMER_I: 0.0 if self._reliable else T4}
-            case State.ACCEPTED:  # RFC 6026 §8.7 [timer-l]
+            case State.ACCEPTED:  # RFC 6026 §7.1 [2xx-accepts], §8.7 [timer-l]
                 return {Event.TIMER_L: 64 * self._t1}
             case _:
                 return {}

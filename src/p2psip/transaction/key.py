@@ -27,9 +27,9 @@ def new_branch(token: str) -> str:
 def client_key(message: Request | Response) -> Key:
     """Return the key of a client transaction, from its request or from a response to it.
 
-    The two are one transaction if branch and method agree: §17.1.3 [match-branch] [match-method].
+    The two are one transaction if branch and method agree (§17.1.3).
     """
-    return message.via.branch, message.cseq.method
+    return message.via.branch, message.cseq.method  # §17.1.3 [match-branch] [match-method]
 
 
 def server_key(request: Request, method: str = "") -> Key:
@@ -50,14 +50,14 @@ def server_key(request: Request, method: str = "") -> Key:
 def ack_key(request: Request, response: Response) -> Key:
     """Return the key under which the ACK of an RFC 2543 client looks for its INVITE.
 
-    Such an ACK shows no branch of use, but the To tag of our response: §17.2.3 [2543-ack].
+    Such an ACK shows no branch of use, but the To tag of our response (§17.2.3).
     """
-    return _old_key(request, "INVITE", response.to.tag)
+    return _old_key(request, "INVITE", response.to.tag)  # §17.2.3 [2543-ack]
 
 
 def is_modern(request: Request) -> bool:
-    """Tell whether the branch is unique, as from RFC 3261 clients: §17.2.3 [magic-cookie]."""
-    return (request.via.branch or "").startswith(COOKIE)
+    """Tell whether the branch is unique, as from RFC 3261 clients (§17.2.3)."""
+    return (request.via.branch or "").startswith(COOKIE)  # §17.2.3 [magic-cookie]
 
 
 def sent_by(via: Via) -> tuple[str, int]:
@@ -66,7 +66,8 @@ def sent_by(via: Via) -> tuple[str, int]:
 
 
 def _old_key(request: Request, method: str, to_tag: str | None) -> Key:
-    """Return the fields that RFC 2543 compares: §17.2.3 [2543-invite] [2543-other]."""
+    """Return the fields that RFC 2543 compares (§17.2.3)."""
+    # §17.2.3 [2543-invite] [2543-other]
     return (
         str(request.uri),
         to_tag,

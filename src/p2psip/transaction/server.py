@@ -83,15 +83,15 @@ class NonInviteServer(Machine[State, Event, Do]):
 
     def __init__(self, now: float, *, reliable: bool, t1: float) -> None:
         self._reliable, self._t1 = reliable, t1
-        super().__init__(State.TRYING, now)
+        super().__init__(State.TRYING, now)  # §17.2.2 [starts-trying]
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere: §17.2.2 [starts-trying] [request-up].
+        """Follow the arrow from nowhere (§17.2.2).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """
-        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)
+        return cls(now, reliable=reliable, t1=t1), (Do.PASS_UP,)  # §17.2.2 [request-up]
 
     def receive(self, now: float) -> Todo:
         """Take a repetition of the request, matched to this transaction by §17.2.3."""

@@ -131,12 +131,13 @@ class _Reader(Cursor):
         self.amf3 = Amf3Reader(self, externals)
 
     def outermost(self) -> Value:
-        """AMF3 §3.12 [externalizable-is-agreed]: without agreement, the rest stays bytes."""
+        """Without an agreement on a class, the rest stays bytes (AMF3 §3.12)."""
         start = self.at
         try:
             return self.value()
         except UnknownExternalError as unknown:
             self.at = len(self.data)
+            # AMF3 §3.12 [externalizable-is-agreed]
             return Opaque(unknown.class_name, self.data[start:], 0)
 
     def value(self) -> Value:

@@ -37,11 +37,10 @@ def decode_one(
 ) -> tuple[Value, int]:
     """Read the value at `offset` with tables of its own, and tell where it ends.
 
-    This is what ByteArray.readObject does: §4.2 [tables-for-each-object].  Raises RemoteError as
-    `decode` does.
+    This is what ByteArray.readObject does (§4.2).  Raises RemoteError as `decode` does.
     """
-    reader = Amf3Reader(Cursor(data, offset), externals)
-    return _outermost(reader), reader.cursor.at
+    reader = Amf3Reader(Cursor(data, offset), externals)  # §4.2 [tables-for-each-object]
+    return _outermost(reader), reader.cursor.at  # §4.2 [tables-for-each-object]
 
 
 def encode(*values: Value, externals: Externals = FLEX) -> bytes:
@@ -59,10 +58,11 @@ def encode(*values: Value, externals: Externals = FLEX) -> bytes:
 
 
 def _outermost(reader: Amf3Reader) -> Value:
-    """Keep the rest as bytes for an unknown class: §3.12 [externalizable-is-agreed]."""
+    """Keep the rest as bytes for an unknown class (§3.12)."""
     start = reader.cursor.at
     try:
         return reader.value()
     except UnknownExternalError as unknown:
         reader.cursor.at = len(reader.cursor.data)
+        # §3.12 [externalizable-is-agreed]
         return Opaque(unknown.class_name, reader.cursor.data[start:], 3)

@@ -95,20 +95,20 @@ class Amf3Reader:
         self.objects.append(value)  # §2.2 [from-zero]
 
     def undefined(self) -> Value:
-        """Read §3.2 [undefined-is-a-marker]."""
-        return UNDEFINED
+        """Read §3.2."""
+        return UNDEFINED  # §3.2 [undefined-is-a-marker]
 
     def null(self) -> Value:
-        """Read §3.3 [null-is-a-marker]."""
-        return None
+        """Read §3.3."""
+        return None  # §3.3 [null-is-a-marker]
 
     def false(self) -> Value:
-        """Read §3.4 [false-is-a-marker]."""
-        return False
+        """Read §3.4."""
+        return False  # §3.4 [false-is-a-marker]
 
     def true(self) -> Value:
-        """Read §3.5 [true-is-a-marker]."""
-        return True
+        """Read §3.5."""
+        return True  # §3.5 [true-is-a-marker]
 
     def integer(self) -> int:
         value = u29.signed(self.cursor.u29())  # §3.6 [integer-is-signed]
@@ -123,16 +123,16 @@ class Amf3Reader:
         return value
 
     def xml_document(self, length: int) -> Value:
-        """Read §3.9 [xml-document-layout]."""
-        return self._record(XmlDocument(self.cursor.text(length)))
+        """Read §3.9."""
+        return self._record(XmlDocument(self.cursor.text(length)))  # §3.9 [xml-document-layout]
 
     def xml(self, length: int) -> Value:
-        """Read §3.13 [xml-layout]."""
-        return self._record(Xml(self.cursor.text(length)))
+        """Read §3.13."""
+        return self._record(Xml(self.cursor.text(length)))  # §3.13 [xml-layout]
 
     def date(self, _unused: int) -> Value:
-        """Read §3.10 [date-layout]."""
-        return self._record(Date(self.double()))
+        """Read §3.10."""
+        return self._record(Date(self.double()))  # §3.10 [date-layout]
 
     def byte_array(self, length: int) -> Value:
         raw = self.cursor.take(length)  # §3.14 [byte-array-layout]

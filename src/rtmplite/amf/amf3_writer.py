@@ -50,32 +50,32 @@ class Amf3Writer:
         self.traits: dict[Traits | str, int] = {}
 
     def value(self, value: Value) -> None:
-        """Write one value: §3.1 [markers].
+        """Write one value (§3.1).
 
         Raises LocalError for what AMF3 cannot say.
         """
         match value:
             case None:
-                self._marker(Marker.NULL)
+                self._marker(Marker.NULL)  # §3.1 [markers]
             case bool():
-                self._marker(Marker.TRUE if value else Marker.FALSE)
+                self._marker(Marker.TRUE if value else Marker.FALSE)  # §3.1 [markers]
             case int() if value in INTEGERS:
-                self._marker(Marker.INTEGER)
+                self._marker(Marker.INTEGER)  # §3.1 [markers]
                 self.u29(value & u29.MAX)
             case int() | float():
-                self._marker(Marker.DOUBLE)  # §3.6 [large-integer-is-double]
+                self._marker(Marker.DOUBLE)  # §3.1 [markers], §3.6 [large-integer-is-double]
                 self.double(value)
             case str():
-                self._marker(Marker.STRING)  # §3.8 [one-string]
+                self._marker(Marker.STRING)  # §3.1 [markers], §3.8 [one-string]
                 self.string(value)
             case Undefined():
-                self._marker(Marker.UNDEFINED)
+                self._marker(Marker.UNDEFINED)  # §3.1 [markers]
             case _:
                 self._complex(value)
 
     def u29(self, value: int) -> None:
-        """Write an integer without its marker: §1.3.1 [u29-layout]."""
-        self.parts.append(u29.pack(value))
+        """Write an integer without its marker (§1.3.1)."""
+        self.parts.append(u29.pack(value))  # §1.3.1 [u29-layout]
 
     def double(self, value: float) -> None:
         """Write a number without its marker: §3.7."""

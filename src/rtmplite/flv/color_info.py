@@ -47,7 +47,7 @@ _MDCV: Final[Mapping[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ColorInfo:
-    """Its members, under the names of the text: §"Metadata Frame" [color-info-members].
+    """Its members, under the names of the text: §"Metadata Frame".
 
     `config` is colorConfig, `light` hdrCll in cd/m2, `mastering` hdrMdcv; what is left out is
     unknown.  With nothing at all it resets to the original colors.
@@ -68,16 +68,17 @@ class ColorInfo:
         """Make it with all that the text recommends to a publisher.
 
         The `indices` of primaries, transfer characteristics and matrix in the tables of H.273
-        (§"Metadata Frame" [indices-told]), and the screen that the pictures were mastered on
-        (§"Metadata Frame" [mastering-told]).
+        (§"Metadata Frame"), and the screen that the pictures were mastered on.
         """
         primaries, transfer, matrix = indices
+        # §"Metadata Frame" [indices-told]
         config = {
             "bitDepth": float(bit_depth),
             "colorPrimaries": float(primaries),
             "transferCharacteristics": float(transfer),
             "matrixCoefficients": float(matrix),
         }
+        # §"Metadata Frame" [mastering-told]
         return cls(config, dict(light or {}), dict(mastering))
 
     @classmethod
@@ -103,8 +104,9 @@ class ColorInfo:
     def payload(self, four_cc: int) -> bytes:
         """Write the video message that has it, for a track of a codec named by FourCC.
 
-        §"Metadata Frame" [by-video-message].  Send it before the pictures that it is about.
+        Send it before the pictures that it is about.
         """
+        # §"Metadata Frame" [by-video-message]
         track = VideoTrack(four_cc, bytes(self))
         return bytes(ExVideoTag(FrameType.INFO_OR_COMMAND, VideoPacketType.METADATA, (track,)))
 
@@ -143,15 +145,16 @@ def _checked(
 
 
 def _config(group: Mapping[str, float]) -> dict[str, Value]:
-    """§"Metadata Frame" [bit-depth]."""
-    if group.get("bitDepth", 8.0) % 2:
+    """§"Metadata Frame"."""
+    if group.get("bitDepth", 8.0) % 2:  # §"Metadata Frame" [bit-depth]
         raise LocalError(f"a bit depth of {group['bitDepth']}")
     return _checked(group, _CONFIG)
 
 
 def _mastering(group: Mapping[str, float]) -> dict[str, Value]:
-    """§"Metadata Frame" [four-decimals] [chromaticity-range]."""
+    """§"Metadata Frame"."""
+    # §"Metadata Frame" [four-decimals]
     rounded = {
         name: round(value, 4) if name[-1] in "XY" else value for name, value in group.items()
     }
-    return _checked(rounded, _MDCV)
+    return _checked(rounded, _MDCV)  # §"Metadata Frame" [chromaticity-range]

@@ -92,18 +92,15 @@ class Facts:
         return found | _of_audio(self.first.get(TagType.AUDIO, b"")) | _of_video(self.first)
 
     def tracks(self, said: Mapping[str, Value]) -> dict[str, Value]:
-        """What `said` tells of the other tracks, and which codec each has: two maps at most.
-
-        E-RTMP v2 §"Multitrack Media Message Guidelines" [every-track-described], E-RTMP v2
-        §"Enhancing onMetaData" [track-maps].
-        """
+        """What `said` tells of the other tracks, and which codec each has: two maps at most."""
         found: dict[str, Value] = {}
         for tag_type, maps in _MAPS.items():
             others = {n: codec for n, codec in self.codecs.get(tag_type, {}).items() if n}
             known: dict[int, dict[str, Value]] = metadata.tracks(said, maps) if others else {}
             for number, codec in sorted(others.items()):
+                # E-RTMP v2 §"Multitrack Media Message Guidelines" [every-track-described]
                 known[number] = {**known.get(number, {}), _CODEC_IDS[tag_type]: float(codec)}
-            if known:
+            if known:  # E-RTMP v2 §"Enhancing onMetaData" [track-maps]
                 found[maps] = {str(number): dict(track) for number, track in known.items()}
         return found
 

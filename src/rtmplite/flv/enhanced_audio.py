@@ -95,13 +95,13 @@ class Channel(IntEnum):
 
 
 def mask(channels: Iterable[int]) -> int:
-    """The channels as bits, for native order: §"Enhanced Audio" [channel-mask]."""
-    return sum(1 << channel for channel in set(channels))
+    """The channels as bits, for native order: §"Enhanced Audio"."""
+    return sum(1 << channel for channel in set(channels))  # §"Enhanced Audio" [channel-mask]
 
 
 @dataclass(frozen=True, slots=True)
 class MultichannelConfig:
-    """The loudspeaker of every channel: §"Enhanced Audio" [multichannel-config].
+    """The loudspeaker of every channel: §"Enhanced Audio".
 
     `mapping` has a number per channel, for custom order alone; `flags` is a mask of those that
     are there, for native order alone.
@@ -118,14 +118,18 @@ class MultichannelConfig:
 
         RemoteError for an order that is unknown, since nobody knows what it has, or a wrong size.
         """
+        # §"Enhanced Audio" [multichannel-config]
         order, count = byte(data, 0), byte(data, 1)
+        # §"Enhanced Audio" [multichannel-config]
         sizes = {ChannelOrder.UNSPECIFIED: 0, ChannelOrder.NATIVE: 4, ChannelOrder.CUSTOM: count}
         if order not in tuple(ChannelOrder):
             raise RemoteError(f"channel order {order}")
         if len(data) != 2 + sizes[ChannelOrder(order)]:
             raise RemoteError(f"a multichannel configuration of {len(data)} bytes")
         if order == ChannelOrder.NATIVE:
+            # §"Enhanced Audio" [multichannel-config]
             return cls(order, count, flags=int.from_bytes(data[2:], "big"))
+        # §"Enhanced Audio" [multichannel-config]
         return cls(order, count, tuple(data[2:]))
 
     def __bytes__(self) -> bytes:
@@ -140,11 +144,9 @@ class MultichannelConfig:
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """The loudspeakers in the order of the bitstream, empty if that is unspecified.
-
-        §"Enhanced Audio" [channel-mask].
-        """
+        """The loudspeakers in the order of the bitstream, empty if that is unspecified."""
         if self.order == ChannelOrder.NATIVE:
+            # §"Enhanced Audio" [channel-mask]
             return tuple(each for each in Channel if self.flags >> each & 1)
         return self.mapping
 
@@ -206,15 +208,16 @@ class ExAudioTag:
 
     @property
     def nanosecond_offset(self) -> int:
-        """How much later than the tag's time it is, in ns: §"Enhanced Audio" [nano-offset]."""
-        return nanosecond_offset(self.mod_ex)
+        """How much later than the tag's time it is, in ns: §"Enhanced Audio"."""
+        return nanosecond_offset(self.mod_ex)  # §"Enhanced Audio" [nano-offset]
 
 
 def is_silence(payload: bytes | memoryview) -> bool:
-    """Tell whether silence follows until the next sound: §"Enhanced Audio" [silence].
+    """Tell whether silence follows until the next sound: §"Enhanced Audio".
 
     An empty message says so for all, the end of a sequence at least for its track.
     """
+    # §"Enhanced Audio" [silence]
     return not payload or (
         payload[0] >> 4 == SoundFormat.EXTENDED
         and payload[0] & 0x0F == AudioPacketType.SEQUENCE_END

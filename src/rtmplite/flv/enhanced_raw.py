@@ -44,19 +44,17 @@ def video_packet_type(payload: bytes | memoryview) -> int | None:
 def track_ids(payload: bytes | memoryview, multitrack: int) -> frozenset[int]:
     """The ids of a payload's tracks; `multitrack` is the packet type that announces several.
 
-    §"Enhanced Video" [track-id].  Those before the point where it breaks, if it does.
+    Those before the point where it breaks, if it does.
     """
     place = _place(payload, multitrack)
     if place is not None and place[1] is None:
         return DEFAULT_TRACK
-    return frozenset(_tracks(payload, place))
+    return frozenset(_tracks(payload, place))  # §"Enhanced Video" [track-id]
 
 
 def codecs(payload: bytes | memoryview, multitrack: int) -> dict[int, int]:
-    """The FourCC of every track of a payload, by its id, for the tracks of `track_ids`.
-
-    §"Enhanced Video" [video-fourccs], E-RTMP v2 §"Enhanced Audio" [audio-fourccs].
-    """
+    """The FourCC of every track of a payload, by its id, for the tracks of `track_ids`."""
+    # §"Enhanced Video" [video-fourccs], E-RTMP v2 §"Enhanced Audio" [audio-fourccs]
     return _tracks(payload, _place(payload, multitrack))
 
 

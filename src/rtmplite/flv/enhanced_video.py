@@ -148,26 +148,26 @@ class ExVideoTag:
 
     @property
     def nanosecond_offset(self) -> int:
-        """How much later than the tag's time it is, in ns: §"Enhanced Video" [nano-offset]."""
-        return nanosecond_offset(self.mod_ex)
+        """How much later than the tag's time it is, in ns: §"Enhanced Video"."""
+        return nanosecond_offset(self.mod_ex)  # §"Enhanced Video" [nano-offset]
 
 
 def has_composition_time(packet_type: int, codec: int) -> bool:
-    """Whether three bytes of composition time come first: §"Enhanced Video" [composition-time].
-
-    For HEVC also E-RTMP v1 §"Defining Additional Video Codecs" [composition-time].
-    """
+    """Whether three bytes of composition time come first: §"Enhanced Video"."""
+    # §"Enhanced Video" [composition-time], and for HEVC E-RTMP v1
+    # §"Defining Additional Video Codecs" [composition-time]
     return packet_type == VideoPacketType.CODED_FRAMES and codec in _REORDERED
 
 
 def _is_metadata(payload: bytes | memoryview, packet_type: int, at: int) -> bool:
-    """Whether the frame type is to be ignored: §"Enhanced Video" [metadata-ignores-frame-type].
+    """Whether the frame type is to be ignored: §"Enhanced Video".
 
     The text says so of the packet type that is found in the end, though its pseudocode asks before
     it looks into a multitrack packet; a command has one byte there, metadata never.
     """
     if packet_type == VideoPacketType.MULTITRACK and len(payload) > at + 1:
         packet_type = payload[at] & 0x0F
+    # §"Enhanced Video" [metadata-ignores-frame-type]
     return packet_type == VideoPacketType.METADATA
 
 

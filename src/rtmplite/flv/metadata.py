@@ -68,18 +68,19 @@ def build(
     """Write the body of the script tag, or data message, that describes a stream: §E.5.
 
     Seconds, pixels, frames a second, kbit/s, Hz and bits; what is None is left out.  A codec id
-    may be a FourCC (E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids], E-RTMP v1 §"Enhancing
-    onMetaData" [four-cc-codec-ids]).  The tracks, from 1 on, have members by the names of the wire
-    (E-RTMP v2 §"Enhancing onMetaData" [track-maps]).  It is one call with one array (E-RTMP v2
-    §"Enhancing onMetaData" [on-meta-data-array], E-RTMP v1 §"Enhancing onMetaData"
-    [on-meta-data-tag]).
+    may be a FourCC (E-RTMP v2 §"Enhancing onMetaData").  The tracks, from 1 on, have members by the
+    names of the wire.  It is one call with one array.
     """
     given = locals()
+    # E-RTMP v2 §"Enhancing onMetaData" [four-cc-codec-ids], E-RTMP v1 §"Enhancing onMetaData"
+    # [four-cc-codec-ids]
     members = {name: given[key] for key, name in _NAMES.items() if given[key] is not None}
     for name, maps in ((AUDIO_TRACKS, audio_tracks), (VIDEO_TRACKS, video_tracks)):
         if maps:
+            # E-RTMP v2 §"Enhancing onMetaData" [track-maps]
             members[name] = {str(number): dict(each) for number, each in maps.items()}
-    # §E.4.4.1 [name-and-value], §E.5 [on-metadata]
+    # §E.4.4.1 [name-and-value], §E.5 [on-metadata], E-RTMP v2 §"Enhancing onMetaData"
+    # [on-meta-data-array], E-RTMP v1 §"Enhancing onMetaData" [on-meta-data-tag]
     return amf0.encode(ON_METADATA, EcmaArray(members | dict(extra or {})))
 
 
@@ -115,12 +116,13 @@ def unwrapped(payload: bytes) -> bytes:
 def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:
     """Give the members of each track beyond the first, by its id; `name` is that of the map.
 
-    E-RTMP v2 §"Enhancing onMetaData" [track-maps].  What is not said of one is as `members` has it
-    for the first track.  What is no track id, or no description, is left out.
+    E-RTMP v2 §"Enhancing onMetaData".  What is not said of one is as `members` has it for the
+    first track.  What is no track id, or no description, is left out.
     """
     maps = members.get(name)
     if not isinstance(maps, dict):
         return {}
+    # E-RTMP v2 §"Enhancing onMetaData" [track-maps]
     return {
         int(number): dict(described)
         for number, described in maps.items()

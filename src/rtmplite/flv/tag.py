@@ -88,11 +88,12 @@ class Tag:
 def as_script(tag: Tag) -> Tag:
     """Make a tag of type 15 one of type 18; any other stays as it is.
 
-    E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: as in a message of that type, a zero comes
+    E-RTMP v2 §"Enabling AMF3 in FLV": as in a message of that type, a zero comes
     first, and AMF3 stands behind a marker (RTMP Errata §7.2).  No other format has a meaning yet.
     """
     if tag.tag_type != TagType.SCRIPT_AMF3 or tag.data[:1] != b"\x00":
         return tag
+    # E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]
     return replace(tag, tag_type=TagType.SCRIPT, data=tag.data[1:])
 
 

@@ -117,11 +117,12 @@ class Tracks:
     def opening(self) -> list[tuple[int, bytes]]:
         """Type and payload of the messages that a player gets first, metadata before headers.
 
-        E-RTMP v2 §"Metadata Frame" [metadata-first] and E-RTMP v1 §"Metadata Frame"
-        [metadata-first]: the colors before any picture, and all as it came, so that a player
-        has them for the first frame (E-RTMP v2 §"Metadata Frame" [in-time]).
+        The colors before any picture, and all as it came, so that a player has them for the first
+        frame.
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
+        # E-RTMP v2 §"Metadata Frame" [metadata-first] [in-time], E-RTMP v1 §"Metadata Frame"
+        # [metadata-first]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
 
     def can_begin(self, weight: Weight, now: float) -> bool:
@@ -160,13 +161,14 @@ class Tracks:
     def _is_main(self, payload: bytes, now: float) -> bool:
         """Whether the main track is among those of a message.
 
-        Own design: that is the lowest one of those that have not fallen silent, for the sake of
-        E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default].  Nothing else
-        depends on a number: E-RTMP v2 §"Multitrack Media Message Guidelines" [no-guess-by-id].
+        Own design: that is the lowest one of those that have not fallen silent, so that track 0 is
+        the default.  Nothing else depends on a number.
         """
         ids = track_ids(payload, VIDEO_MULTITRACK)
+        # E-RTMP v2 §"Multitrack Media Message Guidelines" [track-0-is-default]
         if ids and (min(ids) < self._main or not self.has_video(now)):
             self._main = min(ids)
+        # E-RTMP v2 §"Multitrack Media Message Guidelines" [no-guess-by-id]
         return self._main in ids
 
     def _keep(self, type_id: int, payload: bytes) -> None:

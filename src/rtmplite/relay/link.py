@@ -143,14 +143,12 @@ class Link:
         """Hook: the stream that is pulled has ended: RTMP 1.0 §7.1.7."""
 
     def on_asked_to_move(self, session: RelaySession, target: Target, now: float) -> None:
-        """Connect to `target` as well, while this session goes on.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [careful-overlap].
-        """
+        """Connect to `target` as well, while this session goes on."""
         if session is self._session and session.since is not None:
             self._asked, self._hops = target, 0
             if self._next is None:
+                # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+                # [careful-overlap]
                 self._open_next(target, now)
 
     def on_end(self, session: RelaySession, now: float) -> None:

@@ -52,9 +52,7 @@ class Pull(Link):
     def on_media(self, session: RelaySession, message: Message, now: float) -> None:
         """Pass a message on, unless another client publishes under that name here.
 
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: of two servers, the next one is played from a key frame on, and no
-        message is played twice.
+        Of two servers, the next one is played from a key frame on, and no message is played twice.
         """
         type_id, payload = message.type_id, message.payload
         if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
@@ -67,6 +65,8 @@ class Pull(Link):
             assert self._next is not None
             ahead = self._ahead
             if ahead and ahead.meets(type_id, message.timestamp, payload, now):
+                # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+                # [leave-at-boundary]
                 self._promote(self._next, now)
             else:
                 self._pass_on(type_id, message.timestamp, payload, now)

@@ -63,17 +63,15 @@ class Push(Link):
         self._publish(session, now)
 
     def _joined(self, session: RelaySession, now: float) -> None:
-        """Publish there from the next key frame on, and leave the old server then.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary].
-        """
+        """Publish there from the next key frame on, and leave the old server then."""
 
         def go_over(now: float) -> None:
             if session is self._next:
                 self._promote(session, now)
 
         player = self._publish(session, now)
+        # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        # [leave-at-boundary]
         player.on_begun = go_over
         if not player.waiting:  # nothing has been published yet
             go_over(now)

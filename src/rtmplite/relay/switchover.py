@@ -1,9 +1,9 @@
 """Moving from one server to another that plays the same stream, without losing a message.
 
-E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-[leave-at-boundary]: the old server is played up to a place where the new one can begin.  Either
-server may be ahead.  The publisher may have been asked to move as well, so the old stream may end
-at any moment, and may contain the first key frame of the new one.
+E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest": the old server is
+played up to a place where the new one can begin.  Either server may be ahead.  The publisher may
+have been asked to move as well, so the old stream may end at any moment, and may contain the first
+key frame of the new one.
 
     >>> passed, ahead = PlayedPosition(), StandbyBuffer()
     >>> key, frame = bytes.fromhex("1701"), bytes.fromhex("2701")
@@ -55,14 +55,15 @@ class PlayedPosition:
     def is_repeated(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
         """Whether the server in use repeats a message of the one before.
 
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: no media twice, but codec headers may differ.
+        No media is passed twice, but codec headers may differ.
         """
         until = self._repeated.get(type_id)
         if until is None:
             return False
         if _reaches(until, timestamp):
             weight, _ = self._tracks.note(type_id, timestamp, payload, now)
+            # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+            # [leave-at-boundary]
             return weight is not Weight.ESSENTIAL
         del self._repeated[type_id]
         return False
@@ -92,11 +93,7 @@ class StandbyBuffer:
     def take(
         self, type_id: int, timestamp: int, payload: bytes, passed: PlayedPosition, now: float
     ) -> None:
-        """Keep a message if it is needed; `passed` is the position of the players.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary].
-        """
+        """Keep a message if it is needed; `passed` is the position of the players."""
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
         if self.begin is None:
             if weight in (Weight.NOTHING, Weight.ESSENTIAL) or type_id == TagType.SCRIPT:
@@ -104,6 +101,8 @@ class StandbyBuffer:
             starts = self._tracks.can_begin(weight, now)
             self._is_same = self._is_same or passed.start == (timestamp, payload)
             is_new = not passed.has(type_id, timestamp)
+            # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+            # [leave-at-boundary]
             here = is_new and (starts or self._is_same)
             if not here and not (starts and self.from_anywhere):
                 return
@@ -120,13 +119,16 @@ class StandbyBuffer:
     def meets(self, type_id: int, timestamp: int, payload: bytes, now: float) -> bool:
         """Whether to move before this message of the old server.
 
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary]: at the place where the new server begins, or, if the new server is
-        behind, at a key frame of the old one; the new one's key frame follows later.
+        At the place where the new server begins, or, if the new server is behind, at a key frame
+        of the old one; the new one's key frame follows later.
         """
         weight, _ = self._old.note(type_id, timestamp, payload, now)
         if type_id == TagType.SCRIPT or weight is Weight.ESSENTIAL:
             return False
         if self.begin is not None:
+            # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+            # [leave-at-boundary]
             return type_id == self.begin[0] and timestamp >= self.begin[1]
+        # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        # [leave-at-boundary]
         return self._tracks.begun and self._tracks.can_begin(weight, now)

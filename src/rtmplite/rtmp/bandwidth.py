@@ -43,11 +43,11 @@ class Throttle:
 
     @classmethod
     def begun(cls, message: SetPeerBandwidth, acknowledged: int) -> "Throttle | None":
-        """Make one for a first limit; §5.4.5 [dynamic-limit] ignores one that is dynamic.
+        """Make one for a first limit; one that is dynamic is ignored (§5.4.5).
 
         `acknowledged` is the sequence number of the newest Acknowledgement.
         """
-        if message.limit_type == LimitType.DYNAMIC:
+        if message.limit_type == LimitType.DYNAMIC:  # §5.4.5 [dynamic-limit]
             return None
         throttle = cls(message.size, acknowledged)
         throttle._is_hard = message.limit_type == LimitType.HARD
@@ -81,11 +81,11 @@ class Throttle:
         self.size += len(data)
 
     def ready(self) -> list[bytes]:
-        """Give what may be sent now: §5.4.5 [window-limits]."""
+        """Give what may be sent now (§5.4.5)."""
         out = []
-        while self._waiting and self._unacknowledged < self.window:
+        while self._waiting and self._unacknowledged < self.window:  # §5.4.5 [window-limits]
             out.append(self._waiting.popleft())
-            self._unacknowledged += len(out[-1])
+            self._unacknowledged += len(out[-1])  # §5.4.5 [window-limits]
         self.size -= sum(map(len, out))
         return out
 

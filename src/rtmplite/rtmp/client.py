@@ -61,8 +61,8 @@ class Target:
 
     @property
     def by_datagrams(self) -> bool:
-        """Whether the URL is one of RTMFP: RFC 7425 §6.1 [uri-syntax]."""
-        return self.tc_url.startswith("rtmfp:")
+        """Whether the URL is one of RTMFP (RFC 7425 §6.1)."""
+        return self.tc_url.startswith("rtmfp:")  # RFC 7425 §6.1 [uri-syntax]
 
     @classmethod
     def parse(cls, url: str, stream: bool = True) -> "Target":
@@ -71,8 +71,7 @@ class Target:
         LocalError for anything else.  With `stream` false the whole path is the application's.
         With a fragment, the stream is that, whatever the path.  A query goes with the application,
         and with the stream if it stands behind that: servers look for keys in either.
-        RTMP Errata §8.1.2 [tc-url-required] [stripped], RTMP Errata §8.1.3 [app-required]
-        [app-is-the-path].
+        See RTMP Errata §8.1.2 and RTMP Errata §8.1.3.
 
         Departs from RTMP Errata §8.1.2 [no-guessing] [path-preserved]: URLs in use end with the
         stream, and servers in use look for it in publish and play.
@@ -89,12 +88,12 @@ class Target:
             name += query if name else ""
         elif stream and not name:  # app?key=word/stream, as ffmpeg and OBS have it
             query, _, name = query.rpartition("/") if "/" in query else (query, "", "")
-        # RTMP Errata §10 [stripped]
+        # RTMP Errata §8.1.2 [stripped], RTMP Errata §10 [stripped]
         tc_url = f"{parts.scheme}://{parts.authority}/{path}{query}"
         return cls(
             parts.host,
             parts.port or DEFAULT_PORTS[parts.scheme],
-            path + query,
+            path + query,  # RTMP Errata §8.1.3 [app-is-the-path]
             name,
             tc_url,
             parts.scheme == "rtmps",
@@ -188,13 +187,13 @@ class NetClient(ConnectionEnd):
         self.send_control(control.SetBufferLength(stream_id, milliseconds))
 
     def on_ready(self) -> None:
-        """Send connect: RTMP 1.0 §7.2.1.1, by type 20: RTMP Errata §8.1.1 [connect-is-20]."""
+        """Send connect (RTMP 1.0 §7.2.1.1) in AMF0, by type 20 (RTMP Errata §8.1.1)."""
         target = self.target
         proof = target.proof and ("&" if "?" in target.app else "?") + target.proof
         properties: dict[str, Value] = {
-            "app": target.app + proof,
+            "app": target.app + proof,  # RTMP Errata §8.1.3 [app-required]
             "flashVer": ENCODER if target.user else PLAYER,
-            "tcUrl": target.tc_url + proof,
+            "tcUrl": target.tc_url + proof,  # RTMP Errata §8.1.2 [tc-url-required]
             "fpad": False,
             "capabilities": 15.0,
             "audioCodecs": float(_AUDIO_CODECS),
@@ -203,6 +202,7 @@ class NetClient(ConnectionEnd):
             "objectEncoding": 0.0,
         }
         properties |= RELAY.properties()  # in both lists and maps, for servers old and new
+        # RTMP Errata §8.1.1 [connect-is-20]
         self.send_command(Command("connect", 1.0, properties | self._properties, self._args))
 
     def on_media(self, message: Message, now: float) -> None:

@@ -153,8 +153,9 @@ class ChunkTransport(MessageTransport):
     def send_command(self, command: Command, stream_id: int = 0) -> None:
         """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1.
 
-        Always as type 20, which every peer has: RTMP Errata §8.1.1 [no-extended-without].
+        Always as type 20, which every peer has (RTMP Errata §8.1.1).
         """
+        # RTMP Errata §8.1.1 [no-extended-without]
         self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
 
     def send_shared(self, message: Message) -> None:
@@ -322,9 +323,10 @@ class ChunkTransport(MessageTransport):
         return handshake.rest
 
     def _acknowledge(self) -> None:
-        """Report how many bytes have arrived: RTMP 1.0 §5.4.3 [ack-every-window]."""
+        """Report how many bytes have arrived (RTMP 1.0 §5.4.3)."""
         received = self._reader.bytes_received
         self._acknowledged = received  # RTMP 1.0 §5.4.4 [ack-since-last]
+        # RTMP 1.0 §5.4.3 [ack-every-window]
         self.send_control(control.Acknowledgement(received))
 
     def _release(self, ready: list[bytes]) -> None:
@@ -353,7 +355,7 @@ class ChunkTransport(MessageTransport):
     def _on_control(self, message: control.Control, now: float) -> None:
         """Obey RTMP 1.0 §5.4.3 to RTMP 1.0 §5.4.5.
 
-        At once, whatever their time says: RTMP 1.0 §6.2 [at-once].
+        At once, whatever their time says (RTMP 1.0 §6.2).
 
         Own design: without a limit of the peer's an Acknowledgement changes nothing; TCP's own
         window slows us down.

@@ -10,7 +10,7 @@ Implements RTMP 1.0 §5.2.  Both machines are fed bytes as they come and give by
     (b'', True, 'simple')
 
 Peers that sign their packets (Field §"Digest handshake") are answered in kind.  An echo that is
-not one is no reason to hang up: RTMP Errata §3 [echo-may-differ].
+not one is no reason to hang up (RTMP Errata §3).
 """
 
 from collections.abc import Callable
@@ -81,7 +81,8 @@ class _Handshake:
         return taken
 
     def _time(self, now: float) -> bytes:
-        """The milliseconds since this machine was made, its epoch: §5.2.3 [time-is-epoch]."""
+        """The milliseconds since this machine was made, its epoch (§5.2.3)."""
+        # §5.2.3 [time-is-epoch]
         return _TIME.pack(int((now - self._epoch) * 1000) & 0xFFFFFFFF)
 
     def _packet_1(self, now: float, version: bytes = bytes(4)) -> bytes:
@@ -89,7 +90,8 @@ class _Handshake:
         return self._time(now) + version + self._random(PACKET_SIZE - 8)
 
     def _echo(self, packet: bytes, now: float) -> bytes:
-        """Make C2 of S1 or S2 of C1: §5.2.4 [echo-time] [echo-time2] [echo-random]."""
+        """Make C2 of S1 or S2 of C1 (§5.2.4)."""
+        # §5.2.4 [echo-time] [echo-time2] [echo-random]
         return packet[:4] + self._time(now) + packet[8:]
 
     def _filler(self) -> bytes:
@@ -119,7 +121,8 @@ class ServerHandshake(_Handshake):
         if self.state is State.VERSION_SENT and (c1 := self._take(PACKET_SIZE)):
             send = self._answer(c1, now)  # §5.2.1 [s0-s1-after-c0] [s2-after-c1]
             self.state = State.ACK_SENT
-        if self.state is State.ACK_SENT and self._take(PACKET_SIZE):  # §5.2.1 [data-after-c2]
+        # §5.2.1 [data-after-c2], RTMP Errata §3 [echo-may-differ]
+        if self.state is State.ACK_SENT and self._take(PACKET_SIZE):
             self.state = State.DONE
         return send
 
@@ -185,7 +188,8 @@ class ClientHandshake(_Handshake):
         if self.state is State.VERSION_SENT and (s0_s1 := self._take(1 + PACKET_SIZE)):
             send = self._acknowledge(s0_s1[1:], now)  # §5.2.1 [c2-after-s1]
             self.state = State.ACK_SENT
-        if self.state is State.ACK_SENT and self._take(PACKET_SIZE):  # §5.2.1 [data-after-s2]
+        # §5.2.1 [data-after-s2], RTMP Errata §3 [echo-may-differ]
+        if self.state is State.ACK_SENT and self._take(PACKET_SIZE):
             self.state = State.DONE
         return send
 

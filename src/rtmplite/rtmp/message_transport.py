@@ -193,12 +193,13 @@ class MessageTransport:
         elif message.type_id in _SHARED_TYPES:
             self.user.on_shared(SharedObject.parse(message), now)
         elif parsed := control.parse_control(message):
-            self._on_control(parsed, now)
+            self._on_control(parsed, now)  # RTMP 1.0 §6.2 [at-once]
 
     def _on_control(self, message: control.Control, now: float) -> None:
-        """Obey what concerns every carrier: RTMP 1.0 §7.1.7 [ping-response]."""
+        """Obey what concerns every carrier (RTMP 1.0 §7.1.7)."""
         match message:
             case control.PingRequest(timestamp):
+                # RTMP 1.0 §7.1.7 [ping-response]
                 self.send_control(control.PingResponse(timestamp))
             case control.SetBufferLength():
                 self.user.on_buffer_length(message, now)

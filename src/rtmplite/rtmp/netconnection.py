@@ -90,11 +90,10 @@ class NetConnection(ConnectionEnd):
     def accept(
         self, now: float, description: str = "Connection succeeded.", **extra: Value
     ) -> None:
-        """Answer connect with success; `extra` says more: RTMP 1.0 §7.2.1.1 [then-result].
+        """Answer connect with success; `extra` says more (RTMP 1.0 §7.2.1.1).
 
         A client with enhanced RTMP is told that we relay any codec, in both objects, as the text
-        does not tell which: E-RTMP v2 §"Enhancing NetConnection connect Command"
-        [server-states-support].
+        does not tell which.
         Own design: a verdict that comes when the connection has ended does nothing.
         """
         if self.state is not State.ASKING:
@@ -109,9 +108,10 @@ class NetConnection(ConnectionEnd):
             "description": description,
             "objectEncoding": float(self.object_encoding),  # RTMP Errata §8.1.1 [server-says]
         }
+        # E-RTMP v2 §"Enhancing NetConnection connect Command" [server-states-support]
         ours = RELAY.properties() if self.capabilities.is_enhanced else {}
         reply = result(self._connect_id, {**_PROPERTIES, **ours}, information | ours | extra)
-        self.send_command(reply)
+        self.send_command(reply)  # RTMP 1.0 §7.2.1.1 [then-result]
         self.transport.proceed(now)  # what came while the application was thinking
 
     def reject(
@@ -140,8 +140,8 @@ class NetConnection(ConnectionEnd):
         self._next_call += 1
 
     def result(self, transaction_id: float, *values: Value) -> None:
-        """Answer a call, unless its number is 0: RTMP 1.0 §7.2.1.2 [zero-wants-none]."""
-        if transaction_id:
+        """Answer a call, unless its number is 0 (RTMP 1.0 §7.2.1.2)."""
+        if transaction_id:  # RTMP 1.0 §7.2.1.2 [zero-wants-none]
             self.send_command(result(transaction_id, None, *(values or (None,))))
 
     def error(self, transaction_id: float, reason: RemoteError) -> None:
@@ -152,11 +152,12 @@ class NetConnection(ConnectionEnd):
     def request_reconnect(self, tc_url: str | None = None) -> bool:
         """Ask the client to reconnect, to `tc_url` if given; False if it does not know how.
 
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [old-server-goes-on]: it is served as before until it leaves.
+        It is served as before until it leaves.
         """
         if self.state is not State.CONNECTED or Extra.RECONNECT not in self.capabilities.extras:
             return False
+        # and no more: E-RTMP v2 §"Message Flow When Handling
+        # NetConnection.Connect.ReconnectRequest" [old-server-goes-on]
         self.send_command(reconnect.request(tc_url))
         return True
 
@@ -304,13 +305,16 @@ class NetConnection(ConnectionEnd):
         application.on_connect(self, now)
 
     def _on_create_stream(self, command: Command, now: float) -> None:
-        """Add one: RTMP 1.0 §7.2.1.3 [gives-the-stream], RTMP Errata §4.2 [stream-id-limit]."""
+        """Add one (RTMP 1.0 §7.2.1.3)."""
         free = (number for number in range(1, self.limits.streams + 1))
+        # RTMP Errata §4.2 [stream-id-limit]
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
+            # RTMP 1.0 §7.2.1.3 [gives-the-stream]
             self.error(command.transaction_id, RemoteError("Too many streams"))
             return
         self.streams[stream_id] = ServerStream(self, stream_id)
+        # RTMP 1.0 §7.2.1.3 [gives-the-stream]
         self.result(command.transaction_id, float(stream_id))
 
     def _on_delete_stream(self, command: Command, now: float) -> None:

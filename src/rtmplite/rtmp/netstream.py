@@ -73,7 +73,7 @@ class ServerStream:
         return True
 
     def accept_publish(self, sink: Sink, now: float) -> None:
-        """Start: what comes from now on goes to `sink`: §7.2.2.6 [on-status], §7.3.1.
+        """Start: what comes from now on goes to `sink` (§7.2.2.6, §7.3.1).
 
         A verdict that comes too late, when the stream asks no longer, only ends `sink`.
         """
@@ -82,6 +82,7 @@ class ServerStream:
             return
         self._sink = sink
         self.connection.send_control(control.StreamBegin(self.id))
+        # §7.2.2.6 [on-status]
         self.status("NetStream.Publish.Start", f"{self.name} is now published.")
 
     def reject_publish(self, code: str, description: str, now: float) -> None:
@@ -171,9 +172,9 @@ class ServerStream:
             self._say_start()
 
     def reject_play(self, code: str, description: str, now: float) -> None:
-        """Refuse, with a code such as NetStream.Play.StreamNotFound: §7.2.2.1 [not-found]."""
+        """Refuse, with a code such as NetStream.Play.StreamNotFound (§7.2.2.1)."""
         if Do.SAY_ERROR in self._on(Event.PLAY_REJECTED):
-            self.status(code, description, "error")
+            self.status(code, description, "error")  # §7.2.2.1 [not-found]
 
     def published(self, now: float) -> None:
         """Tell the player that a publisher has come, as Flash Media Server does."""
@@ -282,7 +283,7 @@ class ServerStream:
             self.stop(now)
 
     def _on_pause(self, command: Command, now: float) -> None:
-        """Pause or go on: §7.2.2.8 [notify]; a live stream goes on without its paused players."""
+        """Pause or go on (§7.2.2.8); a live stream goes on without its paused players."""
         paused = bool(command.args and command.args[0])
         if self._player is not None:
             self._player.select(paused=paused)
@@ -290,7 +291,7 @@ class ServerStream:
             at = command.args[1] if len(command.args) > 1 else 0.0
             self.playback.pause(paused, at if isinstance(at, float) else 0.0, now)
         word = "Pause" if paused else "Unpause"
-        self.status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")
+        self.status(f"NetStream.{word}.Notify", f"{word}d {self.name}.")  # §7.2.2.8 [notify]
 
     def _on_seek(self, command: Command, now: float) -> None:
         """Seek in a recording: §7.2.2.7; a live stream and a wrong time give an error status.
@@ -307,7 +308,7 @@ class ServerStream:
             self.playback.seek(at, now)
 
     def _on_receive(self, command: Command, now: float) -> None:
-        """Switch a medium off or on: §7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]."""
+        """Switch a medium off or on (§7.2.2.4, §7.2.2.5)."""
         wanted = bool(command.args and command.args[0])
         of_audio = command.name == "receiveAudio"
         audio, video = (wanted, None) if of_audio else (None, wanted)
@@ -317,8 +318,10 @@ class ServerStream:
             self.playback.select(now, audio=audio, video=video)
         else:
             return
-        if wanted:
+        if wanted:  # §7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]
+            # §7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]
             self.status("NetStream.Seek.Notify", f"{command.name} {self.name}.")
+            # §7.2.2.4 [says-when-on], §7.2.2.5 [says-when-on]
             self.status("NetStream.Play.Start", f"Started playing {self.name}.")
 
     def _on(self, event: Event) -> tuple[Do, ...]:

@@ -21,13 +21,14 @@ CODE: Final = "NetConnection.Connect.ReconnectRequest"
 def request(
     tc_url: str | None = None, description: str = "The streaming server is undergoing updates."
 ) -> Command:
-    """Make the request: E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level].
+    """Make the request: E-RTMP v2 §"NetConnection Commands".
 
-    Without `tc_url` the client reconnects to the same server; with one it goes there: E-RTMP v2
-    §"Message Flow When Handling NetConnection.Connect.ReconnectRequest" [remap-sets-tc-url].  It
-    has the layout of E-RTMP v2 §"NetConnection Commands" [on-status-layout].
+    Without `tc_url` the client reconnects to the same server; with one it goes there.
     """
+    # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+    # [remap-sets-tc-url]
     where = {} if tc_url is None else {"tcUrl": tc_url}
+    # E-RTMP v2 §"NetConnection Commands" [reconnect-code] [reconnect-level] [on-status-layout]
     return on_status("status", CODE, description, **where)
 
 

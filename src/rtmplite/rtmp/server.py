@@ -51,17 +51,15 @@ class ServerChunkTransport(ChunkTransport):
         super()._on_message(message, now)
 
     def welcome(self) -> None:
-        """Send the messages that precede the result of connect, to an accepted client.
-
-        RTMP 1.0 §7.2.1.1 [window-first] [then-bandwidth] [then-begin].
-        """
+        """Send the messages that precede the result of connect (RTMP 1.0 §7.2.1.1)."""
         self._is_stranger = False
         self._account.trust()
         self._reader.max_message, self._reader.max_streams = self.limits.message, MAX_STREAMS
-        self.send_window(self.limits.window)
+        self.send_window(self.limits.window)  # RTMP 1.0 §7.2.1.1 [window-first]
+        # RTMP 1.0 §7.2.1.1 [then-bandwidth]
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
         self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
-        self.send_control(control.StreamBegin(0))
+        self.send_control(control.StreamBegin(0))  # RTMP 1.0 §7.2.1.1 [then-begin]
 
 
 class ServerConnection(NetConnection):

@@ -250,13 +250,14 @@ class SharedObjects:
             self.store.save(thing.key, thing.content)
 
     def _welcome(self, thing: _Object, member: Member, now: float) -> None:
-        """Send all slots, some at a time: §7.1.3 [use-success] [clear-after-use].
+        """Send all slots, some at a time (§7.1.3).
 
         A short message asks for many bytes here, so the unread ones are counted at once.
         """
         if member.queued > self._limits.unread:
             member.abort("too many uses of a shared object", now)
             return
+        # §7.1.3 [use-success] [clear-after-use]
         events: list[Event] = [said.UseSuccess(), said.Clear()]
         size = 0
         for name, (value, cost) in thing.slots.items():
@@ -287,7 +288,8 @@ class SharedObjects:
             member.abort(f"too slow: {member.output_size} bytes behind", now)
 
     def _refuse(self, member: Member, message: SharedObject, code: str) -> None:
-        """Refuse a client that does not use the object: §7.1.3 [status-on-error]."""
+        """Refuse a client that does not use the object (§7.1.3)."""
+        # §7.1.3 [status-on-error]
         answer = SharedObject(message.name, 0, message.flags, (said.Status(code, "error"),))
         member.send_shared(answer.message(member.amf3))
 
@@ -319,8 +321,8 @@ class SharedObjects:
         return cost > 0
 
     def _release(self, thing: _Object, member: Member) -> None:
-        """Forget a user, and after the last one the object: §7.1.3 [release]."""
-        thing.users.pop(member, None)
+        """Forget a user, and after the last one the object (§7.1.3)."""
+        thing.users.pop(member, None)  # §7.1.3 [release]
         uses = self._uses.get(member, {})
         uses.pop(thing.key, None)
         if not uses:

@@ -64,7 +64,8 @@ class Feeder:
         self._take(self._reader.feed(bytes(4)))
 
     def _take(self, tags: list[Tag]) -> None:
-        """Keep tags, with AMF3 data as type 18: RTMP Errata §8.1.1 [no-extended-without]."""
+        """Keep tags, with AMF3 data as type 18 (RTMP Errata §8.1.1)."""
+        # RTMP Errata §8.1.1 [no-extended-without]
         self.tags.extend(tag for tag in map(as_script, tags) if tag.tag_type in _SENT)
 
 

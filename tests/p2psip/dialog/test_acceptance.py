@@ -14,7 +14,7 @@ lateness = st.floats(0.0, 100.0)  # seconds the event loop overslept
 
 @given(st.lists(lateness, min_size=12, max_size=12))
 def test_a_late_loop_never_bursts_and_always_gives_up(oversleeps):
-    """RFC 6026 §8.1: gaps double from T1 to T2; RFC 3261 §13.3.1.4: after 64*T1 it is enough."""
+    """Covers RFC 6026 §8.1 [2xx-repeats] [gaps-double-to-t2], and the end after 64*T1."""
     accepted, todo = Acceptance.start(now=0.0)
     sent = [0.0]
     for late in oversleeps:
@@ -27,7 +27,7 @@ def test_a_late_loop_never_bursts_and_always_gives_up(oversleeps):
 
 
 def test_a_punctual_loop_keeps_the_gaps():
-    """RFC 3261 §13.3.1.4: from T1, doubled up to T2, and given up after 64*T1."""
+    """Covers RFC 6026 §8.1 [2xx-repeats] [gaps-double-to-t2], RFC 3261 §13.3.1.4."""
     accepted, _ = Acceptance.start(now=0.0)
     heard = []
     while (now := accepted.deadline) is not None:
@@ -47,6 +47,7 @@ class AnyAck(RuleBasedStateMachine):
 
     @rule()
     def hear_ack(self):
+        """Covers RFC 6026 §8.1 [ack-hushes]."""
         waiting = self.accepted.state is State.WAITING
         todo = self.accepted.acknowledge(self.now)
         assert todo == ((Do.CONFIRMED,) if waiting else ())

@@ -28,12 +28,16 @@ from p2psip.sip.uri import Uri
 
 
 def test_a_request_goes_on_as_a_proxy_should_send_it():
-    """Covers RFC 3261 §16.6 and RFC 5393 §5.3.3."""
+    """Covers RFC 3261 §16.6, RFC 5393 §5.3.3 [adds-max-breadth] [adds-60] [exactly-one].
+
+    And RFC 5393 §4.2.1 [via-on-top] [branch-is-unique].
+    """
     _, branches = forked(BOB, message=request("INVITE", "sip:bob@home", ("X-New", "a;b")))
     out = branches[BOB]
     assert str(out.uri) == f"sip:bob@{BOB}" and out.max_forwards == 69
     assert out.headers.get("Max-Breadth") == "60" and out.headers.get("X-New") == "a;b"
     assert len(out.vias) == 2 and out.via.host == HOME and out.vias[1].host == ALICE
+    assert out.via.branch.startswith("z9hG4bK") and out.via.branch != out.vias[1].branch
     [mark] = out.record_routes
     assert mark.uri.host == HOME and mark.uri.param("lr") is not None
     assert out.to.tag is None and out.call_id == "call"
@@ -63,7 +67,7 @@ def test_who_sends_no_max_forwards_gets_one():
     ],
 )
 def test_what_is_not_forwarded(header, status, extra):
-    """Covers RFC 3261 §16.3 and RFC 5393 §5.3.3."""
+    """Covers RFC 3261 §16.3 and RFC 5393 §5.3.3 [440-when-too-narrow]."""
     home = Home()
     home.hear(register(), source=BOB)
     [*_, (response, to, _)] = home.hear(request("INVITE", "sip:bob@home", header))
@@ -71,27 +75,87 @@ def test_what_is_not_forwarded(header, status, extra):
     assert response.headers.get("Unsupported") == extra and len(home.proxy) == 0
 
 
+def test_a_response_without_a_transaction_goes_no_further():
+    """Covers RFC 6026 §6 [strays-not-forwarded], §7.3 [strays-not-forwarded].
+
+    And RFC 6026 §8.2 [strays-not-forwarded]; it would go to the Via below ours.
+    """
+    home, branches = forked(BOB)
+    answer = response_to(branches[BOB], 200, to_tag="t")
+    ours, callers = answer.vias
+    other = str(ours).replace(ours.branch, ours.branch + "x")
+    stray = answer.replace(headers=answer.headers.with_("Via", other, callers))
+    assert home.hear(stray, source=BOB) == [] and home.stack.counters.stray == 1
+    home.wait(200.0)
+    assert home.hear(answer, source=BOB, now=200.0) == [] and home.stack.counters.stray == 2
+
+
 # Loops
 
 
 def test_a_request_that_comes_back_unchanged_has_looped():
-    """Covers RFC 5393 §4.2.2."""
+    """Covers RFC 5393 §4.1 [no-loop-when-forking].
+
+    And RFC 5393 §4.2.2 [checks-before-forwarding] [loop-is-482] [compares-the-values]
+    [looks-at-our-vias].
+    """
+    for phones in ((BOB,), (BOB, CAROL)):
+        home, branches = forked(*phones)
+        back = branches[BOB].replace(uri=Uri.parse("sip:bob@home"))
+        [(response, *_)] = [s for s in home.hear(back, source=BOB) if s[0].status != 100]
+        assert response.status == 482
+
+
+def test_a_loop_is_seen_after_another_branch_has_answered():
+    """Covers RFC 5393 §4.1 [no-loop-when-forking]: over TCP the answer ends the transaction."""
+    home = Home()
+    for number, phone in enumerate((BOB, CAROL)):
+        home.hear(register(contact=f"<sip:bob@{phone}>", cseq=number + 1), source=phone)
+    home.wait(0.0)
+    branches = {to: out for out, to, _ in home.hear(request("MESSAGE"), transport="TCP")}
+    assert statuses(home.hear(response_to(branches[BOB], 200, to_tag="t"), source=BOB)) == [200]
+    back = branches[CAROL].replace(uri=Uri.parse("sip:bob@home"))
+    assert [message.status for message, *_ in home.hear(back, source=CAROL)] == [482]
+    home.wait(200.0)
+    assert home.idle and not home.proxy._under_way
+
+
+def test_a_loop_is_a_loop_under_another_method():
+    """Covers RFC 5393 §4.2.1 [same-for-any-method]."""
+    home, branches = forked(BOB)
+    back = branches[BOB]
+    headers = back.headers.with_("CSeq", f"{back.cseq.number} MESSAGE")
+    back = back.replace(method="MESSAGE", uri=Uri.parse("sip:bob@home"), headers=headers)
+    assert [s[0].status for s in home.hear(back, source=BOB)] == [482]
+
+
+@pytest.mark.parametrize("header", [("Call-ID", "other"), ("CSeq", "2 INVITE")])
+def test_another_transaction_to_the_same_place_is_no_loop(header):
+    """Covers RFC 5393 §4.2.4 [differs-by-transaction]."""
     home, branches = forked(BOB)
     back = branches[BOB].replace(uri=Uri.parse("sip:bob@home"))
-    [(response, *_)] = [s for s in home.hear(back, source=BOB) if s[0].status != 100]
-    assert response.status == 482
+    back = back.replace(headers=back.headers.with_(*header))
+    assert ("INVITE", BOB) in methods(home.hear(back, source=BOB))
 
 
 def test_a_request_that_comes_back_changed_spirals_on():
-    """Covers RFC 5393 §4.2.2: another Request-URI is another matter."""
+    """Covers RFC 5393 §4.2.1 [covers-target-and-route] [covers-choice], §4.2.2."""
     home, branches = forked(BOB)
     home.hear(register("carol", f"<sip:carol@{CAROL}>", call="c"))
     back = branches[BOB].replace(uri=Uri.parse("sip:carol@home"))
     assert ("INVITE", CAROL) in methods(home.hear(back, source=BOB))
 
 
+def test_a_route_of_a_request_tells_a_spiral_from_a_loop():
+    """Covers RFC 5393 §4.2.1 [covers-target-and-route] [covers-choice]."""
+    home, branches = forked(BOB)
+    back = branches[BOB].replace(uri=Uri.parse("sip:bob@home"))
+    back = back.replace(headers=back.headers.with_("Route", f"<sip:{CAROL};lr>"))
+    assert ("INVITE", CAROL) in methods(home.hear(back, source="127.0.0.1"))
+
+
 def test_the_same_request_by_another_way_is_no_loop():
-    """Covers RFC 5393 §4.2.2: our own Via has to be on it."""
+    """Covers RFC 5393 §4.2.2 [looks-at-our-vias]: our own Via has to be on it."""
     home, _ = forked(BOB)
     via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bKelsewhere"
     again = request("INVITE", "sip:bob@home", ("Via", via))

@@ -198,7 +198,7 @@ def test_some_failure_is_always_the_best(of):
 
 
 def test_breadth_is_shared_and_used_again():
-    """Covers RFC 5393 §5.3.3 and §5.5."""
+    """Covers RFC 5393 §5.3.3 [stays-within] [uses-all-of-it], §5.3.3.1 [uses-it-again]."""
     phones = [f"10.0.1.{n}" for n in range(4)]
     message = request("INVITE", "sip:bob@home", ("Max-Breadth", 3))
     home, branches = forked(*phones, message=message)
@@ -208,6 +208,48 @@ def test_breadth_is_shared_and_used_again():
     assert ("INVITE", phones[3]) in methods(sent)
     home, branches = forked(*phones, message=request("INVITE", "sip:bob@home"))
     assert sum(int(branch.headers.get("Max-Breadth")) for branch in branches.values()) == 60
+
+
+@pytest.mark.parametrize(("came", "goes"), [(1, 1), (7, 7), (60, 60), (61, 60), (2**32 - 1, 60)])
+def test_breadth_is_passed_on_whole_up_to_a_maximum(came, goes):
+    """Covers RFC 5393 §5.3.3 [not-per-hop] [has-a-maximum] [maximum-is-60] [overwrites-larger].
+
+    And RFC 5393 §5.3.3 [overwrites-within-maximum].
+    """
+    _, branches = forked(BOB, message=request("INVITE", "sip:bob@home", ("Max-Breadth", came)))
+    assert branches[BOB].headers.all("Max-Breadth") == (str(goes),)
+
+
+def test_of_several_breadths_one_goes_on():
+    """Covers RFC 5393 §5.3.3 [exactly-one]."""
+    several = ("Max-Breadth", 3), ("Max-Breadth", 4)
+    _, branches = forked(BOB, message=request("INVITE", "sip:bob@home", *several))
+    assert branches[BOB].headers.all("Max-Breadth") == ("3",)
+
+
+@pytest.mark.parametrize(("came", "goes"), [(None, "60"), (7, "7"), (61, "60")])
+def test_the_ack_of_an_answer_has_one_breadth_too(came, goes):
+    """Covers RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [adds-max-breadth]."""
+    home, branches = forked(BOB)
+    [(answer, *_)] = home.hear(response_to(branches[BOB], 200, to_tag="t"), source=BOB)
+    way = ("Route", answer.record_routes[0])
+    ack = request("ACK", f"sip:bob@{BOB}", way, ("Max-Breadth", came), to=";tag=t")
+    ack = ack.replace(headers=ack.headers.with_("To", str(answer.to)))
+    [(out, to, _)] = home.hear(ack)
+    assert (out.method, to) == ("ACK", BOB) and out.headers.all("Max-Breadth") == (goes,)
+
+
+@pytest.mark.parametrize("phones", range(1, 5))
+@pytest.mark.parametrize("breadth", range(1, 9))
+def test_all_branches_together_have_the_breadth_that_came(phones, breadth):
+    """Covers RFC 5393 §5.3.3 [stays-within] [uses-all-of-it] [exactly-one]."""
+    bells = [f"10.0.1.{n}" for n in range(phones)]
+    message = request("INVITE", "sip:bob@home", ("Max-Breadth", breadth))
+    _, branches = forked(*bells, message=message)
+    shares = [branch.headers.all("Max-Breadth") for branch in branches.values()]
+    assert all(len(share) == 1 for share in shares)
+    assert sum(int(share) for [share] in shares) == breadth
+    assert len(branches) == min(phones, breadth)
 
 
 def test_who_waits_for_breadth_is_not_called_after_an_end():

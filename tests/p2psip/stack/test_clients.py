@@ -12,7 +12,8 @@ from p2psip.stack.stack import Flow, Listener, Locate, Stack
 def test_the_ack_of_a_refusal_follows_its_invite():
     """Covers RFC 6026 §8.4 [ack-goes-the-same-way].
 
-    And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body].
+    And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body],
+    RFC 5393 §4.2.1 [follow-ups-have-its-branch].
     """
     stack, asker = lone_stack(), Asker()
     route = ("Route", f"<sip:{THEM};lr>")
@@ -30,6 +31,7 @@ def test_the_ack_of_a_refusal_follows_its_invite():
 
 
 def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
+    """Covers RFC 3261 §9.1, RFC 5393 §4.2.1 [follow-ups-have-its-branch]."""
     stack, asker = lone_stack(), Asker()
     handle = stack.request(request("INVITE"), asker, 0.0)
     handle.cancel(0.1)
@@ -57,6 +59,23 @@ def test_only_an_open_invite_can_be_cancelled():
     stack.receive(bytes(response_to(options, 100)), UDP, 0.2)
     stack.receive(bytes(response_to(options, 200, to_tag="t")), UDP, 0.3)
     assert stack.take_orders() == [] and not handle.cancelled and asker.heard == [100, 200]
+
+
+def test_an_accepted_invite_hears_every_2xx_until_timer_m_and_is_forgotten_then():
+    """Covers RFC 6026 §7.2 [destroyed-at-once], §7.3 [response-is-looked-up].
+
+    And §6 [response-is-looked-up], §7.3 [strays-not-forwarded].
+    """
+    stack, asker = lone_stack(), Asker()
+    stack.request(request("INVITE"), asker, 0.0)
+    [(invite, _)] = sent(stack)
+    for now, tag in ((1.0, "t"), (2.0, "u"), (32.9, "v")):
+        stack.receive(bytes(response_to(invite, 200, to_tag=tag)), UDP, now)
+    assert asker.heard == [200] * 3 and stack.transactions == 1
+    stack.tick(33.0)
+    assert stack.transactions == 0 and stack.deadline is None
+    stack.receive(bytes(response_to(invite, 200, to_tag="t")), UDP, 33.1)
+    assert asker.heard == [200] * 3 and stack.counters.stray == 1 and stack.take_orders() == []
 
 
 def test_a_response_whose_via_is_not_ours_is_a_stray():

@@ -137,7 +137,10 @@ def test_a_refusal_that_may_be_lost_with_its_connection_is_said_again():
 
 
 def test_unanswered_responses_are_reported_and_forgotten():
-    """Covers RFC 3261 §17.2.1 [timer-h-gives-up], RFC 6026 §8.8 [failure-told]."""
+    """Covers RFC 3261 §17.2.1 [timer-h-gives-up], RFC 6026 §8.8 [failure-told].
+
+    And RFC 6026 §7.1 [destroyed-at-once], §8.3 [late-response-discarded].
+    """
     core = Server(180, 486)
     stack = lone_stack(core)
     stack.receive(incoming(), UDP, 0.0)
@@ -147,5 +150,6 @@ def test_unanswered_responses_are_reported_and_forgotten():
     while stack.deadline is not None:
         stack.tick(stack.deadline)
     assert core.ended == [handle] and stack.transactions == 0
+    kept = handle.size
     handle.respond(Response(200, "OK", handle.request.headers), 99.0)
-    assert len(stack.take_orders()) == 12
+    assert len(stack.take_orders()) == 12 and handle.size == kept

@@ -2,6 +2,7 @@
 
 import random as random_module
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import mutations
@@ -45,6 +46,23 @@ def test_a_request_has_one_outcome_whatever_the_weather(random, method):
     assert client.stack.transactions == server.stack.transactions == 0
     assert client.deadline is None and server.deadline is None
     assert len(core.ended) == len(core.requests)
+
+
+@pytest.mark.parametrize(("method", "status"), [("INVITE", 183), ("MESSAGE", 200)])
+def test_a_message_goes_to_its_transaction_and_else_to_the_core(method, status):
+    """Covers RFC 6026 §8.9 [match-is-passed-on], §8.10 [match-is-passed-on] [else-to-the-core]."""
+    core, asker = Server(status), Asker()
+    stack = lone_stack(core)
+    for now, branch, requests in ((0.0, "x", 1), (0.1, "x", 1), (0.2, "y", 2)):
+        via = f"SIP/2.0/UDP {THEM};branch=z9hG4bK{branch}"
+        stack.receive(incoming(method, via=via), UDP, now)
+        [(response, _)] = sent(stack)  # to a repetition from the transaction, which has it
+        assert response.status == status and response.via.branch == f"z9hG4bK{branch}"
+        assert len(core.requests) == requests
+    stack.request(request(method), asker, 1.0)
+    [(asked, _)] = sent(stack)
+    stack.receive(bytes(response_to(asked, status, to_tag="b")), UDP, 1.1)
+    assert asker.heard == [status]
 
 
 def test_the_ack_of_a_2xx_looks_for_its_own_way():

@@ -80,7 +80,9 @@ def test_every_arrow_leads_somewhere(path, box, todo):
     [destroyed-at-once]; §7.1 [no-2xx-of-its-own]; RFC 3261 §17.2.1 [sends-100] [1xx-sent]
     [repeat-gets-latest-1xx] [failure-completes] [repeat-in-completed] [timer-g-starts]
     [timer-g-resends] [timer-g-doubles-to-t2] [timer-h-starts] [timer-h-gives-up] [ack-confirms]
-    [absorbs-acks] [timer-i] [timer-i-ends].
+    [absorbs-acks] [timer-i] [timer-i-ends]; RFC 6026 §6 [2xx-keeps-state] [failure-keeps-state],
+    RFC 6026 §7.1 [2xx-accepts] [more-2xx-sent] [ack-up] [timer-l-ends] [failure-keeps-state]
+    [failure-changes-nothing].
     """
     (call, done), now = InviteServer.start(now=0.0), 0.0
     for step in path:
@@ -200,7 +202,7 @@ class AnyCall(RuleBasedStateMachine):
 
     @rule()
     def unplug(self):
-        """Covers RFC 6026 §8.8 [failure-told]."""
+        """Covers RFC 6026 §8.8 [failure-told], §7.1 [failure-changes-nothing]."""
         before, todo = self.call.state, self.call.transport_failed(self.now)
         sending = before in (State.PROCEEDING, State.COMPLETED, State.ACCEPTED)
         assert todo == ((Do.FAILED,) if sending else ()) and self.call.state is before

@@ -8,7 +8,10 @@ from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.errors import LocalError
 from rtmplite.rtmp.client import Called, ClientConnection, Ended, Reply, Target, redirection
-from rtmplite.rtmp.wire.message import Message
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.digest import PACKET_SIZE
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 
 @pytest.mark.parametrize(
@@ -27,9 +30,9 @@ from rtmplite.rtmp.wire.message import Message
     ],
 )
 def test_a_url_names_an_application_and_a_stream(url, app, stream, tc_url):
-    """Covers RTMP Errata §8.1.2 [tc-url-required] [stripped], RTMP Errata §10 [stripped].
+    """Covers RTMP Errata §8.1.2 [stripped], RTMP Errata §10 [stripped].
 
-    And RTMP Errata §8.1.3 [app-required] [app-is-the-path].
+    And RTMP Errata §8.1.3 [app-is-the-path].
     """
     target = Target.parse(url)
     assert (target.app, target.stream, target.tc_url) == (app, stream, tc_url)
@@ -50,9 +53,30 @@ def test_other_urls_are_our_callers_mistake(url):
         Target.parse(url)
 
 
+def test_connect_says_where_to_in_the_type_that_every_server_reads():
+    """Covers RTMP Errata §8.1.1 [connect-is-20], RTMP Errata §8.1.2 [tc-url-required].
+
+    And RTMP Errata §8.1.3 [app-required].
+    """
+    world, said = World(), b""
+    target = Target.parse("rtmp://host/live?k=1", stream=False)
+    client, server = ClientConnection(target, world.random, world.now), world.server()
+    while sent := b"".join(client.transport.take_output()):
+        said += sent
+        server.transport.receive(sent, world.now)
+        client.transport.receive(b"".join(server.transport.take_output()), world.now)
+    messages = ChunkReader().feed(said[1 + 2 * PACKET_SIZE :])
+    connect = next(each for each in messages if each.type_id > MessageType.VIDEO)
+    assert connect.type_id == MessageType.COMMAND
+    command = Command.parse(connect)
+    assert (command.name, command.transaction_id) == ("connect", 1.0)
+    assert command.object["app"] == "live?k=1"
+    assert command.object["tcUrl"] == "rtmp://host/live?k=1"
+
+
 @pytest.mark.parametrize("digest", [False, True])
 def test_connect_carries_arguments_and_properties(digest):
-    """Covers RTMP 1.0 §7.2.1.1, RTMP Errata §8.1.1 [connect-is-20], §8.1.4 [codecs-said]."""
+    """Covers RTMP 1.0 §7.2.1.1, RTMP Errata §8.1.4 [codecs-said]."""
     peer = World().client(args=("a", None), properties={"pageUrl": "x"}, digest=digest)
     assert peer.server.connect_args == ("a", None)
     assert peer.server.properties["pageUrl"] == "x"

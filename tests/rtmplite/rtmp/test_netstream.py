@@ -206,8 +206,8 @@ def test_a_medium_can_be_switched_off(command, type_id):
     world = World()
     player, publisher = world.client(), world.client()
     playing, publishing = player.play("demo"), publisher.publish("demo")
-    player.send(command, False, stream_id=playing)
     said = len(player.codes())
+    player.send(command, False, stream_id=playing)
     for time in (0, 20):
         publisher.write(9, time, publishing, KEY)
         publisher.write(8, time, publishing, b"sound")

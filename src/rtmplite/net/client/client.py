@@ -267,8 +267,8 @@ class ClientStream:
             return None
 
     def delete(self) -> None:
-        """Stop publishing or playing, and give the stream back: RTMP Errata §8.3 [on-stream-0]."""
-        self._machine.send("deleteStream", float(self.id))
+        """Stop publishing or playing, and give the stream back (RTMP Errata §8.3)."""
+        self._machine.send("deleteStream", float(self.id))  # RTMP Errata §8.3 [on-stream-0]
         self._client.forget(self.id)
         self._client.flush()
         self.end()

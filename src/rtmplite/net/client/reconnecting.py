@@ -97,11 +97,12 @@ class _Following:
     def _search(self) -> None:
         """Begin to connect to the next server if ours has asked for that.
 
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [careful-overlap]: meanwhile nothing waits, and no media passes twice.
+        Meanwhile nothing waits, and no media passes twice.
         """
         url = self.client.reconnect_to
         if url is not None and self._seeking is None and now() >= self._not_before:
+            # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+            # [careful-overlap]
             self._seeking = gevent.spawn(self._seek, url)
 
     def _found(self) -> tuple[Client, ClientStream] | None:
@@ -153,14 +154,12 @@ class Publishing(_Following):
             raise self._lost
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
-        """Send one message, as `ClientStream.write` does; the next server's first is a key frame.
-
-        E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary].
-        """
+        """Send one message as `ClientStream.write`; the next server's first is a key frame."""
         moment = now()
         self._search()
         weight, _ = self._tracks.note(type_id, timestamp, payload, moment)
+        # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+        # [leave-at-boundary]
         if self._tracks.can_begin(weight, moment) and (found := self._found()):
             self._move(*found, timestamp)
         self.stream.write(type_id, timestamp, payload)
@@ -212,15 +211,15 @@ class Playing(_Following):
     def read(self, timeout: float = TIMEOUT) -> Message | None:
         """The next message, as `ClientStream.read` gives it.
 
-        The old server is read until it comes to where the new one begins, or has no more: E-RTMP
-        v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
-        [leave-at-boundary].
+        The old server is read until it comes to where the new one begins, or has no more.
         """
         end = now() + timeout
         while not self._waiting:
             self._look_ahead()
             message = self.stream.read(min(TURN, max(0.0, end - now())))
             if message is not None:
+                # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
+                # [leave-at-boundary]
                 self._take(message)
             elif self.stream.ended and self._next is not None:
                 self._switch(*self._next)

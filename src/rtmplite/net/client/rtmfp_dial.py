@@ -55,18 +55,19 @@ def dial(machine: FlowClient) -> tuple[RtmfpPort, Peers, bytes]:
 
 
 def _uri(target: Target) -> bytes:
-    """The URI in the hello to a server: RFC 7425 §6.1 [path-encoding]; escapes stay."""
-    return quote(target.tc_url, safe=_IN_URIS).encode()
+    """The URI in the hello to a server (RFC 7425 §6.1); escapes stay."""
+    return quote(target.tc_url, safe=_IN_URIS).encode()  # RFC 7425 §6.1 [path-encoding]
 
 
 def _resolve(target: Target) -> list[Address]:
-    """All addresses of a server: RFC 7425 §6.1 [all-addresses].  Raises OSError."""
+    """All addresses of a server (RFC 7425 §6.1).  Raises OSError."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
+    # RFC 7425 §6.1 [all-addresses]
     return list(dict.fromkeys((str(address[0]), target.port) for *_, address in found))
 
 
 def _own_addresses(servers: Iterable[Address], port: int) -> list[Address]:
-    """Our addresses towards the servers: RFC 7425 §5.3.3 [all-interfaces].
+    """Our addresses towards the servers (RFC 7425 §5.3.3).
 
     The interfaces that lead there; asking the system for a way to them sends nothing.
     """
@@ -78,5 +79,5 @@ def _own_addresses(servers: Iterable[Address], port: int) -> list[Address]:
                 probe.connect((host, server_port))
             except OSError:
                 continue
-            own.append((probe.getsockname()[0], port))
+            own.append((probe.getsockname()[0], port))  # RFC 7425 §5.3.3 [all-interfaces]
     return own

@@ -40,7 +40,7 @@ class Certificate:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Certificate":
-        """Read a certificate; options of unknown types are ignored: §4.3.3 [unknown-ignored].
+        """Read a certificate; options of unknown types are ignored: §4.3.3.
 
         Raises RemoteError if an option is cut off (§3), the hostname comes twice, or the keys are
         both static and ephemeral.
@@ -103,8 +103,7 @@ def build(
     """Write a certificate that consists of its canonical section: §4.3.1, §4.3.3.
 
     `groups` are for ephemeral keys, `keys` are group ids with static public keys; a certificate
-    has one or the other.  The certificates of servers differ only by `extra` randomness: §4.3.3.3
-    [extra-unique].
+    has one or the other.  The certificates of servers differ only by `extra` randomness: §4.3.3.3.
     """
     options: list[Option] = []
     if hostname is not None:
@@ -117,6 +116,6 @@ def build(
     for group, public in keys:
         value = fields.write_key(group, public)
         options.append(Option(CertificateOption.STATIC_PUBLIC_KEY, value))
-    if extra:
+    if extra:  # §4.3.3.3 [extra-unique]
         options.append(Option(CertificateOption.EXTRA_RANDOMNESS, extra))
     return encode_options(options)

@@ -31,7 +31,7 @@ _CHECKSUM_LENGTH: Final = 2
 
 
 class CbcEncryptor:
-    """AES-128-CBC with an initialization vector of zeros for every packet: §4.7.1 [aes-128-cbc].
+    """AES-128-CBC with an initialization vector of zeros for every packet: §4.7.1.
 
     Own design: a key schedule for every packet would cost as much as its encryption, so one CBC
     object encrypts all packets.  It XORs the last block of one packet into the first block of the
@@ -39,7 +39,7 @@ class CbcEncryptor:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._cbc = AES.new(key, AES.MODE_CBC, bytes(BLOCK))
+        self._cbc = AES.new(key, AES.MODE_CBC, bytes(BLOCK))  # §4.7.1 [aes-128-cbc]
         self._last = 0
 
     def encrypt(self, plain: bytes) -> bytes:
@@ -54,7 +54,7 @@ class CbcEncryptor:
 
 
 class CbcDecryptor:
-    """Decrypts what `CbcEncryptor` encrypts: §4.7.1 [aes-128-cbc].
+    """Decrypts what `CbcEncryptor` encrypts: §4.7.1.
 
     Own design: the blocks are decrypted in ECB mode, and the block before each is XORed into it,
     for all blocks of a packet at once, as one large number.  So one key schedule serves all.
@@ -69,11 +69,12 @@ class CbcDecryptor:
         RFC 7016 §2.2.3 [packets-stand-alone].
         """
         before = int.from_bytes(blocks) >> 8 * BLOCK
+        # §4.7.1 [aes-128-cbc]
         return (int.from_bytes(self._ecb.decrypt(blocks)) ^ before).to_bytes(len(blocks))
 
 
 class ReplayWindow:
-    """The latest session sequence numbers that were seen: §4.7.3.3 [window-of-32].
+    """The latest session sequence numbers that were seen: §4.7.3.3.
 
     A number below the window counts as seen.  Before the first number the window ends at -1.
     """
@@ -86,6 +87,7 @@ class ReplayWindow:
     def is_new(self, number: int) -> bool:
         """Whether a number has not been seen: §4.7.3.3 [duplicate-discarded]."""
         behind = self._highest - number
+        # §4.7.3.3 [window-of-32]
         return behind < 0 or (behind < self._mask.bit_length() and not self._seen >> behind & 1)
 
     def add(self, number: int) -> None:
@@ -124,7 +126,7 @@ class Sealer:
         self._next = 0 if protection.numbered else None  # §4.6.6 [starts-at-zero]
 
     def seal(self, packet: bytes) -> bytes:
-        """Number, pad, authenticate and encrypt one packet: §4.7.2 [plain-layout].
+        """Number, pad, authenticate and encrypt one packet: §4.7.2.
 
         A packet has at least its byte of flags (RFC 7016 §2.2.4), so it is never empty.
         """
@@ -136,10 +138,11 @@ class Sealer:
         # §4.7.2 [pad-with-ff]; RFC 7016 §2.2.4 [pad-0xff]
         packet += PADDING * (-(header + len(packet)) % BLOCK)
         if self._mac is None:
-            # §4.7.3.1 [checksum-after-padding] [odd-byte-low], §4.7.2 [checksum-unless-hmac]
+            # §4.7.3.1 [checksum-after-padding] [odd-byte-low],
+            # §4.7.2 [plain-layout] [checksum-unless-hmac]
             plain = number + checksum(packet).to_bytes(_CHECKSUM_LENGTH) + packet
             return self._cbc.encrypt(plain)
-        blocks = self._cbc.encrypt(number + packet)
+        blocks = self._cbc.encrypt(number + packet)  # §4.7.2 [plain-layout]
         mac = self._mac.copy()
         mac.update(blocks)
         return blocks + mac.digest()[: self._hmac_length]  # §4.7.3.2 [encrypt-then-mac]
@@ -161,15 +164,14 @@ class Opener:
         self._window = ReplayWindow() if protection.numbered else None
 
     def open(self, encrypted: bytes | memoryview) -> bytes:
-        """Verify and decrypt one packet; padding stays: §4.7.2 [encrypted-layout].
+        """Verify and decrypt one packet; padding stays: §4.7.2.
 
         Raises RemoteError for a packet that the far end has not sealed, and for a repeated one.
         """
         blocks = bytes(encrypted)
         if self._mac is not None:
             blocks = self._authenticated(blocks, self._mac.copy())
-        if len(blocks) % BLOCK or not blocks:
-            # §4.7.2 [encrypted-layout]
+        if len(blocks) % BLOCK or not blocks:  # §4.7.2 [encrypted-layout]
             raise RemoteError(f"{len(blocks)} bytes are no whole blocks")
         plain = self._cbc.decrypt(blocks)
         # §4.6.6 [64-bits], §4.7.2 [plain-layout]

@@ -28,7 +28,7 @@ class Epd:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Epd":
-        """Read a discriminator; options of unknown types are ignored: §4.4.2 [unknown-ignored].
+        """Read a discriminator; options of unknown types are ignored: §4.4.2.
 
         Raises RemoteError if an option is cut off (§3) or comes twice, or if the fingerprint does
         not have 32 bytes.

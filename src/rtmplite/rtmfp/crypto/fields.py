@@ -22,12 +22,13 @@ OPTIONS_MOST: Final = 64  # own design: peers have a dozen; strangers may send m
 def read(data: bytes) -> list[Option]:
     """Read options up to the end, across Markers: RFC 7425 §4.3.1.
 
-    Raises RemoteError if the last one is cut off (RFC 7425 §3 [truncation-noticed]
-    [error-aborts-element]), and for more options or Markers than `OPTIONS_MOST`.
+    Raises RemoteError if the last one is cut off (RFC 7425 §3), and for more options or Markers
+    than `OPTIONS_MOST`.
     """
     options: list[Option] = []
     at = 0
     for _ in range(OPTIONS_MOST):
+        # RFC 7425 §3 [truncation-noticed] [error-aborts-element]
         some, at = parse_options(data, at, OPTIONS_MOST - len(options))
         options += some
         if at >= len(data):
@@ -37,6 +38,7 @@ def read(data: bytes) -> list[Option]:
 
 def values(options: Iterable[Option], type_id: int) -> list[bytes]:
     """Give the values of all options of one type, in order: RFC 7425 §4.3.3."""
+    # RFC 7425 §4.3.3 [unknown-ignored], §4.4.2 [unknown-ignored], §4.5.2 [unknown-ignored]
     return [option.value for option in options if option.type_id == type_id]
 
 

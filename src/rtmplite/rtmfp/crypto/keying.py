@@ -20,7 +20,7 @@ _SND, _SOR, _REQ = 4, 2, 1  # the flags of §4.5.2.4 and §4.5.2.5
 class Negotiation:
     """One end's flags about HMACs or session sequence numbers, none without the option.
 
-    §4.5.2.4 [hmac-layout], §4.5.2.5 [sseq-layout].
+    The layout of the flags: §4.5.2.4, §4.5.2.5.
     """
 
     will_send_always: bool = False
@@ -30,11 +30,13 @@ class Negotiation:
     @classmethod
     def parse(cls, flags: int) -> "Negotiation":
         """Read the flags; reserved ones are ignored: RFC 7425 §3 [reserved-ignored]."""
+        # §4.5.2.4 [hmac-layout], §4.5.2.5 [sseq-layout]
         return cls(bool(flags & _SND), bool(flags & _SOR), bool(flags & _REQ))
 
     @property
     def flags(self) -> int:
         """The byte of flags, reserved ones zero: RFC 7425 §3 [reserved-zero]."""
+        # §4.5.2.4 [hmac-layout], §4.5.2.5 [sseq-layout]
         return _SND * self.will_send_always + _SOR * self.will_send_on_request + _REQ * self.request
 
     @property
@@ -114,7 +116,7 @@ class Component:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Component":
-        """Read a component; options of unknown types are ignored: §4.5.2 [unknown-ignored].
+        """Read a component; options of unknown types are ignored: §4.5.2.
 
         Raises RemoteError if an option is cut off (§3) or comes twice, or announces HMACs of an
         impossible length.

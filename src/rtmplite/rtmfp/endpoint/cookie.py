@@ -67,7 +67,7 @@ class CookieJar:
     def check(self, cookie: bytes, address: Address, now: float) -> Cookie | None:
         """Read a cookie; None if it is not ours or too old.
 
-        §3.5.1.1.2 [cookie-recognized] [cookie-lifetime]; §3.5.1.2 wants another address noticed.
+        §3.5.1.1.2; §3.5.1.2 wants another address noticed.
         """
         self._rotate(now)
         if len(cookie) != _HEAD.size + 2 * _PROOF:
@@ -76,6 +76,7 @@ class CookieJar:
         generation, ticks = _HEAD.unpack(head)
         issued = ticks / _TICKS
         secret = self._secret if generation == self._generation else self._former
+        # §3.5.1.1.2 [cookie-recognized] [cookie-lifetime]
         if not hmac.compare_digest(own, _prove(secret, head)) or now - issued > LIFETIME:
             return None
         return Cookie(issued, hmac.compare_digest(here, _prove(secret, own, address)))

@@ -252,7 +252,7 @@ class Endpoint:
         opening: Opening | None,
         now: float,
     ) -> None:
-        """Begin a session that a far end has asked for: §3.5.1.1.2 [responder-open]."""
+        """Begin a session that a far end has asked for: §3.5.1.1.2."""
         chunk = keying.chunk
         entry = SessionEntry(
             self,
@@ -263,6 +263,7 @@ class Endpoint:
         )
         near_id, far_id = reply.responder_session_id, chunk.initiator_session_id
         certificate = chunk.initiator_certificate
+        # §3.5.1.1.2 [responder-open]
         self._sessions.begin(
             entry, False, answer.keys, near_id, far_id, keying.source, certificate, now
         )

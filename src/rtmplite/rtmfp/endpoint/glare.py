@@ -39,7 +39,7 @@ class Duplicates:
         """Tell whether a session that the far end has begun from `source` serves `opening` too.
 
         To be called when `find` has found nothing, so that no such session is proven.  If there is
-        one, it is for both: §3.5.1.1.1 [duplicate-aborted].  Our keying would override it at the
+        one, it is for both: §3.5.1.1.1.  Our keying would override it at the
         far end, which may use it by now, though no packet of it has come here.
 
         Own design: a Ping asks for such a packet, which fulfils `opening`; without one `opening`
@@ -50,6 +50,7 @@ class Duplicates:
         for entry in self._table.at(source):
             if not entry.is_open or not self._is_wanted(entry.session, opening.epd):
                 continue
+            # §3.5.1.1.1 [duplicate-aborted]
             if self._profile.canonical_epd(entry.session.far_certificate) != canonical:
                 continue
             if entry.opening is None or not entry.opening.is_wanted:

@@ -57,7 +57,7 @@ class Hellos:
             self._ignored("load")
 
     def on_forwarded(self, hello: ForwardedInitiatorHello, is_asked: bool, now: float) -> None:
-        """Answer a hello that a forwarder passes on: §3.5.1.1.2 [fihello-answered].
+        """Answer a hello that a forwarder passes on: §3.5.1.1.2.
 
         Own design: only if we asked for the session (`is_asked`) in which it came, and not too
         often; else a stranger could make us send packets to a victim.
@@ -70,9 +70,9 @@ class Hellos:
             self._ignored("forwarded hellos")
         elif not self._may_answer(hello, address, now):
             return
-        elif self.forwarded is Forwarded.HELLO:
+        elif self.forwarded is Forwarded.HELLO:  # §3.5.1.1.2 [fihello-answered]
             self._responder.on_hello(hello.tag, address, now)
-        elif self.forwarded is Forwarded.REDIRECT:
+        elif self.forwarded is Forwarded.REDIRECT:  # §3.5.1.1.2 [fihello-answered]
             self._host.packets.send(ResponderRedirect(hello.tag), address, now)
 
     def _may_answer(

@@ -147,7 +147,7 @@ class Opening:
             self._on(OpeningEvent.RESEND, now)
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
-        """Ask elsewhere too: §3.5.1.1.1 [redirect-adds] [threshold-24].
+        """Ask elsewhere too: §3.5.1.1.1.
 
         Own design: no more destinations are looked at than may be added, however many a Redirect
         has.
@@ -159,18 +159,20 @@ class Opening:
             [source] if redirect.is_implied else map(told, redirect.redirect_destinations)
         )
         for address in islice(destinations, most):
-            if len(self.candidates) >= most:
+            if len(self.candidates) >= most:  # §3.5.1.1.1 [threshold-24]
                 break
             if is_sendable(address):
+                # §3.5.1.1.1 [redirect-adds]
                 self.candidates.setdefault(address, HandshakeBackoff(now))
         self._on(OpeningEvent.REDIRECT, now)
 
     def on_rhello(self, hello: ResponderHello, source: Address, now: float) -> None:
-        """Agree with the first that answers: §3.5.1.1.1 [first-rhello], §3.5.1.7 [quickest-answer].
+        """Agree with the first that answers: §3.5.1.1.1, §3.5.1.7.
 
         An RHello from anybody else than the wanted far end changes nothing.
         """
         certificate, profile = hello.responder_certificate, self._host.profile
+        # §3.5.1.1.1 [first-rhello]
         if not self._heeds(OpeningEvent.RHELLO) or self._is_too_long(hello):
             return
         # §3.5.1.1.1 [rhello-certificate-selected] [rhello-certificate-authentic]
@@ -184,8 +186,10 @@ class Opening:
         if duplicates.awaited(self, certificate, source):  # §3.5.1.1.1 [duplicate-aborted]
             self.give_way(now)
             return
+        # §3.5.1.1.1 [first-rhello], §3.5.1.7 [quickest-answer]
         self.address, self.far_certificate, self._cookie = source, certificate, hello.cookie
         self.near_id = self._host.new_session_id()  # §3.5.1.1.1 [unique-near-id]
+        # §3.5.1.1.1 [first-rhello], §3.5.1.7 [quickest-answer]: no later one
         self._on(OpeningEvent.RHELLO, now)
 
     def on_cookie_change(self, change: RHelloCookieChange, now: float) -> None:
@@ -204,7 +208,7 @@ class Opening:
         self._on(OpeningEvent.COOKIE_CHANGE, now)
 
     def on_rikeying(self, keying: ResponderInitialKeying, now: float) -> None:
-        """Make the keys of the session: §3.5.1.1.1 [rikeying-accepted].
+        """Make the keys of the session: §3.5.1.1.1.
 
         One that is refused leaves us waiting for another.
         """
@@ -213,7 +217,8 @@ class Opening:
             return
         signed = keying.signed_parameters(agreement.component)
         verified = self._host.profile.verify(self.far_certificate, signed, keying.signature)
-        if not verified or far_id == 0:  # §3.3 [zero-is-startup]
+        # §3.5.1.1.1 [rikeying-accepted], §3.3 [zero-is-startup]
+        if not verified or far_id == 0:
             return
         self._is_agreeing = True
         far_component = keying.session_key_responder_component

@@ -1,6 +1,6 @@
 """How much an endpoint may be made to do by strangers.
 
-Implements RFC 7016 §5 [resources-bounded], which asks for limits and names few numbers.
+Implements RFC 7016 §5, which asks for limits and names few numbers.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class StartupLimits:
     `hellos_per_second`   answered to one host
     `forwards_per_second` to one session, on behalf of hosts that ask for it; and of those that are
                           forwarded to us, answered in all
-    `reassemblies`        packets of which only a part has come: §3.4 [buffers-limited]
-    `redirect_threshold`  candidate addresses of an opening session: §3.5.1.1.1 [threshold-24]
+    `reassemblies`        packets of which only a part has come: §3.4
+    `redirect_threshold`  candidate addresses of an opening session: §3.5.1.1.1
     `buffered_bytes`      of memory that all sessions take together: see `budget`
     `field_bytes`         of a tag, discriminator, cookie, certificate or keying component
     """
@@ -33,6 +33,6 @@ class StartupLimits:
     hellos_per_second: int = 100
     forwards_per_second: int = 20
     reassemblies: int = 64
-    redirect_threshold: int = 24
+    redirect_threshold: int = 24  # §3.5.1.1.1 [threshold-24]
     buffered_bytes: int = 256 << 20
     field_bytes: int = 4096

@@ -65,11 +65,11 @@ class _Buffer:
         self.pieces[number] = fragment.packet_fragment
         self.size += len(fragment.packet_fragment) + _OVERHEAD
         self.progress = now
-        return self.size <= BUFFER_BYTES
+        return self.size <= BUFFER_BYTES  # §3.4 [buffers-limited]
 
 
 class Reassembler:
-    """The packets of which only a part has come: §3.4 [buffers-limited].
+    """The packets of which only a part has come: §3.4.
 
     At most `limit` at a time.  When all places are taken, the packets whose fragments keep coming
     stay, and fragments of other packets are discarded until one of the former pauses for a second.
@@ -97,15 +97,15 @@ class Reassembler:
         self._look_at = min((buffer.expires for buffer in kept.values()), default=inf)
 
     def add(self, origin: Origin, mode: int, fragment: Fragment, now: float) -> bytes | None:
-        """Take a fragment; return the plain packet that it completes.
+        """Take a fragment; return the plain packet that it completes: §3.4.
 
-        §3.4 [by-address-and-id].  `mode` is that of the packet it came in.
+        `mode` is that of the packet it came in.
         """
         self.tick(now)
-        key = origin, fragment.packet_id
+        key = origin, fragment.packet_id  # §3.4 [by-address-and-id]
         buffer = self._buffers.get(key)
         if buffer is None:
-            if len(self._buffers) >= self._limit:
+            if len(self._buffers) >= self._limit:  # §3.4 [buffers-limited]
                 return None
             buffer = self._buffers[key] = _Buffer(mode, now)
             self._look_at = min(self._look_at, buffer.expires)

@@ -62,20 +62,23 @@ class Redirector:
     def on_foreign_hello(self, hello: InitiatorHello, source: Address, now: float) -> bool:
         """Help a host that asks for another identity; False if we cannot, and are silent.
 
-        §3.5.1.4 [redirect-for-others], §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction].
+        §3.5.1.4, §3.5.1.5, §3.5.1.6.
         """
         epd = hello.endpoint_discriminator
         entry = self._find(epd)
         if entry is None:
             elsewhere = self._policy.addresses_of(epd, now)
+            # §3.5.1.4 [redirect-for-others]
             return self._redirect(hello.tag, _encodable(elsewhere, Origin.UNKNOWN), source, now)
         peer = self._host.profile.fingerprint(entry.session.far_certificate)
         reported = self._policy.on_introduction(entry.session, source, now)
         if reported is None or not self._forwards.allows(peer, now):
             return False  # an asker that may not be introduced uses up nobody else's share
+        # §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction]
         entry.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
         # §3.5.1.6 [public-address-told] [more-addresses]; the latter help behind the same NAT
         destinations = [observed(entry.session.address), *_encodable(reported, Origin.LOCAL)]
+        # §3.5.1.4 [redirect-for-others], §3.5.1.6 [introduction]
         return self._redirect(hello.tag, destinations, source, now)
 
     def refer(self, tag: bytes, source: Address, now: float) -> bool:

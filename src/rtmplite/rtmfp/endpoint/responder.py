@@ -148,7 +148,7 @@ class Responder:
     def _on_computed(
         self, keying: Keying, result: "KeyingAnswer | RemoteError", now: float
     ) -> None:
-        """Open the session: §3.5.1.1.2 [rikeying-sent].  Much may have happened meanwhile."""
+        """Open the session: §3.5.1.1.2.  Much may have happened meanwhile."""
         del self._in_work[keying.source]
         if isinstance(result, RemoteError):  # §3.5.1.1.2 [keying-authentic]
             self._ignored("keying component")
@@ -159,16 +159,19 @@ class Responder:
         for entry in self._open_at(keying.source):  # §3.5.1.1.2 [override-closes]
             entry.session.drop(now, "the far end has begun anew")
         reply = ResponderInitialKeying(self._host.new_session_id(), result.component, b"")
+        # §3.5.1.1.2 [rikeying-sent]
         signed = reply.signed_parameters(keying.chunk.session_key_initiator_component)
+        # §3.5.1.1.2 [rikeying-sent]
         reply = replace(reply, signature=self._host.profile.sign(signed))
         self._host.on_accepted(keying, result, reply, opening, now)
 
     def _is_welcome(self, keying: Keying, now: float) -> bool:
         """Tell whether a keying makes a session, given what we have with that address.
 
-        §3.5.1.1.2 in its order, §3.5.1.3 [one-session].
+        §3.5.1.1.2 in its order, §3.5.1.3.
         """
         profile, certificate = self._host.profile, keying.chunk.initiator_certificate
+        # §3.5.1.3 [one-session]
         if self._openings_to(keying.source) and profile.wins_glare(certificate):
             self._ignored("glare")  # §3.5.1.3 [near-prevails]
             return False

@@ -44,9 +44,8 @@ _ID_MASK: Final = 0x1FFFFF  # of packet IDs: three bytes as a VLU
 class StartupPackets:
     """Seals with the Default Session Key what an endpoint sends before there are session keys.
 
-    §3.3 [default-key-for-zero], §2.2.2 [session-0].
-
-    Only these packets are ever cut into fragments: §3.4 [startup-only] [not-for-user-data].
+    That is the key of session ID 0: §3.3, §2.2.2.  Only these packets are ever cut into fragments:
+    §3.4.
     """
 
     def __init__(self, cipher: PacketCipher, secret: bytes, reassemblies: int) -> None:
@@ -60,7 +59,7 @@ class StartupPackets:
 
     @property
     def reassembling(self) -> int:
-        """How many packets have come in part: §3.4 [buffers-limited]."""
+        """How many packets have come in part: §3.4."""
         return len(self._reassembler)
 
     @property
@@ -86,24 +85,31 @@ class StartupPackets:
     def send(self, chunk: Chunk, destination: Address, now: float, session_id: int = 0) -> bool:
         """Send a chunk in a packet of its own, with the time as real peers have it.
 
-        False if it is dropped, as `destination` has had enough for now: §3.4 [rate-limited].  The
+        False if it is dropped, as `destination` has had enough for now: §3.4.  The
         network might have lost it as well: a startup repeats each packet until it is answered.
         """
         packet = Packet(Mode.STARTUP, (chunk,), timestamp=int(now * _TICK) & 0xFFFF).encode()
+        # §3.4 [only-unavoidable]
         is_whole = self._cipher.room(DATAGRAM_BYTES - _ID_BYTES) >= len(packet)
+        # §3.4 [startup-only] [not-for-user-data]: nothing else is cut
         plain = [packet] if is_whole else list(self._cut(packet, now))
         if len(self._outbox) + len(self._later) + len(plain) > _WAITING:
             return False
+        # §3.4 [rate-limited]
         cost = float(ceil(len(plain) / FRAGMENTS_AT_ONCE))  # in bursts
         if is_whole:
+            # §3.4 [rate-limited]
             cost = max(1 / BURST_PACKETS, (len(packet) + _SEAL_MOST) / BURST_BYTES)
+        # §3.4 [rate-limited]
         if not self._limiter.allows(f"{destination[0]} {destination[1]}", now, cost):
             return False
         for number, part in enumerate(plain):
+            # §3.3 [default-key-for-zero], §2.2.2 [session-0]
             datagram = scramble(session_id, self._cipher.seal(part))
-            if number < FRAGMENTS_AT_ONCE:
+            if number < FRAGMENTS_AT_ONCE:  # §3.4 [rate-limited]
                 self._outbox.append((datagram, destination))
             else:
+                # §3.4 [rate-limited]
                 due = now + number // FRAGMENTS_AT_ONCE * BURST_SECONDS
                 heapq.heappush(self._later, (due, next(self._order), datagram, destination))
         return True
@@ -123,8 +129,9 @@ class StartupPackets:
         while a session is opening from here (`is_asking`).
         """
         unwanted = NO_TYPES if is_asking else _ASKED_FOR
+        # §3.3 [default-key-for-zero], §2.2.2 [session-0]
         packet = Packet.parse(self._cipher.open(encrypted), CHUNKS_MOST, unwanted)
-        if packet.mode is not Mode.STARTUP:
+        if packet.mode is not Mode.STARTUP:  # §3.3 [default-key-for-zero]
             return ()
         chunks = packet.chunks
         whole = self._reassembled(packet, (source, session_id), now)
@@ -144,15 +151,14 @@ class StartupPackets:
         return None
 
     def _cut(self, packet: bytes, now: float) -> Iterator[bytes]:
-        """Cut a packet that is too large into others: §3.4 [only-unavoidable] [fragment-mode].
-
-        §2.3.1 [first-is-0].
-        """
+        """Cut a packet that is too large into others: §3.4, §2.3.1."""
         packet_id = next(self._packet_ids) & _ID_MASK
         size = self._fragment_room
         starts = range(0, len(packet), size)
         for number, start in enumerate(starts):
             more = start != starts[-1]
+            # §2.3.1 [first-is-0]
             fragment = Fragment(packet_id, number, packet[start : start + size], more)
             time = int(now * _TICK) & 0xFFFF
+            # §3.4 [fragment-mode]
             yield Packet(Mode.STARTUP, (fragment,), timestamp=time).encode()

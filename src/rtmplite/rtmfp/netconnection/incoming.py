@@ -77,11 +77,11 @@ class Incoming(SessionListener):
         return not self._receivers
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
-        """Accept a flow of RTMP messages, reject others: §5.1.1 [rejects-unknown]."""
+        """Accept a flow of RTMP messages, reject others: §5.1.1."""
         try:
             metadata = FlowMetadata.parse(flow.metadata)
         except RemoteError:
-            return None  # with code 0: §5.3.5.3 [code-zero]
+            return None  # with code 0: §5.1.1 [rejects-unknown], §5.3.5.3 [code-zero]
         if self._owner.closed or not self._owner.accepts(metadata, flow):
             return None
         if self.far_control is None and self._owner.takes_control(flow):
@@ -174,7 +174,7 @@ class Receiver(FlowReceiver):
             self._take(flow, message, self.stream_id, now)
 
     def _is_overtaken(self, message: bytes) -> bool:
-        """Whether it is sound from before what has been taken: §5.1.1 [out-of-order].
+        """Whether it is sound from before what has been taken: §5.1.1.
 
         The player would have to go back in time.  A codec's header is of use whenever it comes.
         """
@@ -183,7 +183,7 @@ class Receiver(FlowReceiver):
         if is_sequence_header(memoryview(message)[_HEADER_SIZE:]):
             return False
         time = int.from_bytes(message[1:_HEADER_SIZE])
-        # Times wrap around: §5.1 [time-range]
+        # Times wrap around: §5.1.1 [out-of-order], §5.1 [time-range]
         if self._latest is not None and (time - self._latest) & 0xFFFFFFFF >= 1 << 31:
             return True
         self._latest = time

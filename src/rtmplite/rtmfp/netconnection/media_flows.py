@@ -151,12 +151,13 @@ class MediaFlow(FlowSender):
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
         """Send a message of a live stream; sound is given up when it is late.
 
-        §5.1.1 [abandons].  What a decoder cannot do without is never given up.
+        §5.1.1.  What a decoder cannot do without is never given up.
         """
         self.is_live = True
         mortal = self.medium is Medium.AUDIO and not is_audio_header(
             memoryview(data)[_HEADER_SIZE:]
         )
+        # §5.1.1 [abandons]
         self.send(data, now, lifetimes.audio if mortal else None)
 
     def close(self, now: float) -> None:
@@ -179,7 +180,7 @@ class MediaFlow(FlowSender):
         self._owner.media_flow_moved(self, now)
 
     def _open(self, now: float) -> "SendFlow | None":
-        """§5.3.5 [associated], §5.3.2 [server-returns], §5.1.1 [one-stream] [intent].
+        """Open the flow of the session: §5.3.5, §5.3.2, §5.1.1.
 
         None if the far end has ended what this would answer: RFC 7016 §3.6.2.1.
         """
@@ -189,11 +190,12 @@ class MediaFlow(FlowSender):
             self._closed = True
             return None
         is_sound = self.medium is Medium.AUDIO
+        # §5.1.1 [intent]
         intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
         self._flow = session.open_flow(
-            bytes(FlowMetadata(self.stream_id, intent)),
+            bytes(FlowMetadata(self.stream_id, intent)),  # §5.1.1 [one-stream] [intent]
             now,
-            associated=answered,
+            associated=answered,  # §5.3.5 [associated], §5.3.2 [server-returns]
             sender=self,
             priority=self.medium.value,
             time_critical=is_sound,
@@ -202,7 +204,7 @@ class MediaFlow(FlowSender):
 
 
 class VideoFlow(MediaFlow):
-    """The flow of pictures, which depend on each other: §5.1.1 [abandons]."""
+    """The flow of pictures, which depend on each other: §5.1.1."""
 
     def __init__(self, owner: MediaFlowOwner, stream_id: int) -> None:
         super().__init__(owner, stream_id, Medium.VIDEO)
@@ -212,7 +214,7 @@ class VideoFlow(MediaFlow):
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
         """Send a picture, unless it depends on one that was given up.
 
-        §5.1.1 [abandons].  It would be shown broken, or not at all.
+        §5.1.1.  It would be shown broken, or not at all.
         """
         self.is_live = True
         payload = memoryview(data)[_HEADER_SIZE:]
@@ -220,8 +222,8 @@ class VideoFlow(MediaFlow):
             self.send(data, now)
             return
         if is_key_frame(payload):
-            self._supersede(now + lifetimes.grace)
-        elif self._is_broken():
+            self._supersede(now + lifetimes.grace)  # §5.1.1 [abandons]
+        elif self._is_broken():  # §5.1.1 [abandons]
             return
         if (sent := self.send(data, now, lifetimes.video)) is not None:
             self._group.append(sent)

@@ -54,7 +54,7 @@ class Intent(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowMetadata:
-    """The User Metadata of a flow of RTMP messages: §5.1.1 [signature].
+    """The User Metadata of a flow of RTMP messages: §5.1.1.
 
     `stream_id` is the message stream of all its messages, `intent` no more than a hint.
     """
@@ -66,13 +66,13 @@ class FlowMetadata:
     def parse(cls, metadata: bytes | memoryview) -> Self:
         """Read the metadata of a flow; RemoteError for one that is to be rejected.
 
-        §5.1.1 [rejects-unknown] [rejects-without-stream].  What follows the fields is ignored.
+        §5.1.1.  What follows the fields is ignored.
         """
         raw = bytes(metadata)
-        if len(raw) < 3 or not raw.startswith(SIGNATURE):
+        if not raw.startswith(SIGNATURE):  # §5.1.1 [rejects-unknown] [signature]
             raise RemoteError(f"a flow of another kind: {raw[:8].hex()}")
-        flags = raw[2]
-        if not flags & _STREAM_ID_PRESENT:
+        flags = int.from_bytes(raw[2:3])  # 0 if they are cut off
+        if not flags & _STREAM_ID_PRESENT:  # §5.1.1 [rejects-without-stream]
             raise RemoteError("a flow without a stream id")
         stream_id, _ = decode_vlu(raw, 3)
         if stream_id > MAX_STREAM_ID:
@@ -81,6 +81,7 @@ class FlowMetadata:
 
     def __bytes__(self) -> bytes:
         flags = _STREAM_ID_PRESENT | self.intent  # §5.1.1 [stream-id-present] [stream-id-given]
+        # §5.1.1 [signature]
         return SIGNATURE + bytes((flags,)) + encode_vlu(self.stream_id)
 
 

@@ -141,7 +141,7 @@ class Output:
         return found
 
     def put_barrier(self, stream_ids: Collection[int], now: float) -> None:
-        """Put a barrier across the flows of these streams, or of all: §5.2 [count-at-least-2].
+        """Put a barrier across the flows of these streams, or of all: §5.2.
 
         One flow alone is in order anyway.
         """
@@ -150,7 +150,7 @@ class Output:
             for flow in self.flows.values()
             if flow.is_open and (not stream_ids or flow.stream_id in stream_ids)
         ]
-        if len(flows) < 2:
+        if len(flows) < 2:  # §5.2 [count-at-least-2]
             return
         barrier = FlowSynchronization(self._next_barrier, len(flows)).message()
         self._next_barrier = (self._next_barrier + 1) & 0xFFFFFFFF

@@ -39,7 +39,7 @@ MayPlay = Callable[[bytes, str], bool]
 
 
 class DirectTransport(FlowTransport):
-    """What carries one of the streams in a session with a peer: §5.4 [several-streams].
+    """What carries one of the streams in a session with a peer: §5.4.
 
     `stream_id` is not 0.  `on_over` is called once, when it has nothing more to do with the
     session, which is left to the others.
@@ -57,7 +57,7 @@ class DirectTransport(FlowTransport):
         if self.session is not None:
             self._release(now)
             self.session = None
-            self.on_over(now)
+            self.on_over(now)  # §5.4 [several-streams]
         self._wake()
 
     def _release(self, now: float) -> None:
@@ -216,7 +216,7 @@ DirectStream: TypeAlias = Subscription | Publication
 
 
 class DirectApplication:
-    """Decides which streams peers may play: §5.4.2 [stream-begin].
+    """Decides which streams peers may play: §5.4.2.
 
     Own design: only a published stream, and only if `may_play(peer_id, name)` allows.
     """
@@ -240,14 +240,14 @@ class DirectApplication:
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Play a published stream; else refuse, and end it: §5.4.2 [stream-begin], §5.4.3."""
+        """Play a published stream; else refuse, and end it: §5.4.2, §5.4.3."""
         live = connection.registry.get(APP, stream.path)
         peer_id = connection.peer_id if isinstance(connection, Publication) else b""
         if live is None or not live.publishing or not self._may_play(peer_id, stream.path):
             stream.reject_play("NetStream.Play.StreamNotFound", f"There is no {name} here.", now)
             connection.close(now, f"may not play {name}")
         else:
-            stream.accept_play(live, now)
+            stream.accept_play(live, now)  # §5.4.2 [stream-begin]
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """Do nothing, as nothing was kept."""

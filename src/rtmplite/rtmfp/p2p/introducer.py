@@ -23,7 +23,7 @@ _SECOND: Final = 1.0
 
 
 class Introducer:
-    """Decides about introductions: RFC 7016 §3.5.1.6 [introduction].
+    """Decides about introductions: RFC 7016 §3.5.1.6.
 
     `sessions_at` returns the open sessions with an address, `connection_of` the connection that a
     session belongs to.
@@ -43,11 +43,13 @@ class Introducer:
     ) -> tuple[Address, ...] | None:
         """Say where else the far end of a session is; None if `asker` may not know.
 
-        RFC 7016 §3.5.1.6 [more-addresses].
+        RFC 7016 §3.5.1.6.
         """
         wanted = self._connection_of(session)
+        # RFC 7016 §3.5.1.6 [introduction]
         if wanted is None or not self._are_together(wanted, asker):
             return None
+        # RFC 7016 §3.5.1.6 [more-addresses], §5 [resources-bounded]
         return wanted.listed if self._limiter.allows(f"{asker[0]} {asker[1]}", now) else None
 
     def _are_together(self, wanted: "RtmfpServerConnection", asker: Address) -> bool:

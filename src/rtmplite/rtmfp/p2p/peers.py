@@ -115,7 +115,7 @@ class Peers(EndpointListener):
     ) -> Subscription:
         """Begin a stream from a peer; `send` it the play command next: §5.4.1.
 
-        It is asked for at `addresses`, else where the server is: §5.4.1 [peer-by-fingerprint].
+        It is asked for at `addresses`, else where the server is: §5.4.1.
         LocalError if `peer_id` is none or our own, and if there is no server to ask.
         """
         if len(peer_id) != FINGERPRINT_LENGTH or self.endpoint.profile.selects(_epd(peer_id)):
@@ -142,6 +142,7 @@ class Peers(EndpointListener):
             if self._server.transport.session is None:
                 raise LocalError("no server to ask for the peer")
             addresses = [self._server.transport.session.address]  # §5.4.1 [peer-by-fingerprint]
+        # §5.4.1 [peer-by-fingerprint]
         opening = self.endpoint.connect(_epd(stream.peer_id), addresses, now)
         self._waiting[opening] = [stream]
 
@@ -238,7 +239,7 @@ class Peers(EndpointListener):
 
 
 class PeerSession(SessionListener):
-    """A session with a peer and the streams in it, both ways: §5.4 [several-streams].
+    """A session with a peer and the streams in it, both ways: §5.4.
 
     `is_ours` is whether we asked for it; then it is closed when nothing uses it any more.
     """
@@ -251,6 +252,7 @@ class PeerSession(SessionListener):
 
     def add(self, stream: Subscription) -> None:
         """Play one more: §5.4.1 [play-on-flow]."""
+        # §5.4 [several-streams]
         self.next_id = max(self.next_id, stream.stream_id + 1)
         self._keep(stream)
         stream.transport.attach(self.session)
@@ -258,16 +260,19 @@ class PeerSession(SessionListener):
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
         """Give a flow to the stream it returns to; one that returns to none asks for a stream.
 
-        §5.4.2 [return-flows]; §5.4.1 [nonzero-stream]: a control flow as for a server is refused.
+        §5.4.2; §5.4.1: a control flow as for a server is refused.
         """
         if flow.associated is not None:
             for each in self.streams:
+                # §5.4.2 [return-flows]
                 if isinstance(each, Subscription) and each.transport.answers(flow):
                     return each.transport.incoming.on_flow(session, flow, now)
             return None
         stream_id = stream_of(flow)
+        if not stream_id:  # §5.4.1 [nonzero-stream]
+            return None
         asked = sum(isinstance(each, Publication) for each in self.streams)
-        if not stream_id or asked >= self._peers.limits.streams:
+        if asked >= self._peers.limits.streams:  # RFC 7016 §5 [resources-bounded]
             return None
         stream = self._peers.publication(self, stream_id, now)
         self._keep(stream)
@@ -291,7 +296,7 @@ class PeerSession(SessionListener):
 
     def _on_over(self, stream: DirectStream, now: float) -> None:
         self.streams.pop(stream, None)
-        if not self.streams and self.is_ours:
+        if not self.streams and self.is_ours:  # §5.4 [several-streams]
             self.session.close(now, "not used any more")
 
 

@@ -115,14 +115,15 @@ class CongestionControl:
         self.data_packet_count = 0  # §3.5.2.3 [six-packets]
 
     def finish(self, now: float) -> None:
-        """Adapt the window after the chunks of a packet: §A.2 [loss] [full-window-grows]."""
+        """Adapt the window after the chunks of a packet: §A.2."""
         tc_sent = now - self.tc_sent <= NOTICE_SECONDS
         # §A.2 [fastgrow]
         fastgrow = (
             now - self.tcr_received > NOTICE_SECONDS and now - self._notices.sent > NOTICE_SECONDS
         )
-        if self.any_loss:
+        if self.any_loss:  # §A.2 [loss]
             self._shrink(tc_sent, fastgrow)
+        # §A.2 [full-window-grows]
         elif self.any_acks and not self.any_naks and self.pre_ack_outstanding >= self.cwnd:
             increase = self._grow_fast() if fastgrow else self._grow_slowly(tc_sent)
             # §A.2 [increase-capped]; §3.5.2 [not-above-slow-start]

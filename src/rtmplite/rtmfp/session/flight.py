@@ -56,7 +56,7 @@ class Flight:
         """Count a negative acknowledgement for every entry sent before the newest acknowledged.
 
         Called after a packet with acknowledgements.  Returns whether there was any, and the entries
-        that count as lost by now: §3.6.2.5 [three-naks].
+        that count as lost by now: §3.6.2.5.
         """
         lost = []
         naks = False
@@ -64,8 +64,8 @@ class Flight:
             if tsn >= self.max_tsn_ack:
                 break
             naks = True
-            entry.nak_count += 1
-            if entry.nak_count >= NAKS:
+            entry.nak_count += 1  # §3.6.2.5 [three-naks]
+            if entry.nak_count >= NAKS:  # §3.6.2.5 [three-naks]
                 lost.append(entry)
         for entry in lost:
             self._take(entry)

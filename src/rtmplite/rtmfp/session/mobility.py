@@ -23,7 +23,7 @@ _LENGTH: Final = len(MARKING) + _TIME.size + _HASH_BYTES
 
 
 class Mobility:
-    """The checks of one session: §3.5.4.2 [check-new-address].
+    """The checks of one session: §3.5.4.2.
 
     `secret` is MOB_SECRET: random bytes that only this session has.
     """
@@ -37,18 +37,18 @@ class Mobility:
     def question(self, source: Address, now: float) -> bytes | None:
         """Return the message of a Ping to send to `source`, None if one was sent just now.
 
-        §3.5.4.2 [check-new-address]: once a second at most.
+        §3.5.4.2: once a second at most.
         """
-        if now - self._mob_tx_ts < PAUSE_SECONDS:
+        if now - self._mob_tx_ts < PAUSE_SECONDS:  # §3.5.4.2 [check-new-address]
             return None
-        self._mob_tx_ts = now
+        self._mob_tx_ts = now  # §3.5.4.2 [check-new-address]
         head = MARKING + _TIME.pack(now)
-        return head + self._hash(head, source)
+        return head + self._hash(head, source)  # §3.5.4.2 [check-new-address]
 
     def is_answer(self, message: bytes, source: Address, now: float) -> bool:
         """Whether a Ping Reply from `source` proves that the far end is there.
 
-        §3.5.4.2 [answer-moves], §3.5.3 [verify-before-moving].
+        §3.5.4.2, §3.5.3.
         """
         if len(message) != _LENGTH or not message.startswith(MARKING):
             return False
@@ -56,11 +56,11 @@ class Mobility:
         # §3.5.3 [verify-before-moving]
         if not compare_digest(proof, self._hash(head, source)):
             return False
-        # §3.5.4.2 [answer-moves]
         (asked,) = _TIME.unpack(head[len(MARKING) :])
+        # §3.5.4.2 [answer-moves]
         if now - asked > MEMORY_SECONDS or asked <= self._mob_rx_ts:
             return False
-        self._mob_rx_ts = asked
+        self._mob_rx_ts = asked  # §3.5.4.2 [answer-moves]
         return True
 
     def _hash(self, head: bytes, source: Address) -> bytes:

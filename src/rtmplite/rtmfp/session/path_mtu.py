@@ -20,7 +20,7 @@ _NONCE_BYTES: Final = 8
 
 
 class PathMtu:
-    """The size known to pass, and the next to try: §3.5.4.3 [discovers].
+    """The size known to pass, and the next to try: §3.5.4.3.
 
     `size` and `sizes` are bytes of a datagram.
     """
@@ -42,7 +42,7 @@ class PathMtu:
         return self._due
 
     def tick(self, now: float, pause: float) -> int:
-        """Return the size of a datagram to try now, 0 for none: §3.5.4.3 [discovers].
+        """Return the size of a datagram to try now, 0 for none: §3.5.4.3.
 
         `pause` is how many seconds to wait for a reply.
         """
@@ -54,7 +54,7 @@ class PathMtu:
         self._tries += 1
         self._due = now + max(pause, PAUSE_SECONDS)
         self._message = MARKING + self._random(_NONCE_BYTES)
-        return self._sizes[0]
+        return self._sizes[0]  # §3.5.4.3 [discovers]
 
     def probe(self, room: int) -> bytes:
         """Return the chunks of a probe, `room` bytes together: §3.5.4.3 [ping-after-padding]."""
@@ -67,9 +67,9 @@ class PathMtu:
         self._probed = size
 
     def on_reply(self, message: bytes, now: float) -> None:
-        """Take a Ping Reply; the right one says that the size passes: §3.5.4.3 [discovers]."""
+        """Take a Ping Reply; the right one says that the size passes: §3.5.4.3."""
         if message == self._message and self._sizes and self._due != inf:
-            self._sizes.pop(0)
-            self.size = self._probed
+            self._sizes.pop(0)  # §3.5.4.3 [discovers]
+            self.size = self._probed  # §3.5.4.3 [discovers]
             self._tries = 0
             self._due = now if self._sizes else inf

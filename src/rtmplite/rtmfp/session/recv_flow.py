@@ -210,9 +210,10 @@ class RecvFlow:
             self._deliver_early(number, now)
 
     def _deliver(self, now: float) -> None:
-        """Deliver the whole messages that are next in order: §3.6.3.3 [whole-only] [in-order]."""
+        """Deliver the whole messages that are next in order: §3.6.3.3."""
         if self.state is RecvState.REJECTED:
             return
+        # §3.6.3.3 [in-order]
         while self._order and self._order[0] <= self.seen.csn and not self.is_suspended:
             number = heappop(self._order)
             self._runs.pop(number, None)
@@ -230,7 +231,7 @@ class RecvFlow:
         if number > self._consumed + 1:
             self._miss(number - self._consumed - 1, now)
         self._consumed = number
-        if fra == _WHOLE:
+        if fra == _WHOLE:  # §3.6.3.3 [whole-only]
             self._drop_partial()
             self.receiver.on_message(self, data, now)
         elif fra == _BEGIN:
@@ -242,7 +243,7 @@ class RecvFlow:
         elif self._partial is not None:
             self._partial.append(data)
             self._extend(data, now)
-            if fra == _END and self._partial is not None:
+            if fra == _END and self._partial is not None:  # §3.6.3.3 [whole-only]
                 message = b"".join(self._partial)
                 self._drop_partial()
                 self.receiver.on_message(self, message, now)
@@ -270,6 +271,7 @@ class RecvFlow:
         self._runs[first], self._runs[last] = last, first
         # The first part may have been consumed already.
         begins = first in self._early and self._early[first][0] in (_WHOLE, _BEGIN)
+        # §3.6.3.3 [whole-only]
         if not begins or self._early[last][0] not in (_WHOLE, _END):
             return
         parts = []

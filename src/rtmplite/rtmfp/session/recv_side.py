@@ -121,16 +121,16 @@ class RecvSide:
     def assemble(self, packet: bytearray, limit: int) -> None:
         """Add acknowledgements to chunks of at most `limit` bytes.
 
-        §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along].  The first chunk of a packet is cut to
-        fit; any other acknowledgement that does not fit whole waits: §3.6.3.4.2 [cut-or-wait].
+        §3.6.3.4.5, §3.6.3.4.6.  The first chunk of a packet is cut to
+        fit; any other acknowledgement that does not fit whole waits: §3.6.3.4.2.
         """
         may_cut = not packet
         for flow in list(self.should_ack):
             room = limit - len(packet)
             chunk, blocks = _acknowledgement(flow, room if may_cut else 0xFFFF)
-            if len(chunk) > room and not may_cut:
+            if len(chunk) > room and not may_cut:  # §3.6.3.4.2 [cut-or-wait]
                 break
-            packet += chunk
+            packet += chunk  # §3.6.3.4.5 [when-due], §3.6.3.4.6 [travel-along]
             may_cut = False
             flow.prev_rwnd = blocks
             del self.should_ack[flow]

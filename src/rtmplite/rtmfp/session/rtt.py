@@ -61,11 +61,11 @@ class RoundTrip:
     def stamp(self, now: float) -> tuple[int | None, int | None]:
         """Return the timestamp and the echo of a packet that leaves now; None: leave it out.
 
-        Each is sent only when it differs from the last one sent: §3.5.2.2 [echo-when-new].
+        Each is sent only when it differs from the last one sent: §3.5.2.2.
         """
         # §2.2.4 [clock-250-hz]
         timestamp: int | None = int(now * TICKS_PER_SECOND) % MODULO
-        if timestamp == self.ts_tx:
+        if timestamp == self.ts_tx:  # §3.5.2.2 [echo-when-new]
             timestamp = None
         else:
             self.ts_tx = timestamp
@@ -77,7 +77,7 @@ class RoundTrip:
             return timestamp, None
         # §3.5.2.2 [echo-ticks], §2.2.4 [echo-estimates]
         echo: int | None = (self.ts_rx + int(elapsed * TICKS_PER_SECOND)) % MODULO
-        if echo == self.ts_echo_tx:
+        if echo == self.ts_echo_tx:  # §3.5.2.2 [echo-when-new]
             echo = None
         else:
             self.ts_echo_tx = echo

@@ -327,7 +327,7 @@ class SendFlow:
         return b"".join((head, self._id, numbers, options, data))
 
     def _trim(self) -> int:
-        """Drop abandoned entries from the front; return the FSN: §3.6.2.3 [fsn-below-outstanding].
+        """Drop abandoned entries from the front; return the FSN: §3.6.2.3.
 
         The FSN may be an outstanding number only if that was abandoned when it was sent.
         Departs from RFC 7016 §3.6.2.3: the last abandoned entry at the front stays until it is

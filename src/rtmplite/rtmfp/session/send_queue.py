@@ -139,14 +139,15 @@ class SendQueue:
         self.cursor = min(self.cursor, number)
 
     def eligible(self, final: int | None, span: int) -> Entry | None:
-        """Return the first entry that may be sent: §3.6.2.3, §3.6.1.2 [lowest-first].
+        """Return the first entry that may be sent: §3.6.2.3, §3.6.1.2.
 
         `final` is F_FINAL_SN, if any.  An entry `span` numbers or more from the first has to wait.
         """
         head = self.head
+        # §3.6.1.2 [lowest-first]
         if head is None or not (head.in_flight or head.abandoned):
             return head
-        at = max(self.cursor - self._first, 1)
+        at = max(self.cursor - self._first, 1)  # §3.6.1.2 [lowest-first]
         limit = min(len(self._entries), span)
         while at < limit:
             entry = self._entries[at]

@@ -77,9 +77,9 @@ class SendSide:
     ) -> SendFlow:
         """Open a flow: §3.6.2.1.
 
-        LocalError for metadata that is too long, and for an `associated` flow that is not open:
-        §3.6.2.1 [no-return-to-closed].
+        LocalError for metadata that is too long, and for an `associated` flow that is not open.
         """
+        # §3.6.2.1 [no-return-to-closed]
         if associated is not None and associated.state is not RecvState.OPEN:
             raise LocalError(f"an answer to a flow that is {associated.state}")
         flow = SendFlow(

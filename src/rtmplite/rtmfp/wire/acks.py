@@ -51,12 +51,12 @@ class DataAckBitmap:
         return _encode_head(self) + self.bitmap
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Give the acknowledged ranges in order, that of 0 first: §2.3.13 [bitmap-order]."""
+        """Give the acknowledged ranges in order, that of 0 first: §2.3.13."""
         start, last = 0, self.cumulative_ack
-        number = last + 2
+        number = last + 2  # §2.3.13 [bitmap-order]
         for byte in self.bitmap:
             for bit in range(8):
-                if byte >> bit & 1:
+                if byte >> bit & 1:  # §2.3.13 [bitmap-order]
                     if number > last + 1:
                         yield start, last
                         start = number

@@ -145,21 +145,21 @@ def parse_chunks(
     ignored: Collection[int] = PADDING_TYPES,
     most: int = MAX_PAYLOAD,
 ) -> list[Chunk]:
-    """Read the chunks from `at` to the end or to the padding: §2.3 [chunk-layout].
+    """Read the chunks from `at` to the end or to the padding: §2.3.
 
     Chunks of `ignored` types and damaged chunks are left out.  A length beyond the end of `data`
-    is no damage, but the beginning of the padding: §2.2.4 [padding-told].  Own design: reading
+    is no damage, but the beginning of the padding: §2.2.4.  Own design: reading
     stops after `most` chunks of any kind, so that a stranger's packet costs little.
     """
     data = bytes(data)
     chunks: list[Chunk] = []
     for _ in range(most):
-        if len(data) - at < HEADER_LENGTH:
+        if len(data) - at < HEADER_LENGTH:  # §2.2.4 [padding-told]
             break
         type_id = data[at]
         start = at + HEADER_LENGTH
-        at = start + (data[at + 1] << 8 | data[at + 2])
-        if at > len(data):
+        at = start + (data[at + 1] << 8 | data[at + 2])  # §2.3 [chunk-layout]
+        if at > len(data):  # §2.2.4 [padding-told]
             break
         if type_id in ignored:
             continue
@@ -177,12 +177,12 @@ def parse_chunks(
 def expand_next_user_data(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Give all chunks, every Next User Data replaced by the User Data it stands for: §2.3.12.
 
-    One that follows no User Data is left out: §2.3.12 [follows-user-data].
+    One that follows no User Data is left out: §2.3.12.
     """
     previous: UserData | None = None
     for chunk in chunks:
         if isinstance(chunk, NextUserData):
-            if previous is not None:
+            if previous is not None:  # §2.3.12 [follows-user-data]
                 previous = chunk.after(previous)
                 yield previous
             continue

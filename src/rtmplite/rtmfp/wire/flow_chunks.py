@@ -63,8 +63,8 @@ class UserData:
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
-        """Read the payload: §2.3.11 [user-data-layout]."""
-        flow_id, at = decode_vlu(payload, 1)
+        """Read the payload: §2.3.11."""
+        flow_id, at = decode_vlu(payload, 1)  # §2.3.11 [user-data-layout]
         number, at = decode_vlu(payload, at)
         offset, at = decode_vlu(payload, at)
         flags = payload[0]
@@ -73,11 +73,11 @@ class UserData:
         if not (offset or flags & _ABANDON):  # §2.3.11 [fsn-offset-not-zero]
             raise RemoteError(f"data of number {number} that is never sent")
         options = None
-        if flags & _OPTIONS_PRESENT:
+        if flags & _OPTIONS_PRESENT:  # §2.3.11 [user-data-layout]
             options, at = parse_option_list(payload, at)
-        # Of the flags, only those that are defined: §2 [reserved-ignored]
+        # §2.3.11 [user-data-layout]; only the flags that are defined: §2 [reserved-ignored]
         control, abandon = _CONTROLS[flags >> 4 & 3], bool(flags & _ABANDON)
-        final = bool(flags & _FINAL)
+        final = bool(flags & _FINAL)  # §2.3.11 [user-data-layout]
         return cls(flow_id, number, offset, payload[at:], control, abandon, final, options)
 
     def encode(self) -> bytes:
@@ -122,11 +122,11 @@ class NextUserData:
         return _encode_flags(self) + _encode_list(self.options) + self.data
 
     def after(self, previous: UserData) -> UserData:
-        """Return this chunk, which follows `previous`, as User Data: §2.3.12 [next-number]."""
+        """Return this chunk, which follows `previous`, as User Data: §2.3.12."""
         return UserData(
             previous.flow_id,
-            previous.sequence_number + 1,
-            previous.fsn_offset + 1,
+            previous.sequence_number + 1,  # §2.3.12 [next-number]
+            previous.fsn_offset + 1,  # §2.3.12 [next-number]
             self.data,
             self.fragment_control,
             self.abandon,
@@ -197,15 +197,16 @@ def has_unknown_option(options: Iterable[Option]) -> bool:
 def read_flow_options(options: Sequence[Option]) -> tuple[bytes, int | None]:
     """Give the metadata of a new flow, and the ID of the flow that it answers: §2.3.11.1.
 
-    §2.3.11.1 [options-supported], §2.3.11.1.1 [metadata-layout], §2.3.11.1.2 [association-layout].
     Raises RemoteError if the flow is to be rejected.
     """
     if has_unknown_option(options):  # §2.3.11.1 [unknown-rejects]
         raise RemoteError("a flow with an unknown option")
     metadata, associated_flow_id = None, None
     for option in options:
+        # §2.3.11.1 [options-supported], §2.3.11.1.1 [metadata-layout]
         if option.type_id == USER_METADATA:
             metadata = option.value
+        # §2.3.11.1 [options-supported], §2.3.11.1.2 [association-layout]
         elif option.type_id == RETURN_FLOW_ASSOCIATION:
             if associated_flow_id is not None:  # §2.3.11.1.2 [one-at-most]
                 raise RemoteError("a flow that answers two flows")

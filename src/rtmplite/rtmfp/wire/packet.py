@@ -71,13 +71,13 @@ class Packet:
     def parse(
         cls, data: bytes | memoryview, most: int = MAX_PAYLOAD, unwanted: frozenset[int] = NO_TYPES
     ) -> Self:
-        """Read a packet and its padding: §2.2.4 [packet-layout].
+        """Read a packet and its padding: §2.2.4.
 
         Own design: only the first `most` chunks are read, and none of `unwanted` types, so that a
         stranger's packet costs little.
 
         Raises RemoteError for the forbidden mode, and for timestamps that are cut off.  Chunks that
-        are damaged, or do not belong to the mode, are left out: §2.3 [inappropriate-ignored].
+        are damaged, or do not belong to the mode, are left out: §2.3.
         """
         data = bytes(data)
         if not data:  # §2 [truncation-noticed]
@@ -88,12 +88,15 @@ class Packet:
             raise RemoteError("a packet of the forbidden mode")
         timestamp = timestamp_echo = None
         try:
-            if flags & _TIMESTAMP:
+            if flags & _TIMESTAMP:  # §2.2.4 [packet-layout]
+                # §2.2.4 [packet-layout]
                 timestamp, at = data[at] << 8 | data[at + 1], at + 2
-            if flags & _TIMESTAMP_ECHO:
+            if flags & _TIMESTAMP_ECHO:  # §2.2.4 [packet-layout]
+                # §2.2.4 [packet-layout]
                 timestamp_echo, at = data[at] << 8 | data[at + 1], at + 2
         except IndexError:  # §2 [truncation-noticed] [errors-abort]
             raise RemoteError("a packet cut off in its timestamps") from None
+        # §2.3 [inappropriate-ignored]
         chunks = tuple(parse_chunks(data, at, _INAPPROPRIATE[mode] | unwanted, most))
         critical, reverse = bool(flags & _TIME_CRITICAL), bool(flags & _TIME_CRITICAL_REVERSE)
         return cls(mode, chunks, timestamp, timestamp_echo, critical, reverse)
@@ -101,11 +104,12 @@ class Packet:
     def encode(self) -> bytes:
         """Write the packet without padding, the reserved bits clear.
 
-        §2.2.4 [packet-layout] [startup-chunks] [session-chunks], §2 [reserved-clear].  Raises
+        §2.2.4 [packet-layout], §2 [reserved-clear].  Raises
         LocalError for the forbidden mode, for a chunk that does not belong to the mode, and for a
         time beyond 16 bits.
         """
         ignored = _INAPPROPRIATE[self.mode]
+        # §2.2.4 [startup-chunks] [session-chunks]
         if self.mode == Mode.FORBIDDEN or any(chunk.type_id in ignored for chunk in self.chunks):
             raise LocalError(f"a receiver ignores such chunks in a packet of mode {self.mode}")
         flags = self.mode | self.time_critical << 7 | self.time_critical_reverse << 6

@@ -34,22 +34,22 @@ def encode_vlu(value: int) -> bytes:
 
 
 def decode_vlu(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Read the number at `at`; return it and the index of the next byte: §2.1.2 [vlu-layout].
+    """Read the number at `at`; return it and the index of the next byte: §2.1.2.
 
     A number in more bytes than it needs is accepted.  Raises RemoteError when `data` ends first
-    (§2 [truncation-noticed]), and beyond the 64 bits that §2.1.2 [vlu-64-bits] asks for.
+    (§2), and beyond the 64 bits that §2.1.2 asks for.
     """
     try:
         byte = data[at]
         at += 1
-        value = byte & 0x7F
-        while byte >= 0x80:
+        value = byte & 0x7F  # §2.1.2 [vlu-layout]
+        while byte >= 0x80:  # §2.1.2 [vlu-layout]
             byte = data[at]
             at += 1
-            value = value << 7 | byte & 0x7F
-            if value > MAX:
+            value = value << 7 | byte & 0x7F  # §2.1.2 [vlu-layout]
+            if value > MAX:  # §2.1.2 [vlu-64-bits]
                 raise RemoteError("a VLU of more than 64 bits")
-    except IndexError:
+    except IndexError:  # §2 [truncation-noticed]
         raise RemoteError("a VLU is cut off") from None
     return value, at
 

@@ -81,11 +81,11 @@ class Capabilities:
     def parse(cls, properties: Mapping[str, Value]) -> Self:
         """Read them from a command object, or from an answer to connect.
 
-        §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list].  What has another
-        type or value than the text says is ignored, since nobody is hurt by it.
+        What has another type or value than the text says is ignored, since nobody is hurt by it.
         """
         listed = properties.get(_LIST)
         codecs = listed if isinstance(listed, list) else []
+        # §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list]
         return cls(
             tuple(each for each in codecs if isinstance(each, str)),
             _abilities(properties.get(_VIDEO)),
@@ -94,12 +94,10 @@ class Capabilities:
         )
 
     def properties(self) -> dict[str, Value]:
-        """Write them as members of a command object, or of an answer.
-
-        §"Enhancing NetConnection connect Command" [four-cc-list], E-RTMP v1 §"Extending
-        NetConnection connect Command" [four-cc-list].
-        """
+        """Write them as members of a command object, or of an answer."""
         return {
+            # §"Enhancing NetConnection connect Command" [four-cc-list], E-RTMP v1
+            # §"Extending NetConnection connect Command" [four-cc-list]
             _LIST: list(self.codecs),
             # §"Enhancing NetConnection connect Command" [maps-preferred] [info-maps]
             _VIDEO: {codec: float(ability) for codec, ability in self.video.items()},
@@ -113,25 +111,20 @@ class Capabilities:
         return bool(self.codecs or self.video or self.audio or self.extras)
 
     def video_ability(self, codec: str) -> Ability:
-        """What it can do with a video codec, by its FourCC.
-
-        §"Enhancing NetConnection connect Command" [wildcard]: what holds for all holds for each.
-        """
+        """What it can do with a video codec, by its FourCC; what holds for all holds for each."""
+        # §"Enhancing NetConnection connect Command" [wildcard]
         return self.video.get(codec, Ability(0)) | self.video.get(ANY, Ability(0))
 
     def audio_ability(self, codec: str) -> Ability:
-        """What it can do with an audio codec, by its FourCC.
-
-        §"Enhancing NetConnection connect Command" [wildcard].
-        """
+        """What it can do with an audio codec, by its FourCC."""
+        # §"Enhancing NetConnection connect Command" [wildcard]
         return self.audio.get(codec, Ability(0)) | self.audio.get(ANY, Ability(0))
 
     def supports(self, codec: str) -> bool:
-        """Whether it can do anything with a codec, as either list says.
-
-        §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list].
-        """
+        """Whether it can do anything with a codec, as either list says."""
+        # §"Enhancing NetConnection connect Command" [four-cc-list]
         listed = codec in self.codecs or ANY in self.codecs
+        # §"Enhancing NetConnection connect Command" [both-ways]
         return listed or bool(self.video_ability(codec) or self.audio_ability(codec))
 
 

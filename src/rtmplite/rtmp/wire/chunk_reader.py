@@ -87,7 +87,7 @@ class ChunkReader:
     def feed(self, data: bytes | memoryview) -> list[Message]:
         """Take bytes from the transport, give the messages that they complete.
 
-        Set Chunk Size and Abort are obeyed here, at once (§5.4 [at-once]), and given all the same.
+        Set Chunk Size and Abort are obeyed here, at once (§5.4), and given all the same.
         Raises RemoteError when the peer breaks the rules; nothing read later would make sense.
         """
         self.bytes_received += len(data)
@@ -121,7 +121,7 @@ class ChunkReader:
             message = Message(stream.type_id, stream.timestamp, stream.stream_id, payload)
             messages.append(message)
             if stream.type_id <= _LAST_OBEYED:
-                self._obey(message)
+                self._obey(message)  # §5.4 [at-once]
             if len(messages) > most:
                 raise RemoteError("a flood of tiny messages")
         return messages

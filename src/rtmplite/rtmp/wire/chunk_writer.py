@@ -53,11 +53,12 @@ def encode_absolute(
 ) -> bytes:
     """Write a message that can follow any other: type 0, absolute time: §5.3.1.2.1.
 
-    What 24 and 32 bits cannot say is not sent: RTMP Errata §7 [within-limits].
+    What 24 and 32 bits cannot say is not sent (RTMP Errata §7).
 
     `timestamp` is in ms and wraps; `chunk_size` is the one that every receiver was told.
     Raises LocalError for a payload that 24 bits cannot count.
     """
+    # RTMP Errata §7 [within-limits]
     time, length = timestamp & TIMESTAMP_MASK, len(payload)
     if time < EXTENDED and length <= chunk_size and 2 <= chunk_stream_id < 64:
         header = _TYPE_0(
@@ -66,7 +67,7 @@ def encode_absolute(
             stream_id.to_bytes(4, "little"),  # §5.3.1.2.5 [stream-id-is-little]
         )
         return header + payload
-    if length > MAX_PAYLOAD:
+    if length > MAX_PAYLOAD:  # RTMP Errata §7 [within-limits]
         raise LocalError(f"a message of {length} bytes does not fit into RTMP")
     header = _TYPE_0(min(time, EXTENDED), length << 8 | type_id, stream_id.to_bytes(4, "little"))
     return _chunks(0, chunk_stream_id, header[1:], time, payload, chunk_size)
@@ -80,7 +81,7 @@ class ChunkWriter:
         self._sent: dict[int, _Sent] = {}
 
     def write(self, message: Message, chunk_stream_id: int) -> bytes:
-        """Give the chunks of `message`, compressed against the last one there: §5.3.1.2 [compact].
+        """Give the chunks of `message`, compressed against the last one there (§5.3.1.2).
 
         Raises LocalError for a payload that 24 bits cannot count.
         """
@@ -94,7 +95,7 @@ class ChunkWriter:
             min(value, EXTENDED),  # §5.3.1.2.1 [type-0-extended], §5.3.1.2.5 [delta-extended]
             length << 8 | message.type_id,
             message.stream_id.to_bytes(4, "little"),
-        )[1 : (12, 8, 4, 1)[fmt]]
+        )[1 : (12, 8, 4, 1)[fmt]]  # §5.3.1.2 [compact]
         return _chunks(fmt, chunk_stream_id, header, value, message.payload, self.chunk_size)
 
     def set_chunk_size(self, size: int) -> bytes:
@@ -131,15 +132,16 @@ class ChunkWriter:
 def _chunks(
     fmt: int, chunk_stream_id: int, header: bytes, value: int, payload: bytes, size: int
 ) -> bytes:
-    """Cut a payload; extended times are on all pieces: RTMP Errata §5.1 [extended-on-every-3].
+    """Cut a payload; extended times are on all pieces (RTMP Errata §5.1).
 
-    The result is one run of bytes, so nothing can come between: §5.3 [chunk-whole].
+    The result is one run of bytes, so nothing can come between (§5.3).
     """
     extended = _WORD(value) if value >= EXTENDED else b""
     view = memoryview(payload)
     parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]
     parts.append(view[:size])
-    again = basic_header(3, chunk_stream_id) + extended  # §5.3.1.2.4 [type-3-continues]
+    # §5.3.1.2.4 [type-3-continues], RTMP Errata §5.1 [extended-on-every-3]
+    again = basic_header(3, chunk_stream_id) + extended
     for start in range(size, len(payload), size):
-        parts += again, view[start : start + size]
-    return b"".join(parts)
+        parts += again, view[start : start + size]  # §5.3 [chunk-whole]
+    return b"".join(parts)  # §5.3 [chunk-whole]

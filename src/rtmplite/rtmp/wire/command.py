@@ -22,7 +22,7 @@ MAX_COMMAND: Final = 65536
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One call, or one answer to a call: §7.1.1 [parts].
+    """One call, or one answer to a call (§7.1.1).
 
     `transaction_id` is 0 where no answer is wanted; `object` is what the texts call the command
     object, None for null; `args` are the values after it.
@@ -91,25 +91,28 @@ class Command:
 
 
 def result(transaction_id: float, object: Value = None, *args: Value) -> Command:
-    """Make the answer to a call that succeeded: §7.2 [same-id] [result-or-error], §7.2.1.2.
+    """Make the answer to a call that succeeded (§7.2, §7.2.1.2).
 
     For createStream the object is None and the first argument the new stream's number (§7.2.1.3).
     """
+    # §7.2 [same-id] [result-or-error]
     return Command("_result", transaction_id, object, args)
 
 
 def error(transaction_id: float, reason: RemoteError, object: Value = None) -> Command:
-    """Make the answer to a call that failed for `reason`: §7.2 [same-id] [result-or-error]."""
+    """Make the answer to a call that failed for `reason` (§7.2)."""
+    # §7.2 [same-id] [result-or-error]
     return Command("_error", transaction_id, object, (_information(reason),))
 
 
 def on_status(level: str, code: str, description: str, **extra: Value) -> Command:
-    """Make a status of a message stream: §7.2.2 [on-status]; `level` is status, warning or error.
+    """Make a status of a message stream (§7.2.2); `level` is status, warning or error.
 
     `extra` members follow, such as `details` and `clientid`.
     """
+    # §7.2.2 [on-status]
     information: dict[str, Value] = {"level": level, "code": code, "description": description}
-    return Command("onStatus", 0.0, None, (information | extra,))
+    return Command("onStatus", 0.0, None, (information | extra,))  # §7.2.2 [on-status]
 
 
 def _information(reason: RemoteError) -> dict[str, Value]:

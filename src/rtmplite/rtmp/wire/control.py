@@ -45,8 +45,8 @@ class UserControlType(IntEnum):
 
 
 def _fields(layout: Struct, payload: bytes | memoryview) -> tuple[int, ...]:
-    """Unpack the start of a payload: RTMP Errata §2 [errors-noticed]; what follows is ignored."""
-    if len(payload) < layout.size:
+    """Unpack the start of a payload; what follows is ignored."""
+    if len(payload) < layout.size:  # RTMP Errata §2 [errors-noticed]
         raise RemoteError(f"a control message of {len(payload)} bytes, {layout.size} needed")
     return layout.unpack_from(payload)
 
@@ -58,10 +58,11 @@ class _Payload:
     type_id: ClassVar[MessageType]
 
     def message(self) -> Message:
-        """Wrap the payload for message stream 0: §5.4 [control-on-2], §6.2 [on-stream-0].
+        """Wrap the payload for message stream 0 (§5.4, §6.2).
 
         The time is 0; receivers ignore it.
         """
+        # §5.4 [control-on-2], §6.2 [on-stream-0]
         return Message(self.type_id, 0, 0, bytes(self))  # type: ignore[call-overload]
 
 
@@ -93,16 +94,16 @@ class Abort(_Payload):
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read §5.4.2 [abort-names-chunk-stream]; RemoteError if it is too short."""
-        return cls(*_fields(_U32, payload))
+        """Read §5.4.2; RemoteError if it is too short."""
+        return cls(*_fields(_U32, payload))  # §5.4.2 [abort-names-chunk-stream]
 
     def __bytes__(self) -> bytes:
-        return _U32.pack(self.chunk_stream_id)
+        return _U32.pack(self.chunk_stream_id)  # §5.4.2 [abort-names-chunk-stream]
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement(_Payload):
-    """How many bytes have arrived so far, modulo 2**32: §5.4.3 [sequence-number]."""
+    """How many bytes have arrived so far, modulo 2**32 (§5.4.3)."""
 
     type_id = MessageType.ACKNOWLEDGEMENT
     sequence_number: int
@@ -171,9 +172,9 @@ class _Event(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin(_Event):
-    """A message stream can be used now: RTMP 1.0 §7.1.7 [stream-begin]."""
+    """A message stream can be used now: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.STREAM_BEGIN
+    event_type = UserControlType.STREAM_BEGIN  # RTMP 1.0 §7.1.7 [stream-begin]
     stream_id: int
 
     def __bytes__(self) -> bytes:
@@ -182,9 +183,9 @@ class StreamBegin(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamEof(_Event):
-    """Playback has ended: RTMP 1.0 §7.1.7 [stream-eof]."""
+    """Playback has ended: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.STREAM_EOF
+    event_type = UserControlType.STREAM_EOF  # RTMP 1.0 §7.1.7 [stream-eof]
     stream_id: int
 
     def __bytes__(self) -> bytes:
@@ -193,9 +194,9 @@ class StreamEof(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamDry(_Event):
-    """The publisher has sent nothing for a while: RTMP 1.0 §7.1.7 [stream-dry]."""
+    """The publisher has sent nothing for a while: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.STREAM_DRY
+    event_type = UserControlType.STREAM_DRY  # RTMP 1.0 §7.1.7 [stream-dry]
     stream_id: int
 
     def __bytes__(self) -> bytes:
@@ -204,9 +205,9 @@ class StreamDry(_Event):
 
 @dataclass(frozen=True, slots=True)
 class SetBufferLength(_Event):
-    """The length of the player's buffer, in ms: RTMP 1.0 §7.1.7 [set-buffer-length]."""
+    """The length of the player's buffer, in ms: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.SET_BUFFER_LENGTH
+    event_type = UserControlType.SET_BUFFER_LENGTH  # RTMP 1.0 §7.1.7 [set-buffer-length]
     stream_id: int
     milliseconds: int
 
@@ -214,17 +215,18 @@ class SetBufferLength(_Event):
     def parse(cls, payload: bytes | memoryview) -> Self:
         """Read both numbers: RTMP 1.0 §7.1.7; RemoteError if too short."""
         _, stream_id, milliseconds = _fields(_EVENT_U32_U32, payload)
-        return cls(stream_id, milliseconds)
+        return cls(stream_id, milliseconds)  # RTMP 1.0 §7.1.7 [set-buffer-length]
 
     def __bytes__(self) -> bytes:
+        # RTMP 1.0 §7.1.7 [set-buffer-length]
         return _EVENT_U32_U32.pack(self.event_type, self.stream_id, self.milliseconds)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamIsRecorded(_Event):
-    """The stream that will be played is a recording: RTMP 1.0 §7.1.7 [stream-is-recorded]."""
+    """The stream that will be played is a recording: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.STREAM_IS_RECORDED
+    event_type = UserControlType.STREAM_IS_RECORDED  # RTMP 1.0 §7.1.7 [stream-is-recorded]
     stream_id: int
 
     def __bytes__(self) -> bytes:
@@ -233,9 +235,9 @@ class StreamIsRecorded(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingRequest(_Event):
-    """Asks for an answer; `timestamp` is the sender's, in ms: RTMP 1.0 §7.1.7 [ping-request]."""
+    """Asks for an answer; `timestamp` is the sender's, in ms: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.PING_REQUEST
+    event_type = UserControlType.PING_REQUEST  # RTMP 1.0 §7.1.7 [ping-request]
     timestamp: int
 
     def __bytes__(self) -> bytes:
@@ -244,9 +246,9 @@ class PingRequest(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PingResponse(_Event):
-    """The answer to a ping; `timestamp` is the request's: RTMP 1.0 §7.1.7 [ping-response]."""
+    """The answer to a ping; `timestamp` is the request's: RTMP 1.0 §7.1.7."""
 
-    event_type = UserControlType.PING_RESPONSE
+    event_type = UserControlType.PING_RESPONSE  # RTMP 1.0 §7.1.7 [ping-response]
     timestamp: int
 
     def __bytes__(self) -> bytes:
@@ -315,7 +317,7 @@ _CONTROLS: Final[Mapping[int, type[Control]]] = {
 
 
 def parse_control(message: Message) -> Control | None:
-    """Read a message of type 1 to 6, None for any other type: §5.4 [control-types].
+    """Read a message of type 1 to 6, None for any other type (§5.4).
 
     Raises RemoteError if the payload is too short or out of range.
     """
@@ -323,4 +325,4 @@ def parse_control(message: Message) -> Control | None:
         (event_type,) = _fields(_EVENT, message.payload)  # RTMP 1.0 §6.2 [event-type]
         return _EVENTS.get(event_type, OtherUserControl).parse(message.payload)
     kind = _CONTROLS.get(message.type_id)
-    return kind.parse(message.payload) if kind else None
+    return kind.parse(message.payload) if kind else None  # §5.4 [control-types]

@@ -15,10 +15,7 @@ MAX_PAYLOAD: Final = 0xFFFFFF  # bytes, what 24 bits of length can say: RTMP Err
 
 
 class MessageType(IntEnum):
-    """The message types in use, from §5.4, §6.2 and §7.1.
-
-    §7.1.2 [types], §7.1.4 [type], §7.1.5 [type], §7.1.6 [type].
-    """
+    """The message types in use, from §5.4, §6.2 and §7.1."""
 
     SET_CHUNK_SIZE = 1
     ABORT = 2
@@ -26,15 +23,15 @@ class MessageType(IntEnum):
     USER_CONTROL = 4
     WINDOW_ACKNOWLEDGEMENT_SIZE = 5
     SET_PEER_BANDWIDTH = 6
-    AUDIO = 8
-    VIDEO = 9
-    DATA_AMF3 = 15
+    AUDIO = 8  # §7.1.4 [type]
+    VIDEO = 9  # §7.1.5 [type]
+    DATA_AMF3 = 15  # §7.1.2 [types]
     SHARED_OBJECT_AMF3 = 16
     COMMAND_AMF3 = 17
-    DATA = 18
+    DATA = 18  # §7.1.2 [types]
     SHARED_OBJECT = 19
     COMMAND = 20
-    AGGREGATE = 22
+    AGGREGATE = 22  # §7.1.6 [type]
 
 
 class Message(NamedTuple):

@@ -280,22 +280,23 @@ class SharedObject:
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
-        """Read a payload of type 19, which is also how objects are stored: §7.1.3 [layout]."""
-        name, at = _text(payload, 0)
+        """Read a payload of type 19, which is also how objects are stored (§7.1.3)."""
+        name, at = _text(payload, 0)  # §7.1.3 [layout]
         if at + _HEADER.size > len(payload):
             raise RemoteError("a shared object message ends within its header")
-        version, flags, _ = _HEADER.unpack_from(payload, at)  # RTMP Errata §2 [reserved-ignored]
-        at += _HEADER.size
+        # §7.1.3 [layout], RTMP Errata §2 [reserved-ignored]
+        version, flags, _ = _HEADER.unpack_from(payload, at)
+        at += _HEADER.size  # §7.1.3 [layout]
         events: list[Event] = []
-        while at < len(payload):
+        while at < len(payload):  # §7.1.3 [layout]
             if at + _EVENT.size > len(payload) or len(events) == MAX_EVENTS:
                 raise RemoteError("a shared object message with a broken event, or too many")
             event_type, length = _EVENT.unpack_from(payload, at)
             at += _EVENT.size
-            data = payload[at : at + length]
+            data = payload[at : at + length]  # §7.1.3 [layout]
             if len(data) < length:
                 raise RemoteError("a shared object message is shorter than its events")
-            at += length
+            at += length  # §7.1.3 [layout]
             known = _EVENTS.get(event_type)  # §7.1.3 [event-types]
             events.append(known.parse(data) if known else OtherSharedObjectEvent(event_type, data))
         return cls(name, version, Flags(flags), tuple(events))
@@ -304,21 +305,24 @@ class SharedObject:
         return self.payload(amf3=False)
 
     def payload(self, amf3: bool) -> bytes:
-        """Write it, objects and integers in AMF3 if so wanted: §7.1.3 [layout].
+        """Write it, objects and integers in AMF3 if so wanted (§7.1.3).
 
         LocalError for what cannot be written.
         """
+        # §7.1.3 [layout]
         parts = [_raw(self.name), _HEADER.pack(self.version & _U32, self.flags & _U32, 0)]
         for event in self.events:
             data = event.encode(amf3)
-            parts += _EVENT.pack(event.event_type, len(data)), data
+            parts += _EVENT.pack(event.event_type, len(data)), data  # §7.1.3 [layout]
         return b"".join(parts)
 
     def message(self, amf3: bool = False) -> Message:
-        """Wrap it for message stream 0, as type 19 or 16: §7.1.3 [types]."""
+        """Wrap it for message stream 0, as type 19 or 16 (§7.1.3)."""
         if amf3:
             payload = b"\x00" + self.payload(amf3)
+            # §7.1.3 [types]
             return Message(MessageType.SHARED_OBJECT_AMF3, 0, 0, payload)
+        # §7.1.3 [types]
         return Message(MessageType.SHARED_OBJECT, 0, 0, self.payload(amf3))
 
 

@@ -93,7 +93,7 @@ def test_the_flows_are_as_the_text_draws_them():
 
 
 def test_several_streams_share_a_session():
-    """Covers RFC 7425 §5.4 [several-streams]: in both directions."""
+    """Covers RFC 7425 §5.4 [several-streams]: in both directions, until the last one ends."""
     pair = Pair()
     other = pair.alice.peers.publish("other", pair.world.now)
     back = pair.bob.peers.publish("back", pair.world.now)
@@ -107,7 +107,18 @@ def test_several_streams_share_a_session():
     heard = [audio(stream.events()) for stream in (*streams, reverse)]
     assert heard == [[(8, n, b"\x82" + bytes((n,)))] for n in range(3)]
     assert len(pair.alice.peers.sessions) == len(pair.bob.peers.sessions) == 1
-    assert len({stream.stream_id for stream in streams}) == 2
+    streams.append(pair.bob.play(pair.alice.peer_id, "song"))
+    assert [stream.stream_id for stream in streams] == [1, 2, 3]
+    pair.world.run()
+    for stream in (streams[0], streams[2], reverse):
+        stream.send("deleteStream", 1.0)
+    pair.world.run()
+    other.write(8, 3, b"\x82\x03", pair.world.now)
+    pair.world.run()
+    assert audio(streams[1].events()) == [(8, 3, b"\x82\x03")]
+    streams[1].send("deleteStream", 1.0)
+    pair.world.run()
+    assert pair.alice.peers.sessions == pair.bob.peers.sessions == []
 
 
 def test_the_player_ends_it():
@@ -247,7 +258,10 @@ def test_who_is_no_peer():
 
 
 def test_peers_have_limits():
-    """Own design: so many peers, each with so many streams; who does nothing makes room."""
+    """Covers RFC 7016 §5 [resources-bounded]: so many peers, each with so many streams.
+
+    A peer that does nothing makes room.
+    """
     pair = Pair(limits=PeerLimits(sessions=1, streams=2))
     streams = [pair.bob.play(pair.alice.peer_id, "song") for _ in range(3)]
     pair.world.run()

@@ -1,0 +1,124 @@
+"""Finding a section, or a requirement, from what somebody types in a hurry.
+
+A spec may be written without blanks, in small letters, by its number or by its first word alone; a
+section with or without the sign, or as words of its heading.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rfc_annotations.catalogue import Catalogue
+from rfc_annotations.grammar import spell
+from rfc_annotations.specs import Spec
+
+NOISE: Final = re.compile(
+    r"\[[\w-]*\]|[§\"']|\b(?:sections?|sec|appendix|annex)\b\.?", re.IGNORECASE
+)
+NUMBER: Final = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*", re.IGNORECASE)
+SPEC_WORDS: Final = 3  # "E-RTMP v 2" is the longest way to name a spec
+Index = Mapping[str, Mapping[str, str]]
+Place = tuple[str, str]  # spec and section
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What some words may mean; `specs` are those that they name, `rest` asks for a section."""
+
+    places: tuple[Place, ...]
+    specs: tuple[str, ...]
+    rest: str
+
+
+def find_section(text: str, specs: Mapping[str, Spec], index: Index) -> Found:
+    """Read the name of a section as it may be typed.
+
+    >>> known = {n: Spec(n, "", "") for n in ("RFC 3261", "RTMP 1.0", "RTMP Errata", "E-RTMP v2")}
+    >>> index = {"RFC 3261": {"16.6": "Request Forwarding"}, "RTMP 1.0": {"5.3.1.3": "Extended"},
+    ...     "RTMP Errata": {"1": "Notes"}, "E-RTMP v2": {"Enhanced Video": "Enhanced Video"}}
+    >>> typed = ("rfc3261 16.6", "3261 section 16.6.", "RTMP 5.3.1.3", "ertmpv2 enhanced video",
+    ...     "RFC 3261 forwarding")
+    >>> for text in typed:
+    ...     print(find_section(text, known, index).places)
+    (('RFC 3261', '16.6'),)
+    (('RFC 3261', '16.6'),)
+    (('RTMP 1.0', '5.3.1.3'),)
+    (('E-RTMP v2', 'Enhanced Video'),)
+    (('RFC 3261', '16.6'),)
+    """
+    words = NOISE.sub(" ", text).split()
+    read = Found((), (), " ".join(words))
+    for taken in range(min(SPEC_WORDS, len(words)), 0, -1):
+        named = _named(_bare("".join(words[:taken])), specs)
+        rest = " ".join(words[taken:]).rstrip(".:,")
+        places = tuple(
+            (name, section) for name in named for section in _sections(rest, index.get(name, {}))
+        )
+        if places:
+            return Found(_closest(places, rest), tuple(named), rest)
+        if named and not read.specs:
+            read = Found((), tuple(named), rest)
+    return read
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).lower()
+
+
+def _named(typed: str, specs: Iterable[str]) -> list[str]:
+    """Give the specs that one word, less its punctuation, may name: the exact one, or several."""
+    exact = [name for name in specs if typed in (_bare(name), _bare(name).removeprefix("rfc"))]
+    return exact or [name for name in specs if typed == _bare(name.partition(" ")[0])]
+
+
+def _sections(typed: str, known: Mapping[str, str]) -> list[str]:
+    """Give the sections that `typed` may mean: by number, by heading, or by words of a title."""
+    if not typed:
+        return []
+    exact = [key for key in known if _bare_number(key) == _bare_number(typed)]
+    if exact or NUMBER.fullmatch(typed):
+        return exact
+    words = typed.lower().split()
+    return [key for key, title in known.items() if all(w in title.lower() for w in words)]
+
+
+def _bare_number(text: str) -> str:
+    return text.lower() if NUMBER.fullmatch(text) else _bare(text)
+
+
+def _closest(places: tuple[Place, ...], typed: str) -> tuple[Place, ...]:
+    exact = tuple(place for place in places if _bare_number(place[1]) == _bare_number(typed))
+    return exact or places
+
+
+def near(section: str, known: Iterable[str]) -> list[str]:
+    """Give the sections around one that is not there: its nearest parent and what is in it.
+
+    >>> near("17.1.9", ["17", "17.1", "17.1.1", "17.2"])
+    ['17.1', '17.1.1']
+    """
+    listed = list(known)
+    while section:
+        inside = [s for s in listed if s == section or s.startswith(f"{section}.")]
+        if inside:
+            return inside
+        section = section.rpartition(".")[0]
+    return []
+
+
+def find(words: Iterable[str], catalogue: Catalogue, index: Index) -> Iterator[str]:
+    """Yield the requirements, and the sections without any, that have all the words."""
+    wanted = [word.lower() for word in words]
+    for item in catalogue.requirements.values():
+        title = index.get(item.spec, {}).get(item.section, "")
+        text = f"{item} {title} {item.level} {item.who} {item.summary}".lower()
+        if all(word in text for word in wanted):
+            yield f"{item}  {item.level}, {item.who}: {item.summary}"
+    catalogued = {(item.spec, item.section) for item in catalogue.requirements.values()}
+    for name, sections in index.items():
+        for section, title in sections.items():
+            place = spell(name, section)
+            text = f"{place} {title}".lower()
+            if (name, section) not in catalogued and all(word in text for word in wanted):
+                yield f"{place}  {title}  (not catalogued)"
