@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from rfc_annotations import quotes, report, sentences, specs
+from rfc_annotations import cheats, quotes, report, sentences, specs
 from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
@@ -230,6 +230,12 @@ def driven(check: Check) -> Iterator[Problem]:
             yield from _undriven(item, claims, check.evidence)
 
 
+def worth(check: Check) -> Iterator[Problem]:
+    """Rule 12: neither the form of a test nor the claimed line makes a claim worthless."""
+    for file, line, text in cheats.findings(check.project):
+        yield Problem(file, line, 12, text)
+
+
 def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
     files = {c.file for claims in check.claims.values() for c in (*claims.code, *claims.tests)}
     for file in sorted(files):
@@ -263,4 +269,5 @@ RULES: Final[tuple[Rule, ...]] = (
     snapshot_fresh,
     complete,
     driven,
+    worth,
 )
