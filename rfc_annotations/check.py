@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from rfc_annotations import cheats, quotes, report, sentences, specs
+from rfc_annotations import cheats, cheats_catalogue, quotes, report, sentences, specs
 from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
@@ -236,6 +236,12 @@ def worth(check: Check) -> Iterator[Problem]:
         yield Problem(file, line, 12, text)
 
 
+def entries(check: Check) -> Iterator[Problem]:
+    """Rule 13: an entry of the catalogue says something, and no less than the spec."""
+    for file, line, text in cheats_catalogue.findings(check.project):
+        yield Problem(file, line, 13, text)
+
+
 def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
     files = {c.file for claims in check.claims.values() for c in (*claims.code, *claims.tests)}
     for file in sorted(files):
@@ -270,4 +276,5 @@ RULES: Final[tuple[Rule, ...]] = (
     complete,
     driven,
     worth,
+    entries,
 )

@@ -243,3 +243,66 @@ def test_rule_12_refuses_a_claim_in_dead_code(repo, old, new, why):
     repo.replace(CODE, old, new)
     (problem,) = repo.problems(12)
     assert problem.endswith(f"rule 12: a claim in dead code: {why}")
+
+
+def test_rule_13_refuses_a_reason_that_is_none(repo):
+    repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]\nwhy = "x"')
+    assert repo.problems(13) == [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: 'x' is no reason"]
+
+
+@pytest.mark.parametrize("reason", ["no", "no.", "the same. And so on, and so on"])
+def test_rule_1_refuses_a_departure_without_a_reason(repo, reason):
+    repo.replace(CODE, "# §2 [waits]", f"# Departs from RFC 7001 §2 [waits]: {reason}")
+    (problem,) = repo.problems(1)
+    assert problem.endswith("rule 1: 'Departs from' gives no reason after a colon")
+
+
+def test_rule_13_refuses_an_unrelated_replacement(repo):
+    new = '[[requirement]]\nsection = "1"\nslug = "warm"\nlevel = "MUST"\nsummary = "Warm the pot."'
+    mark = fingerprint("The host MUST warm the pot before any")
+    replaced = 'replaced-by = "RFC 7001 §1 [warm]"'
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f'{text}{replaced}\n\n{new}\nmark = "{mark}"\n')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: its replacement RFC 7001 §1 [warm]"
+        " shares no word with it"
+    ]
+    repo.replace(CATALOGUE, "Warm the pot.", "Four minutes warm.")
+    assert repo.problems(13) == []
+
+
+@pytest.mark.parametrize("level", ["RECOMMENDED", "SHOULD"])
+def test_rule_13_refuses_a_must_that_is_recorded_as_less(repo, level):
+    repo.replace(CATALOGUE, '"MUST"', f'"{level}"')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: recorded as {level}, and the spec says MUST"
+    ]
+
+
+def test_rule_13_wants_a_spec_in_small_letters_to_be_read_so(repo):
+    text = (repo.root / SPEC).read_text()
+    repo.write(SPEC, text.replace("MUST", "must").replace("SHOULD", "should"))
+    repo.replace(
+        CATALOGUE,
+        fingerprint("The host MUST wait four minutes."),
+        fingerprint("The host must wait four minutes."),
+    )
+    specs = "rfc_annotations/specs.toml"
+    assert repo.problems(13) == [
+        f"{specs}:1: rule 13: RFC 7001 commands in small letters only: declare it plain"
+    ]
+    repo.replace(specs, 'title = "Tea"', 'title = "Tea"\nplain = true')
+    assert repo.problems(13) == []
+
+
+def test_rule_13_refuses_to_decline_all_of_a_section_that_the_code_cites(repo):
+    repo.replace(SPEC, "come last.", "come last.  It MUST be fresh.")
+    marks = [fingerprint("Milk SHOULD come last."), fingerprint("It MUST be fresh.")]
+    listed = ", ".join(f'"{mark}"' for mark in marks)
+    more = f'[[not-ours]]\nsection = "1.1"\nmarks = [{listed}]\nwhy = "Nobody here takes milk."\n'
+    repo.write(CATALOGUE, (repo.root / CATALOGUE).read_text() + more)
+    assert repo.problems(13) == []
+    repo.replace(CODE, "(§2)", "(§1.1)")
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:10: rule 13: all of RFC 7001 §1.1 is declined, and {CODE}:7 cites it"
+    ]
