@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from rfc_annotations import quotes, ratchet, report, sentences, specs
+from rfc_annotations import (
+    cheats,
+    cheats_catalogue,
+    quotes,
+    ratchet,
+    report,
+    sentences,
+    specs,
+)
 from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
@@ -240,6 +248,18 @@ def driven(check: Check) -> Iterator[Problem]:
             yield from _undriven(item, claims, check.evidence)
 
 
+def worth(check: Check) -> Iterator[Problem]:
+    """Rule 12: neither the form of a test nor the claimed line makes a claim worthless."""
+    for file, line, text in cheats.findings(check.project):
+        yield Problem(file, line, 12, text)
+
+
+def entries(check: Check) -> Iterator[Problem]:
+    """Rule 13: an entry of the catalogue says something, and no less than the spec."""
+    for file, line, text in cheats_catalogue.findings(check.project):
+        yield Problem(file, line, 13, text)
+
+
 def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
     files = {c.file for claims in check.claims.values() for c in (*claims.code, *claims.tests)}
     for file in sorted(files):
@@ -261,7 +281,7 @@ def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator
 
 
 def only_falls(check: Check) -> Iterator[Problem]:
-    """Rule 12: what is not catalogued grows nowhere, and what fell is committed."""
+    """Rule 14: what is not catalogued grows nowhere, and what fell is committed."""
     file = f"{TOOL}/{ratchet.NAME}"
     known = check.project.library.specs
     declared = {
@@ -270,9 +290,9 @@ def only_falls(check: Check) -> Iterator[Problem]:
     }
     for name, section, text in ratchet.rises(check.committed, check.measured):
         if section not in declared[name]:  # where rule 10 names each sentence
-            yield Problem(file, 1, 12, text)
+            yield Problem(file, 1, 14, text)
     if ratchet.lowered(check.committed, check.measured) != check.committed:
-        yield Problem(file, 1, 12, "stale; run `python -m rfc_annotations check --update`")
+        yield Problem(file, 1, 14, "stale; run `python -m rfc_annotations check --update`")
 
 
 Rule = Callable[[Check], Iterator[Problem]]
@@ -288,5 +308,7 @@ RULES: Final[tuple[Rule, ...]] = (
     snapshot_fresh,
     complete,
     driven,
+    worth,
+    entries,
     only_falls,
 )

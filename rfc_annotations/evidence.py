@@ -24,7 +24,7 @@ Place = tuple[str, int]  # file and line of a code claim
 class Run:
     """One test, all its parameters taken together."""
 
-    outcome: str  # passed, failed or skipped
+    outcome: str  # passed, failed, skipped, or xpassed: it was expected to fail
     reached: frozenset[Place]
 
 
@@ -57,7 +57,7 @@ class Evidence:
 
 def merge(one: Run, other: Run) -> Run:
     """Take two runs as one: a failure shows, a skip does not hide what passed."""
-    order = ("not run", "skipped", "passed", "failed")
+    order = ("not run", "skipped", "passed", "xpassed", "failed")
     outcome = max(one.outcome, other.outcome, key=order.index)
     return Run(outcome, one.reached | other.reached)
 

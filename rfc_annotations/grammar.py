@@ -14,7 +14,7 @@ SLUGS: Final = re.compile(r"\[([a-z0-9-]+)\]")
 DEPARTS: Final = "Departs from"
 NOT_DONE: Final = "Not done:"
 VERB: Final = re.compile(r"(Implements|Covers|Source:|Departs from|Not done:)\s+\Z")
-REASON: Final = re.compile(r"\s*:\s*\w")
+REASON: Final = re.compile(r"\s*:\s*\w(?:[^\s.]*\s+){2}\S")  # three words at least
 OWN_DESIGN: Final = re.compile(r"\bOwn\s+design:\s+\S")
 # A § that means something: a word, a heading or, one space too far, a number follows.  Or the
 # word for it, beside an RFC.

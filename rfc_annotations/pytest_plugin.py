@@ -178,7 +178,9 @@ class Recorder:
             return
         properties: dict[str, Any] = dict(report.user_properties)
         places = properties.get(PROPERTY, ())
-        run = Run(report.outcome, frozenset((str(file), int(line)) for file, line in places))
+        surprise = report.outcome == "passed" and hasattr(report, "wasxfail")
+        outcome = "xpassed" if surprise else report.outcome
+        run = Run(outcome, frozenset((str(file), int(line)) for file, line in places))
         self._runs[report.nodeid] = evidence.merge(
             self._runs.get(report.nodeid, Run("not run", frozenset())), run
         )

@@ -8,7 +8,7 @@ from rfc_annotations.check import Check
 from rfc_annotations.project import Project
 
 ROOT = Path(__file__).resolve().parent.parent
-NEED_COPIES = (6, 8, 10, 12)
+NEED_COPIES = (6, 8, 10, 13, 14)
 
 
 @pytest.fixture(scope="module")

@@ -136,3 +136,173 @@ def test_rule_10_is_not_content_with_the_mark_of_a_mere_word(repo):
     repo.write(CATALOGUE, text + more)
     (problem,) = repo.problems(10)
     assert "Milk SHOULD come last." in problem
+
+
+def test_rule_12_refuses_a_test_without_an_assertion(repo):
+    repo.replace(TEST, 'assert brew(4) == "tea"', "brew(4)")
+    assert repo.problems(12) == [f"{TEST}:7: rule 12: test_brew asserts nothing"]
+
+
+def test_rule_12_takes_a_helper_that_asserts_and_what_pytest_expects(repo):
+    repo.replace(TEST, 'assert brew(4) == "tea"', "drinkable(brew(4))")
+    helper = '\n\ndef drinkable(tea):\n    assert tea == "tea"\n'
+    repo.write(TEST, (repo.root / TEST).read_text() + helper)
+    assert repo.problems(12) == []
+    repo.replace(TEST, "drinkable(brew(4))", "with pytest.raises(TypeError):\n        brew()")
+    assert repo.problems(12) == []
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["x or True", "not 0", '(x, "why")', "x == x", "True"],
+)
+def test_rule_12_refuses_an_assertion_that_is_always_true(repo, test):
+    repo.replace(TEST, 'assert brew(4) == "tea"', f"x = brew(4)\n    assert {test}")
+    first, second = repo.problems(12)
+    assert first == f"{TEST}:7: rule 12: test_brew asserts nothing"
+    assert second.startswith(f"{TEST}:9: rule 12: always true: assert ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("try:", "except AssertionError:\n        pass"),
+        ("try:", "except Exception:\n        pass"),
+        ("try:", "except:\n        pass"),
+        ("with suppress(AssertionError):", ""),
+        ("with contextlib.suppress(Exception):", ""),
+        ("with pytest.raises(AssertionError):", ""),
+    ],
+)
+def test_rule_12_refuses_an_assertion_that_is_swallowed(repo, before, after):
+    old = '    assert brew(4) == "tea"'
+    repo.replace(TEST, old, f"    {before}\n    {old}\n    {after}")
+    assert f"{TEST}:9: rule 12: an assertion whose failure is " in "".join(repo.problems(12))
+
+
+def test_rule_12_lets_an_assertion_be_told_in_other_words(repo):
+    old = '    assert brew(4) == "tea"'
+    told = "except AssertionError as error:\n        raise ValueError from error"
+    repo.replace(TEST, old, f"    try:\n    {old}\n    {told}")
+    assert repo.problems(12) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def test_brew", "@pytest.mark.xfail\ndef test_brew"),
+        ("def test_brew", "pytestmark = pytest.mark.xfail\n\n\ndef test_brew"),
+        ("    assert", "    pytest.xfail()\n    assert"),
+    ],
+)
+def test_rule_12_refuses_a_test_that_is_expected_to_fail(repo, old, new):
+    repo.replace(TEST, old, new)
+    (problem,) = repo.problems(12)
+    assert problem.endswith("rule 12: test_brew is expected to fail, and proves nothing")
+
+
+def test_rule_12_refuses_a_claim_in_the_docstring_of_a_module_of_tests(repo):
+    repo.replace(TEST, "Tea is tea.", "Tea is tea, RFC 7001 §2 [waits].")
+    assert repo.problems(12) == [
+        f"{TEST}:1: rule 12: no test makes this claim: it stands outside of all of them"
+    ]
+
+
+def test_rule_12_refuses_a_claim_in_a_strategy(repo):
+    strategy = "@st.composite\ndef minutes(draw):\n    return draw(st.integers())"
+    repo.write("tests/strategies.py", f"{strategy}  # RFC 7001 §2 [waits]\n")
+    (problem,) = repo.problems(12)
+    assert problem.startswith("tests/strategies.py:3: rule 12: no test makes this claim")
+
+
+@pytest.mark.parametrize(
+    "statement", ["pass", "import time", 'log.info("tea")', "self._log.debug('tea')"]
+)
+def test_rule_12_refuses_a_claim_on_an_irrelevant_statement(repo, statement):
+    repo.replace(CODE, '    return "tea"', f'    {statement}  # §2 [waits]\n    return "tea"')
+    (problem,) = repo.problems(12)
+    assert problem.startswith(f"{CODE}:10: rule 12: a claim on a ")
+
+
+def test_rule_12_refuses_a_claim_of_a_function_that_does_nothing(repo):
+    more = '\n\ndef wait():\n    """Wait: §2 [waits]."""\n'
+    repo.write(CODE, (repo.root / CODE).read_text() + more)
+    assert repo.problems(12) == [
+        f"{CODE}:14: rule 12: a claim of a function that does nothing: wait"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('    return "tea"', '    return "tea"\n    return "milk"', "nothing gets here"),
+        ('    return "tea"', '    if False:\n        return "tea"', "its condition is never true"),
+    ],
+)
+def test_rule_12_refuses_a_claim_in_dead_code(repo, old, new, why):
+    repo.replace(CODE, old, new)
+    (problem,) = repo.problems(12)
+    assert problem.endswith(f"rule 12: a claim in dead code: {why}")
+
+
+def test_rule_13_refuses_a_reason_that_is_none(repo):
+    repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]\nwhy = "x"')
+    assert repo.problems(13) == [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: 'x' is no reason"]
+
+
+@pytest.mark.parametrize("reason", ["no", "no.", "the same. And so on, and so on"])
+def test_rule_1_refuses_a_departure_without_a_reason(repo, reason):
+    repo.replace(CODE, "# §2 [waits]", f"# Departs from RFC 7001 §2 [waits]: {reason}")
+    (problem,) = repo.problems(1)
+    assert problem.endswith("rule 1: 'Departs from' gives no reason after a colon")
+
+
+def test_rule_13_refuses_an_unrelated_replacement(repo):
+    new = '[[requirement]]\nsection = "1"\nslug = "warm"\nlevel = "MUST"\nsummary = "Warm the pot."'
+    mark = fingerprint("The host MUST warm the pot before any")
+    replaced = 'replaced-by = "RFC 7001 §1 [warm]"'
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f'{text}{replaced}\n\n{new}\nmark = "{mark}"\n')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: its replacement RFC 7001 §1 [warm]"
+        " shares no word with it"
+    ]
+    repo.replace(CATALOGUE, "Warm the pot.", "Four minutes warm.")
+    assert repo.problems(13) == []
+
+
+@pytest.mark.parametrize("level", ["RECOMMENDED", "SHOULD"])
+def test_rule_13_refuses_a_must_that_is_recorded_as_less(repo, level):
+    repo.replace(CATALOGUE, '"MUST"', f'"{level}"')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: recorded as {level}, and the spec says MUST"
+    ]
+
+
+def test_rule_13_wants_a_spec_in_small_letters_to_be_read_so(repo):
+    text = (repo.root / SPEC).read_text()
+    repo.write(SPEC, text.replace("MUST", "must").replace("SHOULD", "should"))
+    repo.replace(
+        CATALOGUE,
+        fingerprint("The host MUST wait four minutes."),
+        fingerprint("The host must wait four minutes."),
+    )
+    specs = "rfc_annotations/specs.toml"
+    assert repo.problems(13) == [
+        f"{specs}:1: rule 13: RFC 7001 commands in small letters only: declare it plain"
+    ]
+    repo.replace(specs, 'title = "Tea"', 'title = "Tea"\nplain = true')
+    assert repo.problems(13) == []
+
+
+def test_rule_13_refuses_to_decline_all_of_a_section_that_the_code_cites(repo):
+    repo.replace(SPEC, "come last.", "come last.  It MUST be fresh.")
+    marks = [fingerprint("Milk SHOULD come last."), fingerprint("It MUST be fresh.")]
+    listed = ", ".join(f'"{mark}"' for mark in marks)
+    more = f'[[not-ours]]\nsection = "1.1"\nmarks = [{listed}]\nwhy = "Nobody here takes milk."\n'
+    repo.write(CATALOGUE, (repo.root / CATALOGUE).read_text() + more)
+    assert repo.problems(13) == []
+    repo.replace(CODE, "(§2)", "(§1.1)")
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:10: rule 13: all of RFC 7001 §1.1 is declined, and {CODE}:7 cites it"
+    ]

@@ -124,3 +124,14 @@ def test_tests_that_import_another_copy_prove_nothing(run, repo):
         TEST, "from tea", f"import sys\n\nsys.path[:0] = [{str(repo.root)!r} + '/src']\nfrom tea"
     )
     assert run()[2] == f"the tests of {CODE} run another copy of it\n"
+
+
+@pytest.mark.parametrize("docstring", [False, True])
+def test_a_claim_on_what_does_something_else_is_found_out(run, repo, docstring):
+    comment, about = ("", ": §2 [waits]") if docstring else ("  # §2 [waits]", "")
+    more = f'\n\ndef rinse(cups):\n    """Rinse{about}."""\n    return cups + 1{comment}\n'
+    repo.write(CODE, (repo.root / CODE).read_text() + more)
+    repo.replace(TEST, "import brew", "import brew, rinse")
+    repo.replace(TEST, "    assert", "    rinse(2)\n    assert")
+    code, told, _ = run(*(["--docstrings"] if docstring else []))
+    assert code == 1 and f"{CODE}:15: survived: return cups + 1  ->  return (cups - 1)" in told

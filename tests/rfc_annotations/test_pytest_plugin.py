@@ -134,7 +134,7 @@ def test_outcomes_and_lines_are_taken_down_test_by_test(session):
         "TestMachine::runTest": ("passed", [table]),
         "test_more": ("passed", []),
     }
-    problems = session.problems(evidence=session.root / "evidence.json")
+    problems = session.problems(11, session.root / "evidence.json")
     assert problems == [
         "tests/test_pot.py:22: rule 11: passed without running the code of RFC 7001 §2 [waits]"
     ]
@@ -147,3 +147,14 @@ def test_a_claim_without_lines_to_run_is_not_taken_for_a_changed_file(repo, sess
     assert "changed since" not in "".join(session.problems(evidence=session.root / EVIDENCE))
     repo.write("src/tea/cup.py", "SIZE = 4  # RFC 7001 §2 [waits]\n")
     assert "changed since" in "".join(session.problems(evidence=session.root / EVIDENCE))
+
+
+def test_a_test_that_passed_against_expectation_proves_nothing(repo, session):
+    body = '    """Covers RFC 7001 §2 [waits]."""\n    assert brew(0)\n'
+    text = (
+        f"import pytest\n\nfrom tea.pot import brew\n\n\n@pytest.mark.xfail\ndef test_x():\n{body}"
+    )
+    repo.write("tests/test_pot.py", text)
+    session.update()
+    run_tests(session.root)
+    assert "no test of it passed (xpassed)" in session.problems(4, session.root / EVIDENCE)[0]

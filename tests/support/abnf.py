@@ -3,7 +3,7 @@
 Own design: a second opinion on what a strategy draws, which shares no line with our parsers.
 A rule becomes a non-deterministic automaton, and sets of its states are remembered as they are
 met, so that the time is linear in the input and no alternative hides another one.  The core rules
-of RFC 5234 Appendix B.1 are below; a rule that contains itself is entered `DEPTH` times.
+of ABNF are below; a rule that contains itself is entered `DEPTH` times.
 
     >>> grammar = Grammar('greeting = ("hello" / %s"Hi") 1*2SP 1*ALPHA ; any capitals')
     >>> [grammar.refusal("greeting", data) for data in (b"HELLO  you", b"Hi me", b"hi")]
@@ -19,7 +19,7 @@ DEPTH = 3
 Octets = frozenset[int]
 LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 DIGITS = frozenset(b"0123456789")
-CORE: Mapping[str, Octets | str] = {  # Source: RFC 5234 Appendix B.1
+CORE: Mapping[str, Octets | str] = {
     "alpha": LETTERS,
     "digit": DIGITS,
     "hexdig": DIGITS | frozenset(b"ABCDEFabcdef"),

@@ -61,7 +61,7 @@ class ResponderHost(StartupHost, Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether there is room for one more session: §5 [resources-bounded]."""
+        """Whether there is room for one more session: §5."""
 
     def on_accepted(
         self,

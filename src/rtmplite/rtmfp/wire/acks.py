@@ -127,8 +127,8 @@ def range_ack(flow_id: int, blocks: int, ranges: Ranges, room: int = 0xFFFF) -> 
     left out if the payload would be longer than `room` bytes: §3.6.3.4.2.
     Departs from RFC 7016 §3.6.3.4.3 [most-compact]: always runs, since there are senders that do
     not understand bit maps, and take for lost what those acknowledge: Field §"RTMFP bitmap acks".
-    Departs from RFC 7016 §2.3.13 [shorter-format]: the same.
-    Departs from RFC 7016 §2.3.14 [shorter-format]: the same.
+    Departs from RFC 7016 §2.3.13 [shorter-format]: for the same senders.
+    Departs from RFC 7016 §2.3.14 [shorter-format]: for the same senders.
     """
     pairs = iter(ranges)
     first, last = next(pairs, (1, 0))

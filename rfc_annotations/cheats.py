@@ -1,0 +1,270 @@
+"""Claims that prove nothing by their form: rule 12.
+
+What only the effect shows, a test that would pass whatever the claimed line did, is left to
+`mutants`; README.md says which is which.  Names are not resolved: a test asserts if it calls
+something of the tests that asserts.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS
+from rfc_annotations.grammar import DEPARTS, NOT_DONE
+from rfc_annotations.project import Project
+from rfc_annotations.scan import Cited
+
+BROAD: Final = {"AssertionError", "Exception", "BaseException"}  # what takes an assertion as well
+EXPECTING: Final = {"raises", "warns", "fail"}  # of pytest: they assert
+LEAVING: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+LOGGING: Final = {"debug", "info", "warning", "error", "exception"}
+Finding = tuple[str, int, str]  # file, line, message
+
+
+def findings(project: Project) -> Iterator[Finding]:
+    """Yield every claim that the form of its test, or of its line, makes worthless."""
+    claims: dict[str, list[Cited]] = {}
+    for cited in project.cited:
+        if cited.slugs and cited.verb not in (DEPARTS, NOT_DONE):
+            claims.setdefault(cited.file, []).append(cited)
+    tests = dict(_trees(project, "test"))
+    asserting = _asserting(tests.values())
+    for file, tree in tests.items():
+        yield from ((file, line, text) for line, text in idle_assertions(tree))
+        yield from _tests(file, Tests(tree, asserting), claims.get(file, ()))
+    for file, tree in _trees(project, "code"):
+        idle = list(idle_lines(tree)) if file in claims else []
+        for cited in claims.get(file, ()):
+            for text in sorted({text for lines, text in idle if cited.line in lines}):
+                yield file, cited.line, text
+
+
+def _trees(project: Project, kind: str) -> Iterator[tuple[str, ast.Module]]:
+    for scanned in project.scanned:
+        if scanned.kind == kind:
+            try:
+                yield scanned.file, ast.parse((project.root / scanned.file).read_text())
+            except SyntaxError:
+                continue  # rule 1 has said so
+
+
+def _tests(file: str, tests: "Tests", claims: Iterable[Cited]) -> Iterator[Finding]:
+    for owner, line in sorted({(cited.owner, cited.line) for cited in claims}):
+        if not owner:
+            yield file, line, "no test makes this claim: it stands outside of all of them"
+            continue
+        for name, node in tests.of(owner):
+            if tests.expected_to_fail(node):
+                yield file, line, f"{name} is expected to fail, and proves nothing"
+            elif not tests.asserts(node):
+                yield file, line, f"{name} asserts nothing"
+
+
+# Tests
+
+
+@dataclass
+class Tests:
+    """The tests of one module; `asserting` names what asserts anywhere in the tests."""
+
+    tree: ast.Module
+    asserting: frozenset[str]
+    _idle: set[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._idle = {line for line, _ in idle_assertions(self.tree)}
+
+    def of(self, owner: str) -> Iterator[tuple[str, ast.AST]]:
+        """Yield the tests that a claim of `owner` speaks for: one, or all of a class."""
+        top, _, method = owner.partition("::")
+        for node in self.tree.body:
+            match node:
+                case ast.ClassDef(name=name, body=body) if name == top:
+                    for inner in body:
+                        name = inner.name if isinstance(inner, FUNCTIONS) else ""
+                        if name.startswith("test") and method in ("", name):
+                            yield f"{top}::{name}", inner
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name == top:
+                    yield top, node
+                case ast.Assign(targets=[ast.Name(id=name)]) if name == top:
+                    yield top, node
+
+    def asserts(self, node: ast.AST) -> bool:
+        """Does a test, or something of the tests that it mentions, assert?"""
+        return _asserts(node, self._idle) or not self.asserting.isdisjoint(_used(node))
+
+    def expected_to_fail(self, node: ast.AST) -> bool:
+        """Is a test, or its whole module, marked xfail, or does it say so itself?"""
+        marks = [
+            n for n in self.tree.body if isinstance(n, ast.Assign) and "pytestmark" in _mentioned(n)
+        ]
+        return any("xfail" in _mentioned(one) for one in (node, *marks))
+
+
+def _asserting(trees: Iterable[ast.Module]) -> frozenset[str]:
+    """Name the helpers of the tests that assert, by themselves or by others."""
+    mentioned: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for tree in trees:
+        idle = {line for line, _ in idle_assertions(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, DEFINITIONS) and not node.name.startswith("__"):
+                mentioned.setdefault(node.name, set()).update(_used(node))
+                if _asserts(node, idle):
+                    found.add(node.name)
+    while more := {n for n, others in mentioned.items() if n not in found and others & found}:
+        found |= more
+    return frozenset(found)
+
+
+def _used(node: ast.AST) -> set[str]:
+    """Every name that `node` calls, and every class it mentions: a state machine may be run."""
+    names = {name for name in _mentioned(node) if name[:1].isupper()}
+    calls = (inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call))
+    return names.union(*(_mentioned(call) for call in calls))
+
+
+def _mentioned(node: ast.AST) -> set[str]:
+    names = set()
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                names.add(name)
+    return names
+
+
+def _asserts(node: ast.AST, idle: set[int]) -> bool:
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Assert(lineno=line) if line not in idle:
+                return True
+            case ast.Raise(exc=raised) if raised and "AssertionError" in _mentioned(raised):
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name("pytest"), attr=name)) if (
+                name in EXPECTING
+            ):
+                return True
+            case ast.Call(func=ast.Attribute(attr=name)) if name.startswith("assert"):
+                return True
+    return False
+
+
+def idle_assertions(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the assertions that cannot fail a test, by line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assert(test=test, lineno=line) if always(test) is True:
+                yield line, f"always true: assert {ast.unparse(test)}"
+            case ast.Try(body=body, handlers=handlers) if any(map(_swallows, handlers)):
+                for line in _asserted(body):
+                    yield line, "an assertion whose failure is swallowed by except"
+            case ast.With(items=items, body=body) if any(map(_suppresses, items)):
+                for line in _asserted(body):
+                    yield line, "an assertion whose failure is suppressed"
+
+
+def always(test: ast.expr) -> bool | None:
+    """Say what an expression is whatever happens, or None if that depends.
+
+    >>> texts = ("x or True", "x and ''", "not 0", "(x, 'why')", "x == x", "x is True", "[]")
+    >>> [always(ast.parse(text, mode="eval").body) for text in texts]
+    [True, False, True, True, True, None, False]
+    """
+    match test:
+        case ast.Constant(value):
+            return bool(value)
+        case ast.Tuple(elts) | ast.List(elts) | ast.Set(elts):
+            starred = any(isinstance(one, ast.Starred) for one in elts)
+            return None if starred else bool(elts)
+        case ast.Lambda():
+            return True
+        case ast.UnaryOp(ast.Not(), operand):
+            known = always(operand)
+            return None if known is None else not known
+        case ast.BoolOp(operator, values):
+            each = [always(value) for value in values]
+            deciding = isinstance(operator, ast.Or)
+            if deciding in each:
+                return deciding
+            return None if None in each else not deciding
+        case ast.Compare(ast.Name() as left, [ast.Eq() | ast.Is()], [right]):
+            return True if ast.dump(left) == ast.dump(right) else None
+    return None
+
+
+def _asserted(body: list[ast.stmt]) -> Iterator[int]:
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assert):
+                yield node.lineno
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    broad = handler.type is None or not BROAD.isdisjoint(_mentioned(handler.type))
+    goes_on = any(isinstance(node, ast.Raise | ast.Assert) for node in ast.walk(handler))
+    return broad and not goes_on and "fail" not in _mentioned(handler)
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    match item.context_expr:
+        case ast.Call(func=ast.Name("suppress") | ast.Attribute(attr="suppress"), args=args):
+            return any(not BROAD.isdisjoint(_mentioned(arg)) for arg in args)
+        case ast.Call(func=ast.Attribute(attr="raises"), args=[expected, *_], keywords=[]):
+            return not BROAD.isdisjoint(_mentioned(expected))
+    return False
+
+
+# Code
+
+
+def idle_lines(tree: ast.Module) -> Iterator[tuple[range, str]]:
+    """Yield the lines that cannot meet a claim, and why they cannot."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield from _unreached(block)
+        match node:
+            case ast.If(test=test, body=body) | ast.While(test=test, body=body) if (
+                always(test) is False
+            ):
+                yield _span(body[0], body[-1]), "a claim in dead code: its condition is never true"
+            case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
+                text = f"a claim on a statement that does nothing: {ast.unparse(node)[:40]}"
+                yield _span(node, node), text
+            case ast.Expr(ast.Call(func=ast.Attribute(value=of, attr=name))) if (
+                name in LOGGING and any("log" in word.lower() for word in _mentioned(of))
+            ):
+                yield _span(node, node), "a claim on a line of the log, which no peer sees"
+            case ast.Module(body=body):
+                yield from _empty(body)
+            case ast.ClassDef(body=body, bases=bases):
+                # What a base class would do, a method may be there to leave undone.
+                if not bases or any("Protocol" in _mentioned(base) for base in bases):
+                    yield from _empty(body)
+
+
+def _unreached(block: list[ast.stmt]) -> Iterator[tuple[range, str]]:
+    for at, statement in enumerate(block[:-1]):
+        if isinstance(statement, LEAVING):
+            yield _span(block[at + 1], block[-1]), "a claim in dead code: nothing gets here"
+            return
+
+
+def _empty(body: list[ast.stmt]) -> Iterator[tuple[range, str]]:
+    for node in body:
+        if isinstance(node, FUNCTIONS) and not _does(node.body):
+            yield _span(node, node), f"a claim of a function that does nothing: {node.name}"
+
+
+def _span(first: ast.stmt, last: ast.stmt) -> range:
+    return range(first.lineno, (last.end_lineno or last.lineno) + 1)
+
+
+def _does(body: list[ast.stmt]) -> bool:
+    return not all(
+        isinstance(one, ast.Pass)
+        or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        for one in body
+    )
