@@ -15,10 +15,10 @@ LOOPBACK = "127.0.0.1"
 class Echo:
     """An element that answers every request with 200 and remembers its method."""
 
-    def __init__(self, host=LOOPBACK, **options):
+    def __init__(self, host=LOOPBACK, t1=0.5, **options):
         self.heard, self.acks = [], []
         ports = SipPorts(host, 0)
-        self.stack = Stack(random=os.urandom, t1=0.01, listeners=ports.listeners)
+        self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
         self.address = self.driver.address
