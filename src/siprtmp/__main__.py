@@ -107,7 +107,7 @@ def demo(arguments: Sequence[str]) -> int:
 
 
 def calls(arguments: Sequence[str]) -> int:
-    """List what goes on in a running gateway, or end one of it."""
+    """List the calls and streams of a running gateway, or end one."""
     return calls_command.run(arguments)
 
 

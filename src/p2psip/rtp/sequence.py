@@ -57,7 +57,7 @@ class Source:
         self.received = self._received_prior = self._expected_prior = 0
 
     def heard(self, sequence: int, timestamp: int, now: float) -> int | None:
-        """Take a packet's header fields and its time of arrival; answer the extended sequence.
+        """Take a packet's header fields and time of arrival; return the extended sequence number.
 
         None while the source is on probation, and for a packet so far off that it is either a
         stray or the first after a restart; the next packet decides which: §A.1.

@@ -118,14 +118,14 @@ class Hops:
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
-        """Take that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
+        """Note that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
         if flow.reliable and flow.local is not None:
             self._gone[flow] = None
             if len(self._gone) > MAX_GONE:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take that a message came over `flow`.  Own design: its peer is there again."""
+        """Note that a message came over `flow`.  Own design: its peer is there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
@@ -151,7 +151,7 @@ class Hops:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can be reached at `host`, or reach us there.
+    """Whether `host` can be reached from this machine only.
 
     Own design: of names only localhost, since nothing proves it of any other.
     """

@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> NoReturn:
-        """Raise the message, so that the command decides what to print."""
+        """Raise the message, so that the command prints it in its own way."""
         if message.startswith(_UNKNOWN):
             word = message.removeprefix(_UNKNOWN).split()[0].partition("=")[0]
             message = f"there is no {'option' if word.startswith('-') else 'argument'} {word}"

@@ -24,7 +24,7 @@ def parse_host_port(text: str) -> tuple[str, int]:
 
 
 def example_of(text: str) -> str:
-    """Show how to write what `text` may have meant: a lone port, or a URL of a listener."""
+    """Show the right form of a lone port, or of a URL of a listener."""
     bare = text.partition("://")[2].partition("/")[0] if "://" in text else text
     host, _, port = bare.rpartition(":")
     for guess in (f"127.0.0.1:{bare}", bare, f"[{host}]:{port}"):
@@ -45,7 +45,7 @@ def _is_name(host: str) -> bool:
 
 
 def format_host_port(host: str, port: int) -> str:
-    """Write what `parse_host_port` reads.  RFC 3986 §3.2."""
+    """Write an address in the form that `parse_host_port` reads.  RFC 3986 §3.2."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

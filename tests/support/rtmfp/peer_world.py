@@ -65,7 +65,7 @@ class Node:
 
 
 class ServerUser(EndpointListener):
-    """What `RtmfpServer` does, for the same machines."""
+    """The part of `RtmfpServer`, played for the same machines."""
 
     def __init__(self, world, introduces, relays):
         self.world, self.by_session, self.applications = world, {}, {"live": LiveApplication()}
@@ -186,7 +186,7 @@ class Place:
 
 
 def translated(*addresses, symmetric=False):
-    """A network where these are behind translators that let in only what answers.
+    """A network where these nodes are behind address translators that let in only replies.
 
     With `symmetric` each far end sees another port, so that nobody knows where to answer but the
     one that was spoken to: what these say to each other is lost.

@@ -102,7 +102,7 @@ class RtmfpClient(Client):
         return cls(machine, port, peers, peer_id)
 
     def close(self) -> None:
-        """End the connection when what was sent has arrived; a second time does nothing.
+        """End the connection when all output has arrived.  Idempotent.
 
         With it all ends that is between us and other clients; without it that goes on, even if
         the server is gone.  Raises RemoteError if some of what was published never arrived, which
@@ -116,11 +116,11 @@ class RtmfpClient(Client):
             raise RemoteError(f"{place(self.target)}: not all has arrived: {reason}", CLOSED)
 
     def leave(self) -> None:
-        """End the connection in a moment, whatever may not have arrived."""
+        """End the connection soon, without waiting until all output has arrived."""
         self._end(is_patient=False)
 
     def _end(self, *, is_patient: bool) -> list[FlowTransport]:
-        """Close it with all that is between us and others, which is what this gives."""
+        """Close it and its sessions with peers; return them all."""
         peers = [stream for peer in self._peers.sessions for stream in peer.streams]
         senders: list[FlowTransport] = [
             self._machine.transport,
@@ -143,7 +143,7 @@ class RtmfpClient(Client):
         return senders
 
     def flush(self) -> None:
-        """Send what is queued; waits while more than `BACKLOG` bytes are not acknowledged."""
+        """Send the queue; waits while more than `BACKLOG` bytes are not acknowledged."""
         self._port.flush()
         while self._machine.queued > BACKLOG and not self.closed:
             self._news.clear()
@@ -197,7 +197,7 @@ class RtmfpClient(Client):
         return direct
 
     def _pace(self) -> None:
-        """Send what is published directly; waits while too much of it is not acknowledged."""
+        """Send media published directly to peers; waits while too much is not acknowledged."""
         self._port.flush()
         while any(
             stream.queued > BACKLOG for peer in self._peers.sessions for stream in peer.streams

@@ -121,7 +121,7 @@ class _Event:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read what follows the event type: §5.2, §5.3.4; RemoteError if it is too short."""
+        """Read the fields after the event type: §5.2, §5.3.4; RemoteError if they are too short."""
         if len(data) < 8:
             raise RemoteError(f"an event {cls.event_type} of {len(data)} bytes")
         return cls(int.from_bytes(data[:4]), int.from_bytes(data[4:8]))  # type: ignore[call-arg]

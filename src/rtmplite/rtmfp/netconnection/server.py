@@ -65,7 +65,7 @@ class RtmfpServerConnection(NetConnection):
         self.stand_ins: StandInService | None = None
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Obey what only RTMFP has, and what every server obeys: §5.3.3, RTMP 1.0 §7.2.1."""
+        """Obey the commands of RTMFP alone, and those of every server: §5.3.3, RTMP 1.0 §7.2.1."""
         if command.name == SET_PEER_INFO and stream_id == 0:
             self._on_peer_info(command)
         elif command.name == STAND_IN and self.stand_ins and self.state is State.CONNECTED:
