@@ -24,7 +24,7 @@ Place = tuple[str, str]  # spec and section
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sections that typed words may mean; `specs` are those named, `rest` asks for a section."""
+    """The sections that typed words may mean; `specs` are the named ones, `rest` the words left."""
 
     places: tuple[Place, ...]
     specs: tuple[str, ...]
