@@ -90,11 +90,6 @@ class Source:
         return extended
 
     @property
-    def valid(self) -> bool:
-        """Whether the source has passed its probation: §A.1."""
-        return self._base is not None
-
-    @property
     def highest(self) -> int:
         """The highest number that `heard` has answered: §A.1."""
         return self._highest

@@ -13,6 +13,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
+from p2psip.stack.locate import is_numeric
 from p2psip.transaction.flow import LOCAL, Flow
 from p2psip.transaction.key import default_port
 
@@ -110,7 +111,7 @@ class Hops:
         known = [flow for flow in by if flow not in self._gone]
         if transport is not None and transport not in self._listeners:
             return known
-        if not _is_numeric(host):
+        if not is_numeric(host):
             return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
@@ -239,11 +240,3 @@ def _transport(uri: Uri) -> str | None:
     if uri.scheme == "sips":
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
     return named.upper() if named else None
-
-
-def _is_numeric(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

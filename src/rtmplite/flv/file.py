@@ -147,7 +147,7 @@ def first_tag(data: bytes | memoryview) -> int:
 
 
 class Source(Protocol):
-    """A file that can be read anywhere.  Own design: on a disk, or in `Memory`."""
+    """A file that can be read anywhere.  Own design: on a disk, or in `MemoryFile`."""
 
     @property
     def size(self) -> int:
@@ -157,7 +157,7 @@ class Source(Protocol):
         """Give `size` bytes from `at` on, fewer only at the end."""
 
 
-class Memory:
+class MemoryFile:
     """A `Source` of bytes in memory.  Own design: for files that have been read already."""
 
     def __init__(self, data: bytes) -> None:

@@ -55,7 +55,7 @@ class Opened:
     """One file from the shelf."""
 
     def __init__(self, shelf, raw):
-        self.shelf, self.source, self.closed = shelf, file.Memory(raw), False
+        self.shelf, self.source, self.closed = shelf, file.MemoryFile(raw), False
         self.index = load_index(self.source)
 
     def read(self, at, size, then):

@@ -32,7 +32,7 @@ from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes
-from rtmplite.rtmfp.netconnection.messages import STAND_IN
+from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.p2p.direct import MayPlay
 from rtmplite.rtmfp.p2p.peers import Peers
 from rtmplite.rtmp.client import Target
@@ -185,10 +185,10 @@ class RtmfpClient(Client):
             if not relayed:
                 raise
             try:
-                stand_in = self.call(STAND_IN, peer_id.hex(), timeout=timeout)
+                relay = self.call(RELAY_COMMAND, peer_id.hex(), timeout=timeout)
             except RemoteError:  # it has no such call, or will not
                 raise error from None
-        direct = self._play(bytes.fromhex(text(stand_in)))
+        direct = self._play(bytes.fromhex(text(relay)))
         return direct.begin(name, timeout, timeout)
 
     def _play(self, peer_id: bytes) -> DirectClient:
