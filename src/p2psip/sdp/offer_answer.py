@@ -194,7 +194,7 @@ def make_answer(
 
 
 def apply_answer(offer: SessionDescription, answer: SessionDescription) -> Agreed:
-    """Learn what became of our offer: §7.  One entry for each line of it.
+    """Apply the answer to our offer: §7.  Returns one entry for each line of the offer.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
     the end count as refused: some phones drop what they do not know.
@@ -240,7 +240,7 @@ def _accept(
     ours: LocalMedia,
     pairs: Sequence[tuple[Codec, Codec]],
 ) -> tuple[MediaDescription, AgreedMedia]:
-    """Write the line that accepts an offered one, and what that agrees on: §6.1."""
+    """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
     sends, receives = _FLOWS[direction(theirs, offer)]
     we_send, we_receive = _FLOWS[ours.direction]
     word = _WORDS[we_send and receives, we_receive and sends]
@@ -315,7 +315,7 @@ def _telephone_event(
 
 
 def _is_usable(media: MediaDescription, session: SessionDescription) -> bool:
-    """Say whether we could have this stream at all, whatever its codecs: §6."""
+    """Say whether we support this stream, apart from its codecs: §6."""
     where = connection(media, session)
     return (
         0 < media.port < 65536

@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class MediaDescription:
-    """One media stream: §5.14 (an `m=` line and what follows it).
+    """One media stream: §5.14 (an `m=` line and the lines that belong to it).
 
     `formats` are the words as written: payload type numbers for RTP, anything for others.
     `more_connections` holds the further `c=` lines that layered multicast may have (§5.7).

@@ -172,7 +172,7 @@ class Proxy:
 
     @staticmethod
     def _directed(request: Request, passage: Passage) -> Request:
-        """The request with the receiver's own target and route, whatever it had: §12.2.1.1."""
+        """The request with its target and route replaced by the receiver's: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
         return request.replace(uri=receiver.target, headers=headers)

@@ -65,7 +65,7 @@ class Watcher(Protocol):
         """Take a response to `asked`, which went by `flow`: §12.1, §12.2.1.2."""
 
     def end(self) -> None:
-        """Take that no other response can be passed back: §12.3."""
+        """Note that no other response can be passed back: §12.3."""
 
 
 class ResponseContext:

@@ -101,7 +101,7 @@ def response_to(
     body: bytes = b"",
     content_type: str | None = None,
 ) -> Response:
-    """Make the response to a request, with what §8.2.6.2 copies into it.
+    """Make the response to a request, with the headers that it copies: §8.2.6.2.
 
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
