@@ -219,3 +219,10 @@ def reaches(host: str, remote: str) -> bool:
         return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
     except ValueError:
         return False
+
+
+def in_reach(host: str, where: Connection | None) -> bool:
+    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4."""
+    if where is None or is_unspecified(where.address):
+        return True
+    return where.address_type == address_type(host)
