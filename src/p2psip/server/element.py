@@ -244,14 +244,17 @@ class SipElement:
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        RFC 3261 §16.5.  A request other than INVITE goes to the user's phones, and is answered here
-        if there are none.  No user is answered with 404, since any new connection may bring one.
+        RFC 3261 §16.3, §16.5.  A request other than INVITE goes to the user's phones, and is
+        answered here if there are none.  No user is answered with 404, since any new connection may
+        bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
         if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
+        if acceptor is None:
+            self.proxy.check(request)  # before the search for targets
         bound = self.registrar.bindings(request.uri, now)
         targets = [
             self._target(binding)

@@ -180,8 +180,8 @@ def salvage(data: bytes | memoryview) -> Request | None:
     Own design: §8.2.6 copies five headers into a response, and RFC 4475 wants broken
     requests answered.  Header lines that make no sense are left out; the body is empty,
     the URI is "sip:invalid" if it was the broken part.  Of a head that is too large only the first
-    lines are looked at.  None for a response, for an ACK, which is never answered, and where
-    no Via says where the answer goes.
+    lines are looked at.  Its Via may be what is broken.  None for a response, for an ACK, which is
+    never answered, and where there is no Via, by which the client would know the answer.
     """
     head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
     try:
@@ -195,10 +195,9 @@ def salvage(data: bytes | memoryview) -> Request | None:
             return None
         kept = [line for line in lines if _is_for_a_reply(line)]
         request = Request(method, _uri_or_stand_in(rest), Headers.parse_lines(kept))
-        _ = request.via
     except RemoteError:
         return None
-    return request
+    return request if "Via" in request.headers else None
 
 
 def _touch(message: Message) -> None:

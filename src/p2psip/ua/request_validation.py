@@ -44,6 +44,16 @@ def refuse_extensions(request: Request) -> None:
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
 
 
+def refuse_info_package(request: Request) -> None:
+    """Refuse an INFO of a package, since we take none: RFC 6086 §4.2.2.
+
+    One without a package is the older use of INFO, and is taken.  Raises RefusalError with 469,
+    which names the packages we would take: none.
+    """
+    if request.headers.get("Info-Package"):
+        raise RefusalError(469, "Bad Info Package", [("Recv-Info", "")])
+
+
 # Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.
 IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-ID")
 
