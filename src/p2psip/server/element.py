@@ -26,7 +26,7 @@ from p2psip.stack.request_origin import Peer, is_way_back, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
 
@@ -271,7 +271,7 @@ class SipElement:
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
-            raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
+            refuse_method(request)
 
     def _unavailable(self, request: Request, now: float) -> RefusalError:
         """Refuse with 480 and its cause: RFC 3261 §21.4.18.

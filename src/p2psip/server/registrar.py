@@ -95,6 +95,8 @@ class Registrar:
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
         refuse_extensions(request)
+        if request.to.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4: an address-of-record is one
         aor = self._domains.address_of_record(request.to.uri)
         if aor is None or not aor[0]:
             raise RemoteError("Not Found", 404)
@@ -194,15 +196,18 @@ class Registrar:
     def _ask_next(self, aor: Aor, now: float) -> None:
         """Ask one contact that must answer before it is called; a user has one asked at a time."""
         for binding in self._bindings.get(aor, ()):
-            if not binding.is_proven and not self._probation.is_asked(aor, binding.contact.uri):
-                self._probation.ask(aor, binding.contact.uri, now)
+            uri = binding.contact.uri
+            is_ours = self._stack.is_ours(uri)
+            if not (binding.is_proven or is_ours or self._probation.is_asked(aor, uri)):
+                self._probation.ask(aor, uri, now)
                 return
 
     def _ask_again(self, aor: Aor, now: float) -> None:
         """Ask the phones of a lost connection whether they listen at their Contact."""
         for binding in list(self._bindings.get(aor, ())):
             uri = binding.contact.uri
-            if not binding.is_proven and binding.flow.reliable:
+            is_ours = self._stack.is_ours(uri)
+            if not binding.is_proven and binding.flow.reliable and not is_ours:
                 is_asked = self._probation.is_asked(aor, uri)
                 if not is_asked and not self._probation.ask(aor, uri, now, vouched=True):
                     self.on_silent(aor, uri, now)
@@ -232,7 +237,7 @@ class Registrar:
         kept, fresh = list(old), list[Binding]()
         for contact, expires in _wishes(request):
             if expires:
-                self._refuse_claim(contact.uri, server)
+                self._refuse_claim(aor, contact.uri, server)
             replaced = [b for b in kept if _is_replaced(b, contact, expires)]
             for known in replaced:
                 _check_order(known, request)
@@ -249,14 +254,17 @@ class Registrar:
                 raise RemoteError("Too Many Users", 503)
         self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
 
-    def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
+    def _refuse_claim(self, aor: Aor, uri: Uri, server: ServerHandle) -> None:
         """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.
 
-        A contact that names another user's phone is harmless: only calls to the user who bound it
-        go there.
+        The user's own address-of-record is let pass, see `_bind`.  A contact that names another
+        user's phone is harmless: only calls to the user who bound it go there.
         """
-        is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
-        if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):
+        is_local = server.flow.transport == LOCAL
+        if is_local and len(server.request.vias) == 1:
+            return
+        is_own_name = not is_local and self._domains.address_of_record(uri) == aor
+        if is_local or (self._stack.is_ours(uri) and not is_own_name):
             raise RemoteError("Forbidden", 403)
 
     def _bind(
@@ -268,8 +276,14 @@ class Registrar:
         replaced: Sequence[Binding],
         now: float,
     ) -> Binding:
-        """A new binding; it expires soon if its contact must answer first."""
+        """A new binding; it expires soon if its contact must answer first.
+
+        The user's own address-of-record is kept as a contact (RFC 4475 §3.3.14), and nothing is
+        ever sent to it: a call would run in circles.
+        """
         binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
+        if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
+            return replace(binding, is_proven=False)
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
         for known in replaced:

@@ -34,6 +34,7 @@ __all__ = [
     "check_request",
     "check_response",
     "parse_message",
+    "remote_target",
     "salvage",
 ]
 
@@ -172,6 +173,19 @@ def check_response(response: Response) -> None:
     Raises RemoteError; afterwards every typed view of the response is safe.
     """
     _touch(response)
+
+
+def remote_target(request: Request) -> Uri:
+    """Where the sender of a request that begins a dialog wants later requests (§12.1.1).
+
+    A client of RFC 2543, which has no tag in its From, need not have a Contact: it is reached by
+    its From (RFC 4475 §3.4.1).  Raises RemoteError if any other has none (§8.1.1.8).
+    """
+    if request.contacts and not request.contacts[0].is_star:
+        return request.contacts[0].uri
+    if request.contacts or request.from_.tag is not None:
+        raise RemoteError("Missing Contact")
+    return request.from_.uri.replace(headers=()).without_params("method")
 
 
 def salvage(data: bytes | memoryview) -> Request | None:
