@@ -95,6 +95,18 @@ def test_a_broken_via_is_answered_at_the_source(specs):
     assert to == SOURCE[0] and response.headers["Via"] == "SIP/2.0/UDP 192.0.2.15;;,;,,"
 
 
+def test_unknown_schemes_in_headers_are_a_registrars_business_alone(specs):
+    """Covers RFC 4475 §3.3.4 [any-scheme-is-read] [any-scheme-is-forwarded].
+
+    And RFC 4475 §3.3.4 [registrar-wants-sip].
+    """
+    data = archive(specs)["unksm2"]
+    assert str(proxy(data)) == "400"
+    [out] = proxy(data.replace(b"REGISTER", b"OPTIONS").replace(b"sip:", b"sip:user@", 1)).forwarded
+    assert (str(out.to.uri), out.from_.uri.scheme) == ("isbn:2983792873", "http")
+    assert str(out.contacts[0].uri) == "name:John_Smith"
+
+
 def test_warnings_and_methods_are_told(specs):
     """Covers RFC 4475 §3.3.15 and RFC 3261 §8.2.1, §21.5.2."""
     [said] = user_agent(archive(specs)["sdp01"]).responses
@@ -121,7 +133,7 @@ def test_an_unknown_scheme_of_authorization_is_no_password(specs):
     ],
 )
 def test_a_later_query_tells_what_was_registered(specs, name, contact):
-    """Covers RFC 4475 §3.3.12, §3.3.13, §3.3.14 and §3.1.1.4."""
+    """Covers RFC 4475 §3.3.12, §3.3.13, §3.1.1.4 and §3.3.14 [escaped-headers-are-kept]."""
     data = archive(specs)[name]
     home = proxy(data).home
     message = parse_message(data)
@@ -135,7 +147,7 @@ def test_a_later_query_tells_what_was_registered(specs, name, contact):
 
 
 def test_a_name_without_quotes_is_forwarded_with_them(specs):
-    """Covers RFC 4475 §3.1.2.15: a proxy must not repeat the error."""
+    """Covers RFC 4475 §3.1.2.15 [quotes-added]: a proxy must not repeat the error."""
     [out] = proxy(archive(specs)["baddn"].rstrip(b"\r\n") + b"\r\n\r\n").forwarded
     assert out.headers["From"] == '"Bell, Alexander" <sip:a.g.bell@example.com>;tag=43'
     assert out.headers["To"] == '"Watson, Thomas" <sip:t.watson@example.org>'

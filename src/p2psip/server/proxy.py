@@ -226,5 +226,5 @@ def _one_hop_less(request: Request, breadth: int) -> Request:
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
     for name in ("From", "To"):
         if (mended := with_quotes(headers[name])) != headers[name]:
-            headers = headers.with_(name, mended)
+            headers = headers.with_(name, mended)  # RFC 4475 §3.1.2.15 [quotes-added]
     return request.replace(headers=without_identity(headers))

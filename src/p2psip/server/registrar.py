@@ -96,7 +96,7 @@ class Registrar:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
         refuse_extensions(request)
         if request.to.uri.scheme not in ("sip", "sips"):
-            raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4: an address-of-record is one
+            raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4 [registrar-wants-sip]
         aor = self._domains.address_of_record(request.to.uri)
         if aor is None or not aor[0]:
             raise RemoteError("Not Found", 404)
@@ -283,6 +283,7 @@ class Registrar:
         """
         binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
         if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
+            # RFC 4475 §3.3.14 [escaped-headers-are-kept]
             return replace(binding, is_proven=False)
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding

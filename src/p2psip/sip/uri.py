@@ -72,7 +72,7 @@ class Uri:
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
-        return cls(scheme, opaque=rest)
+        return cls(scheme, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
     def _parse_sip(cls, scheme: str, rest: str) -> Self:
