@@ -286,7 +286,7 @@ class Agent:
             address = Address.parse(text)
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
-        if address.uri.scheme != "sip" or not address.uri.host:
+        if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
