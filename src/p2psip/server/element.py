@@ -317,7 +317,8 @@ class SipElement:
     def _target(self, binding: Binding) -> Target:
         """A phone as a target: by its own connection, or else as its Contact says."""
         uri = binding.contact.uri
-        return Target(uri, binding.way(nat=self._nat) or self._stack.flows_to(uri))
+        flows = binding.way(nat=self._nat) or self._stack.flows_to(uri)
+        return Target(uri, flows, binding.q)
 
     def _ways(self, side: Side, now: float) -> Sequence[Flow]:
         """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.

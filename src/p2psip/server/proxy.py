@@ -14,8 +14,8 @@ holds.
 
 A request within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
 
-Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
-first; a redirection (3xx) is not followed, it is passed back to the caller.
+Own design: the targets of one q are tried at once as far as Max-Breadth allows; a redirection
+(3xx) is not followed, it is passed back to the caller.
 """
 
 from collections import Counter
