@@ -111,7 +111,7 @@ def response_to(
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
         fields = fields.with_("To", f"{to};tag={to_tag}")
     if content_type is not None:
-        fields = fields.append("Content-Type", content_type)
+        fields = fields.append("Content-Type", content_type)  # §7.4.1 [type-of-the-body]
     for name, value in headers:
         fields = fields.append(name, value)
     return Response(status, REASONS.get(status, "") if reason is None else reason, fields, body)

@@ -31,6 +31,7 @@ from p2psip.ua.request_validation import (
     RefusalError,
     offer_of,
     refuse_extensions,
+    refuse_info_package,
     session,
 )
 
@@ -145,6 +146,7 @@ class UserAgentCall(ABC):
                 case "UPDATE":
                     self._on_update(server, request, dialog, now)
                 case "INFO":
+                    refuse_info_package(request)
                     self.owner.on_info(self, request.content_type, request.body, now)
                     self._reply(server, 200, now)
                 case "OPTIONS":
