@@ -274,5 +274,7 @@ class _Owner(CallHandler):
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
         """Do nothing: the session stays as it was: §14.1."""
 
-    def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
+    def on_info(
+        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
         """Ignore the content."""

@@ -26,11 +26,9 @@ from p2psip.ua.digest_client import DigestClient, copy_credentials
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.request_validation import (
-    ALLOW,
     SDP,
     RefusalError,
     offer_of,
-    refuse_extensions,
     session,
 )
 
@@ -136,7 +134,7 @@ class UserAgentCall(ABC):
         try:
             dialog.check_order(request)
             self.owner.on_alive(self, now)
-            refuse_extensions(request)
+            self.agent.extensions.refuse_unknown(request)
             match request.method:
                 case "BYE":
                     self._on_bye(server, now)
@@ -145,7 +143,8 @@ class UserAgentCall(ABC):
                 case "UPDATE":
                     self._on_update(server, request, dialog, now)
                 case "INFO":
-                    self.owner.on_info(self, request.content_type, request.body, now)
+                    package = self.agent.extensions.info_package(request)
+                    self.owner.on_info(self, request.content_type, request.body, now, package)
                     self._reply(server, 200, now)
                 case "OPTIONS":
                     self._reply(server, 200, now, [("Accept", SDP)])
@@ -220,7 +219,12 @@ class UserAgentCall(ABC):
         headers: Sequence[tuple[str, object]] = (),
         reason: str | None = None,
     ) -> None:
-        server.reply(status, now, reason, [*headers, ("Allow", ALLOW)] if status != 481 else ())
+        server.reply(
+            status,
+            now,
+            reason,
+            [*headers, ("Allow", self.agent.extensions.allow)] if status != 481 else (),
+        )
 
     # Inside: the end
 
@@ -257,7 +261,7 @@ class UserAgentCall(ABC):
 
     def _accept(self, server: ServerHandle, sdp: bytes, offered: bool, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
-        response = dialog_response(server, self.contact, 200, sdp)
+        response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp)
         self._accepted, self._offered, self.local_sdp = (server, response), offered, sdp
         self._acceptance, todo = Acceptance.start(now, t1=self._stack.t1)
         self._perform(todo, now)
@@ -330,7 +334,9 @@ class UserAgentCall(ABC):
         """Take an UPDATE: a new offer that needs no ACK (RFC 3311 §5.2)."""
         if offer_of(request) is None:
             dialog.refresh(request)
-            server.respond(dialog_response(server, self.contact, 200, b""), now)
+            server.respond(
+                dialog_response(server, self.contact, self.agent.extensions, 200, b""), now
+            )
             return
         if self.state is CallState.RINGING or self._acceptance is not None:
             raise RefusalError(500, "Server Internal Error", [("Retry-After", 1)])
@@ -338,7 +344,9 @@ class UserAgentCall(ABC):
             raise RemoteError("Request Pending", 491)
         answer, _ = self._negotiate(request, now)
         self.local_sdp = answer
-        server.respond(dialog_response(server, self.contact, 200, answer), now)
+        server.respond(
+            dialog_response(server, self.contact, self.agent.extensions, 200, answer), now
+        )
         self.owner.on_confirmed(self, now)
 
     def _negotiate(self, request: Request, now: float) -> tuple[bytes, bytes | None]:

@@ -55,5 +55,16 @@ class CallHandler(Protocol):
     ) -> None:
         """Take that our new offer was refused, and the session stays as it was (§14.1)."""
 
-    def on_info(self, call: "UserAgentCall", content_type: str, body: bytes, now: float) -> None:
-        """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it."""
+    def on_info(
+        self,
+        call: "UserAgentCall",
+        content_type: str,
+        body: bytes,
+        now: float,
+        package: str | None,
+    ) -> None:
+        """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it.
+
+        `package` is one of our Info Packages, None for an INFO of the old kind.
+        """
+        return  # a call without a use for it needs no method of its own

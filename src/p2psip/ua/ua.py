@@ -20,8 +20,9 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_state import CallState
 from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.ua.request_validation import SDP, RefusalError
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
 
@@ -44,6 +45,7 @@ class UserAgent:
 
     `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  With
     `nat` requests go to the address a caller called from, whatever its Contact says.
+    `extensions` are announced to every peer.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class UserAgent:
         random: Callable[[int], bytes],
         answer_timeout: float = 60.0,
         nat: bool = False,
+        extensions: Extensions | None = None,
     ) -> None:
+        self.extensions = extensions or Extensions()
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
@@ -100,7 +104,7 @@ class UserAgent:
             ("Call-ID", call_id or self.random(12).hex()),
             ("CSeq", "1 INVITE"),
             ("Contact", Address(contact := _by(to.uri.param("transport"), contact))),
-            ("Allow", ALLOW),
+            *self.extensions.headers(),
             ("Content-Type", SDP),
             *headers,
         ]
@@ -129,7 +133,7 @@ class UserAgent:
         request = server.request
         keyring = DigestClient(credentials, self.random) if credentials else None
         try:
-            refuse_extensions(request)
+            self.extensions.refuse_unknown(request)
             contact = _by(server.flow.transport, contact)
             call = IncomingCall(self, owner, contact, server, keyring)
         except RefusalError as refusal:

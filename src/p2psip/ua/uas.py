@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
+from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
@@ -76,9 +77,12 @@ class IncomingCall(UserAgentCall):
         """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media."""
         if self.state is CallState.RINGING:
             self._progress = status, sdp or b""
-            self._server.respond(dialog_response(self._server, self.contact, *self._progress), now)
+            self._server.respond(self._provisional(), now)
             self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
             self.reschedule()
+
+    def _provisional(self) -> Response:
+        return dialog_response(self._server, self.contact, self.agent.extensions, *self._progress)
 
     def accept(self, sdp: bytes, now: float) -> None:
         """Answer with 200 (§13.3.1.4): `sdp` answers the offer, or is one if there was none.

@@ -89,6 +89,7 @@ def test_a_new_offer_proves_that_the_200_arrived():
     ("method", "changes", "status", "header"),
     [
         ("OPTIONS", {}, 200, "Accept"),
+        ("INFO", {"Info-Package": "unknown"}, 469, "Recv-Info"),
         ("UPDATE", {}, 200, "Contact"),
         ("UPDATE", {"body": b"offer 2"}, 200, "Content-Type"),
         ("SUBSCRIBE", {}, 405, "Allow"),
