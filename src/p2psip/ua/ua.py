@@ -8,7 +8,7 @@ contact, an owner and credentials of its own.
 
 from collections.abc import Callable, Sequence
 
-from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.dialog.dialog import DialogId
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
@@ -18,11 +18,13 @@ from p2psip.stack.request_origin import Peer
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.table import Agenda
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState
 from p2psip.ua.digest_client import DigestClient, Login
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.request_validation import SDP, RefusalError
+from p2psip.ua.shared_dialog import SharedDialog
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
 
@@ -62,7 +64,7 @@ class UserAgent:
         self.nat = nat
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[UserAgentCall]()
-        self._dialogs: dict[DialogId, tuple[UserAgentCall, Dialog]] = {}
+        self._dialogs: dict[DialogId, SharedDialog] = {}
         self._calls: dict[UserAgentCall, None] = {}
         # INVITEs not answered yet, by the parts that a copy on another path has too: §8.2.2.2.
         self._ringing: dict[_Origin, IncomingCall] = {}
@@ -153,15 +155,13 @@ class UserAgent:
     def peer_of(self, request: Request) -> Peer | None:
         """The peer that may send this request, None if it is in no dialog of ours (§12.2.2)."""
         found = self._dialogs.get(DialogId.at_server(request))
-        return found[0].whereabouts.peer(found[1]) if found is not None else None
+        return found.whereabouts.peer(found.dialog) if found is not None else None
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within a dialog (§12.2.2), from its peer (`peer_of`)."""
         found = self._dialogs.get(DialogId.at_server(request))
         if found is not None:
-            call, dialog = found
-            call.whereabouts.heard(request, server.flow)
-            call.on_request(server, request, dialog, now)
+            found.on_request(server, request, now)
         elif request.to.tag is None and _origin(request) in self._ringing:
             server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
         else:
@@ -170,8 +170,9 @@ class UserAgent:
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
         found = self._dialogs.get(DialogId.at_server(request))
-        if found is not None:
-            found[0].on_ack(request, now)
+        for usage in found.usages if found is not None else ():
+            if isinstance(usage, CallLeg):
+                usage.call.on_ack(request, now)
 
     @property
     def deadline(self) -> float | None:
@@ -186,26 +187,17 @@ class UserAgent:
 
     # For the calls
 
-    def opened(self, call: UserAgentCall, now: float) -> list[Flow]:
-        """The connections that a call's peer has opened, those it registered by first.
-
-        As RFC 5626 §5.3 has it of flows.
-        """
-        assert call.dialog is not None
-        bound = self.bound(call.dialog.remote.uri, call.dialog.target, now)
-        return [*bound, *call.whereabouts.by]
-
     def signed(self, request: Request) -> Request:
         """The request with the name of our software (§20.41)."""
         return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
 
-    def remember(self, call: UserAgentCall, dialog: Dialog) -> None:
-        """Let requests within `dialog` reach its call (§12.2.2)."""
-        self._dialogs[dialog.id] = call, dialog
+    def remember(self, shared: SharedDialog) -> None:
+        """Let requests within a dialog reach its usages (§12.2.2)."""
+        self._dialogs[shared.dialog.id] = shared
 
-    def release(self, dialog: Dialog) -> None:
+    def release(self, shared: SharedDialog) -> None:
         """Forget a dialog (§12.3)."""
-        self._dialogs.pop(dialog.id, None)
+        self._dialogs.pop(shared.dialog.id, None)
 
     def schedule(self, call: UserAgentCall, at: float | None) -> None:
         """Say when a call is due.  Own design: one agenda for all calls."""
@@ -215,8 +207,8 @@ class UserAgent:
         """Drop a call that has ended (§12.3)."""
         self._calls.pop(call, None)
         self._ringing.pop(_origin(call.invite), None)
-        if call.dialog is not None:
-            self.release(call.dialog)
+        if call.leg is not None:
+            call.leg.end()
 
 
 def _by(transport: str | None, contact: Uri) -> Uri:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
-from p2psip.sip.message import Response
+from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient
@@ -47,11 +48,13 @@ class IncomingCall(UserAgentCall):
     ) -> None:
         super().__init__(agent, owner, contact, CallState.RINGING, keyring)
         self.invite, self.remote = server.request, server.request.from_
-        self.remote_sdp = offer_of(server.request)
+        offer = offer_of(server.request)
         self._server = server
         self.whereabouts.heard(server.request, server.flow)
-        self.dialog = Dialog.of_server(server.request, server.to_tag)
-        agent.remember(self, self.dialog)
+        self.leg = CallLeg(self, Dialog.of_server(server.request, server.to_tag))
+        self.leg.learn(server.request)
+        if offer is not None:
+            self.leg.session.they_offer(offer)
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
 
@@ -89,12 +92,16 @@ class IncomingCall(UserAgentCall):
 
         Raises LocalError unless the call is ringing.
         """
-        if self.state is not CallState.RINGING or self.dialog is None:
+        if self.state is not CallState.RINGING or self.leg is None:
             raise LocalError(f"the call is {self.state}")
         self._timers.clear()
         self._set_state(CallState.ANSWERED)
-        self.dialog.confirmed = True
-        self._accept(self._server, sdp, self.remote_sdp is None, now)
+        self.leg.dialog.confirmed = True
+        if self.leg.session.remote is None:
+            self.leg.session.we_offer(sdp)
+        else:
+            self.leg.session.we_answer(sdp)
+        self.accept_invite(self._server, sdp, now)
 
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
@@ -119,14 +126,14 @@ class IncomingCall(UserAgentCall):
         self._server.reply(status, now, reason)
         self._set_state(CallState.ENDED)
 
-    def _on_bye(self, server: ServerHandle, now: float) -> None:
+    def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a BYE; the caller may send one before we have answered (§15)."""
         if self.state is CallState.RINGING:
-            self._reply(server, 200, now)
+            leg.shared.reply(server, 200, now)
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:
-            super()._on_bye(server, now)
+            super()._on_bye(server, request, leg, now)
 
     def _on_timer(self, timer: Timer, now: float) -> None:
         if timer is Timer.PROGRESS:
