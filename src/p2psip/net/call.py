@@ -207,7 +207,8 @@ class Call:
         try:
             if self._concluding:
                 self._concluding = False
-                self._audio.conclude(sdp)
+                if sdp or self._audio.codec is None:  # else a reliable 18x has brought the answer
+                    self._audio.conclude(sdp)
         except RemoteError as error:
             self._signalling.bye(monotonic())
             self._end(str(error), error)

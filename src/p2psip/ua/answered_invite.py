@@ -33,7 +33,7 @@ class AnsweredInvite:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the caller has shown that it hears us (§13.3.1.4): see `ServerHandle.is_heard`."""
+        """Whether the caller has shown that it hears us (`ServerHandle`, §13.3.1.4)."""
         return self._sent is not None and self._sent[0].is_heard
 
     @property

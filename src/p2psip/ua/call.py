@@ -8,7 +8,7 @@ ACK, `peer_offers` and `reoffer` for new offers of the peer and of ours.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from p2psip.dialog.dialog import Dialog
@@ -59,14 +59,14 @@ class UserAgentCall(ABC):
         self.answered = AnsweredInvite(self)
         self.whereabouts = Whereabouts(nat=agent.nat)
         self._timers: dict[Timer, float] = {}
-        self._reoffer, self._offers = Reoffer(self), PeerOffers(self)
+        self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
-        self._on: Mapping[str, Callable[[ServerHandle, Request, CallLeg, float], None]] = {
+        self._on: dict[str, Callable[[ServerHandle, Request, CallLeg, float], None]] = {
             "BYE": self._on_bye,
-            "INVITE": self._offers.on_reinvite,
-            "UPDATE": self._offers.on_update,
+            "INVITE": self.offers.on_reinvite,
+            "UPDATE": self.offers.on_update,
             "INFO": self._on_info,
         }
 

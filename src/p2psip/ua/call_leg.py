@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.negotiation import Negotiation
+from p2psip.dialog.prack import ProvisionalOrder
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.extensions import listed
@@ -22,12 +23,13 @@ METHODS: Final = frozenset({"INVITE", "BYE", "UPDATE", "INFO", "PRACK", "MESSAGE
 class CallLeg:
     """The INVITE usage of one dialog (RFC 5057 §4.1).
 
-    `shared` is the dialog with all its usages; `session` the offers and answers within it.
+    `shared` is the dialog with all its usages; `session` the offers and answers within it,
+    `order` the reliable provisional responses of the peer.
     """
 
     def __init__(self, call: "UserAgentCall", dialog: Dialog) -> None:
         self.call, self.dialog = call, dialog
-        self.session = Negotiation()
+        self.session, self.order = Negotiation(), ProvisionalOrder()
         self.shared = SharedDialog(call.agent, dialog, call.whereabouts, call.keyring)
         self._can: dict[str, frozenset[str]] = {}
         self.shared.attach(self)

@@ -2,22 +2,19 @@
 
 Implements RFC 3261 §8.2.2.3 and §13.2.1.
 
-    >>> ours = Extensions(options=("100rel",), info_packages=("dtmf",))
+    >>> ours = Extensions(info_packages=("dtmf",))
     >>> for name, value in ours.headers():
     ...     print(f"{name}: {value}")
-    Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE
+    Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK
     Supported: 100rel
     Recv-Info: dtmf
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from p2psip.sip.grammar import split
 from p2psip.sip.message import Request, Response
-from p2psip.ua.request_validation import RefusalError
-
-METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE")
+from p2psip.ua.request_validation import METHODS, RefusalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class Extensions:
     """
 
     methods: tuple[str, ...] = METHODS
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("100rel",)  # RFC 3262 §4 [says-it-supports]
     info_packages: tuple[str, ...] = ()
 
     @property
@@ -51,7 +48,7 @@ class Extensions:
     def refuse_unknown(self, request: Request) -> None:
         """Refuse a request that needs an extension we lack (§8.2.2.3): RefusalError with 420."""
         lacking = [tag for tag in request.headers.all("Require") if tag not in self.options]
-        if lacking:
+        if lacking:  # RFC 3262 §3 [420-if-unwilling]
             raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(lacking))])
 
     def info_package(self, info: Request) -> str | None:

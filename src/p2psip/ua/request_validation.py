@@ -13,7 +13,8 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.params import find, parse_params
 
 SDP: Final = "application/sdp"
-ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
+ALLOW: Final = ", ".join(METHODS)
 
 
 class RefusalError(RemoteError):

@@ -10,7 +10,9 @@ Implements RFC 3261 §13.2 and §9.1.
 from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.dialog.prack import MAX_NUMBER, RAck
 from p2psip.errors import RemoteError
+from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
@@ -22,6 +24,7 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.digest_client import DigestClient, copy_credentials
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.reliable_responses import OPTION
 from p2psip.ua.request_validation import session
 
 if TYPE_CHECKING:
@@ -107,9 +110,29 @@ class OutgoingCall(UserAgentCall):
         if response.status == 100 or self.state is not CallState.CALLING:
             return
         if response.to.tag is not None:
-            self.leg = self._leg_of(response) or self.leg
+            leg = self._leg_of(response)
+            if leg is None:
+                return
+            if _is_reliable(response) and not self._acknowledge(leg, response, now):
+                return
+            self.leg = leg
         sdp = session(response)
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
+
+    def _acknowledge(self, leg: CallLeg, response: Response, now: float) -> bool:
+        """Send the PRACK of a reliable 1xx; False for a repeated one (RFC 3262 §4)."""
+        rseq = number(response.headers["RSeq"], MAX_NUMBER)
+        if not leg.order.take(rseq):
+            return False
+        sdp = session(response)
+        if sdp is not None and not leg.session.is_stable:
+            leg.session.they_answer(sdp)  # RFC 3262 §5 [early-session]
+        request = leg.shared.new_request("PRACK")  # RFC 3262 §4 [prack-follows] [only-in-invite]
+        rack = RAck(rseq, *response.cseq)
+        leg.shared.exchange(
+            self, request.replace(headers=request.headers.append("RAck", rack)), now
+        )
+        return True
 
     def _on_success(self, response: Response, now: float) -> None:
         """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4)."""
@@ -141,8 +164,11 @@ class OutgoingCall(UserAgentCall):
         self.leg, self.remote = leg, leg.dialog.remote
         self._drop_legs(leg)
         self._set_state(CallState.UP)
-        leg.session.they_answer(session(response))
-        self.owner.on_accepted(self, self.remote_sdp or b"", now)
+        sdp = None
+        if not leg.session.is_stable:  # else a reliable 1xx has brought the answer
+            sdp = session(response)
+            leg.session.they_answer(sdp)
+        self.owner.on_accepted(self, sdp or b"", now)
 
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
         """End the dialog of a second phone that was picked up (§13.2.2.4)."""
@@ -172,6 +198,12 @@ class OutgoingCall(UserAgentCall):
         """Give up after `answer_timeout`, the only timer before the answer."""
         self._give_up(now)
         self.owner.on_rejected(self, 480, NO_ANSWER, now)
+
+
+def _is_reliable(response: Response) -> bool:
+    """Whether a provisional response wants a PRACK (RFC 3262 §4); a 100 never does."""
+    required = (tag.lower() for tag in response.headers.all("Require"))
+    return OPTION in required and "RSeq" in response.headers
 
 
 class _Nobody:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
@@ -22,11 +22,13 @@ from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.reliable_responses import ReliableResponses
 from p2psip.ua.request_validation import offer_of
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
 
+NO_PRACK: Final = "No PRACK"  # the cause of a 504: RFC 3262 §3
 PROGRESS_EVERY: Final = 60.0  # s between provisional responses: §13.3.1.1
 
 
@@ -55,6 +57,9 @@ class IncomingCall(UserAgentCall):
         self.leg.learn(server.request)
         if offer is not None:
             self.leg.session.they_offer(offer)
+        self._reliable = ReliableResponses(self, self.leg, server)
+        self._on["PRACK"] = self._reliable.on_prack
+        self._pending: bytes | None = None  # the description of a 200 that waits for a PRACK
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
 
@@ -77,31 +82,76 @@ class IncomingCall(UserAgentCall):
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
-        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media."""
-        if self.state is CallState.RINGING:
-            self._progress = status, sdp or b""
-            self._server.respond(self._provisional(), now)
-            self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
-            self.reschedule()
+        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media.
 
-    def _provisional(self) -> Response:
-        return dialog_response(self._server, self.contact, self.agent.extensions, *self._progress)
+        It is sent reliably if the caller requires that, or supports it and there is a description:
+        RFC 3262 §3.
+        """
+        if self.state is not CallState.RINGING:
+            return
+        self._progress = status, sdp or b""
+        if self._reliable.wanted(sdp or b""):
+            self._reliable.send(status, sdp or b"", now)
+        else:
+            extensions = self.agent.extensions
+            response = dialog_response(self._server, self.contact, extensions, *self._progress)
+            self._server.respond(response, now)
+        self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
+        self.reschedule()
 
     def accept(self, sdp: bytes, now: float) -> None:
         """Answer with 200 (§13.3.1.4): `sdp` answers the offer, or is one if there was none.
 
-        Raises LocalError unless the call is ringing.
+        After early media that was acknowledged the session stands, and `sdp` is not sent; while it
+        is not acknowledged the 200 waits (RFC 3262 §5).  Raises LocalError unless the call is
+        ringing.
         """
         if self.state is not CallState.RINGING or self.leg is None:
             raise LocalError(f"the call is {self.state}")
         self._timers.clear()
         self._set_state(CallState.ANSWERED)
+        self._pending = sdp
+        if not self._reliable.holds_session:  # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]
+            self._answer(now)
+
+    def _answer(self, now: float) -> None:
+        assert self.leg is not None and self._pending is not None
+        sdp, self._pending, session = self._pending, None, self.leg.session
+        self._reliable.finish(now)
         self.leg.dialog.confirmed = True
-        if self.leg.session.remote is None:
-            self.leg.session.we_offer(sdp)
+        if session.is_settled:
+            sdp = b""
+        elif session.remote is None:
+            session.we_offer(sdp)
         else:
-            self.leg.session.we_answer(sdp)
+            session.we_answer(sdp)
         self.accept_invite(self._server, sdp, now)
+
+    def on_acknowledged(self, now: float) -> None:
+        """Take the PRACK of a reliable response: the 200 waits no longer (RFC 3262 §5)."""
+        if self._pending is not None:
+            self._answer(now)
+        self.reschedule()
+
+    def on_unacknowledged(self, now: float) -> None:
+        """Give up a caller that sends no PRACK (RFC 3262 §3)."""
+        was_answered = self.state is CallState.ANSWERED
+        self._refuse(504, NO_PRACK, now)  # RFC 3262 §3 [5xx-without-prack]
+        if was_answered:
+            self.owner.on_ended(self, NO_PRACK, now)
+        else:
+            self.owner.on_rejected(self, 504, NO_PRACK, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: the earliest timer of all."""
+        times = (super().deadline, self._reliable.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Do what is due (RFC 3262 §3)."""
+        self._reliable.tick(now)
+        super().tick(now)
 
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
@@ -115,7 +165,7 @@ class IncomingCall(UserAgentCall):
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Take the caller's CANCEL (§9.2)."""
-        if self.state is CallState.RINGING:
+        if self.state is CallState.RINGING or self._pending is not None:
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
 
@@ -123,6 +173,7 @@ class IncomingCall(UserAgentCall):
         """Do nothing.  Own design: an answered INVITE has its own timer for the ACK (§13.3.1.4)."""
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
+        self._reliable.finish(now)
         self._server.reply(status, now, reason)
         self._set_state(CallState.ENDED)
 
