@@ -28,6 +28,7 @@ from p2psip.ua.owner import CallHandler
 from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.request_validation import SDP
+from p2psip.ua.session_refresh import SessionRefresh
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -48,6 +49,7 @@ class UserAgentCall(ABC):
         owner: CallHandler,
         contact: Uri,
         state: CallState,
+        now: float,
         keyring: DigestClient | None = None,
     ) -> None:
         self.owner, self.contact, self.state = owner, contact, state
@@ -58,6 +60,7 @@ class UserAgentCall(ABC):
         self.keyring = keyring
         self.answered = AnsweredInvite(self)
         self.whereabouts = Whereabouts(nat=agent.nat)
+        self.refresher = SessionRefresh(self, now)
         self._timers: dict[Timer, float] = {}
         self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
         self._question: AuthenticatedRequest | None = None
@@ -138,11 +141,15 @@ class UserAgentCall(ABC):
         self.exchange(request, now)
 
     def ask(self, now: float) -> None:
-        """Ask whether the peer is still there, by OPTIONS within the dialog (§11.1).
+        """Ask whether the peer is still there.
 
-        `owner.on_alive` hears of any answer; 408 and 481 end the call (§12.2.1.2).
+        By a refresh of the session if it has a timer and the peer takes UPDATE (RFC 4028 §7.4),
+        else by OPTIONS within the dialog (§11.1).  `owner.on_alive` hears of any answer; 408 and
+        481 end the call (§12.2.1.2).
         """
-        if self.is_up and (self._question is None or self._question.done):
+        if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
+            self.refresher.refresh(now)
+        elif self.is_up and (self._question is None or self._question.done):
             request = self.new_request("OPTIONS")
             headers = request.headers.append("Accept", SDP)
             self._question = self.exchange(request.replace(headers=headers), now)
@@ -171,7 +178,8 @@ class UserAgentCall(ABC):
     @property
     def deadline(self) -> float | None:
         """When to call `tick`.  Own design: the earliest timer of all."""
-        times = [*self._timers.values(), self._reoffer.deadline, self.answered.deadline]
+        parts = (self._reoffer, self.answered, self.refresher)
+        times = [*self._timers.values(), *(part.deadline for part in parts)]
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -180,6 +188,7 @@ class UserAgentCall(ABC):
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
             if self._timers.pop(timer, None) is not None:
                 self._on_timer(timer, now)
+        self.refresher.tick(now)
         if self._reoffer.tick(now):
             self._offer_if_possible(now)
         self.reschedule()
@@ -187,6 +196,7 @@ class UserAgentCall(ABC):
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
         self.whereabouts.answered(exchange.sent_to)
+        self.refresher.on_response(exchange, response, now)
         if self._reoffer.is_for(exchange, response):
             self._reoffer.on_response(exchange, response, now)
             self._offer_if_possible(now)
@@ -217,6 +227,7 @@ class UserAgentCall(ABC):
     def _hang_up(self, now: float) -> None:
         """Send the BYE, once; the session is over from here on (§15.1.1)."""
         self._set_state(CallState.ENDING)
+        self.refresher.off(now)
         if self._bye is not None:
             return
         self._reoffer.abandon(now)
@@ -244,6 +255,7 @@ class UserAgentCall(ABC):
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""
+        self.refresher.off(now)
         is_news = self.state in (CallState.UP, CallState.ANSWERED)
         self._set_state(CallState.ENDED)
         if is_news:
@@ -253,7 +265,8 @@ class UserAgentCall(ABC):
 
     def accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
-        response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp)
+        terms = self.refresher.answer(server.request, now)
+        response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp, terms)
         self.answered.send(server, response, now)
 
     def on_confirmed(self, sdp: bytes | None, now: float) -> None:

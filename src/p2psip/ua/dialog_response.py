@@ -3,6 +3,8 @@
 Implements RFC 3261 §12.1.1.
 """
 
+from collections.abc import Sequence
+
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Response
@@ -13,14 +15,19 @@ from p2psip.ua.request_validation import SDP
 
 
 def dialog_response(
-    server: ServerHandle, contact: Uri, extensions: Extensions, status: int, sdp: bytes
+    server: ServerHandle,
+    contact: Uri,
+    extensions: Extensions,
+    status: int,
+    sdp: bytes,
+    headers: Sequence[tuple[str, object]] = (),
 ) -> Response:
     """A response that names our Contact, with a session description if there is one (§12.1.1)."""
     return response_to(
         server.request,
         status,
         to_tag=server.to_tag,
-        headers=[("Contact", Address(contact)), *extensions.headers()],
+        headers=[("Contact", Address(contact)), *extensions.headers(), *headers],
         body=sdp,
         content_type=SDP if sdp else None,
     )

@@ -6,7 +6,7 @@ Implements RFC 3261 §8.2.2.3 and §13.2.1.
     >>> for name, value in ours.headers():
     ...     print(f"{name}: {value}")
     Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK
-    Supported: 100rel
+    Supported: 100rel, timer
     Recv-Info: dtmf
 """
 
@@ -26,7 +26,8 @@ class Extensions:
     """
 
     methods: tuple[str, ...] = METHODS
-    options: tuple[str, ...] = ("100rel",)  # RFC 3262 §4 [says-it-supports]
+    # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
+    options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()
 
     @property
@@ -42,8 +43,11 @@ class Extensions:
 
     def headers(self) -> list[tuple[str, object]]:
         """The headers for a message that begins or changes a dialog (§13.2.1, §13.3.1.4)."""
-        supported = [("Supported", ", ".join(self.options))] if self.options else []
-        return [("Allow", self.allow), *supported, self.recv_info]
+        return [("Allow", self.allow), *self.supported(), self.recv_info]
+
+    def supported(self) -> list[tuple[str, object]]:
+        """The header for every other request (RFC 4028 §7.1)."""
+        return [("Supported", ", ".join(self.options))] if self.options else []
 
     def refuse_unknown(self, request: Request) -> None:
         """Refuse a request that needs an extension we lack (§8.2.2.3): RefusalError with 420."""

@@ -31,6 +31,7 @@ class PeerOffers:
     def on_reinvite(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a re-INVITE of the peer (§14.2)."""
         call = self._call
+        call.refresher.check(request)
         if call.state is CallState.RINGING:
             raise self._later()
         if call.answered.is_waiting and leg.session.is_stable:
@@ -46,6 +47,7 @@ class PeerOffers:
     def on_update(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take an UPDATE, whose offer needs no ACK (RFC 3311 §5.2)."""
         call, offer, answer = self._call, offer_of(request), b""
+        call.refresher.check(request)
         if offer is not None:
             is_early = call.state is CallState.RINGING and not leg.session.is_settled
             if call.answered.is_waiting or is_early:
@@ -55,9 +57,11 @@ class PeerOffers:
             answer = self._settle(request, leg, offer, now)
         else:
             self._follow(request, leg)
-        server.respond(
-            dialog_response(server, call.contact, call.agent.extensions, 200, answer), now
-        )
+        extensions = call.agent.extensions
+        terms = call.refresher.answer(request, now) if call.is_up else ()
+        response = dialog_response(server, call.contact, extensions, 200, answer, terms)
+        server.respond(response, now)
+        call.reschedule()
         if answer:
             call.owner.on_confirmed(call, now)
 

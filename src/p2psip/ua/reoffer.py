@@ -73,6 +73,7 @@ class Reoffer:
             return
         request = call.new_request("INVITE", self._wanted, SDP)
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
+        request = call.refresher.ask(request)
         call.leg.session.we_offer(self._wanted)
         self._wanted = None
         self._give_up_at = now + call.agent.answer_timeout
@@ -108,9 +109,12 @@ class Reoffer:
             call.leg.session.refused()  # RFC 3311 §5.3 [failure-changes-nothing]
         else:
             call.leg.session.they_answer(session(response))
+            call.refresher.accepted(response, now)
         if not call.is_up:
             return
-        if response.status == 491:
+        if call.refresher.may_ask_longer(response):
+            self._wanted = self._wanted or exchange.request.body
+        elif response.status == 491:
             # RFC 3311 §5.3 [491-waits] [491-tries-again]
             self._retry_at = now + glare_delay(call.agent.random, call.direction == "out")
             self._wanted = self._wanted or exchange.request.body

@@ -7,7 +7,7 @@ usage of it, so that a subscription outlives the call it began in.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import RemoteError
@@ -21,6 +21,10 @@ from p2psip.ua.request_validation import SDP, RefusalError
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
+
+
+# The requests that announce everything anew, as target refresh requests.  Source: §12.2
+REFRESHING: Final = frozenset({"INVITE", "UPDATE"})
 
 
 class Usage(Protocol):
@@ -109,7 +113,12 @@ class SharedDialog:
 
     def new_request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
         """The next request within the dialog (§12.2.1.1)."""
-        return self._agent.signed(self.dialog.request(method, body, content_type))
+        request = self.dialog.request(method, body, content_type)
+        extensions = self._agent.extensions
+        headers = extensions.headers() if method in REFRESHING else extensions.supported()
+        for name, value in headers:
+            request = request.replace(headers=request.headers.append(name, value))
+        return self._agent.signed(request)
 
     def exchange(
         self, user: AuthenticatedRequestUser, request: Request, now: float

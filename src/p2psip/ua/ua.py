@@ -9,6 +9,7 @@ contact, an owner and credentials of its own.
 from collections.abc import Callable, Sequence
 
 from p2psip.dialog.dialog import DialogId
+from p2psip.dialog.session_timer import INTERVAL
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
@@ -47,7 +48,8 @@ class UserAgent:
 
     `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  With
     `nat` requests go to the address a caller called from, whatever its Contact says.
-    `extensions` are announced to every peer.
+    `extensions` are announced to every peer; `session_interval` is how many seconds a call lasts
+    without a refresh (RFC 4028 §4), None for no session timer.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class UserAgent:
         answer_timeout: float = 60.0,
         nat: bool = False,
         extensions: Extensions | None = None,
+        session_interval: int | None = INTERVAL,
     ) -> None:
         self.extensions = extensions or Extensions()
+        self.session_interval = session_interval
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
@@ -114,7 +118,7 @@ class UserAgent:
         target = to.uri.replace(headers=()).without_params("method")
         request = self.signed(Request("INVITE", target, Headers(fields), sdp))
         keyring = DigestClient(credentials, self.random) if credentials else None
-        call = OutgoingCall(self, owner, contact, request, keyring)
+        call = OutgoingCall(self, owner, contact, request, keyring, now)
         self._calls[call] = None
         call.start(now)
         return call
@@ -137,7 +141,7 @@ class UserAgent:
         try:
             self.extensions.refuse_unknown(request)
             contact = _by(server.flow.transport, contact)
-            call = IncomingCall(self, owner, contact, server, keyring)
+            call = IncomingCall(self, owner, contact, server, keyring, now)
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
             raise

@@ -46,9 +46,10 @@ class OutgoingCall(UserAgentCall):
         contact: Uri,
         invite: Request,
         keyring: DigestClient | None,
+        now: float,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.CALLING, keyring)
-        self.invite, self.remote = invite, invite.to
+        super().__init__(agent, owner, contact, CallState.CALLING, now, keyring)
+        self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
         self._legs: dict[DialogId, CallLeg] = {}
         self._fork_acks: dict[DialogId, Request] = {}
@@ -81,8 +82,23 @@ class OutgoingCall(UserAgentCall):
             self._on_provisional(response, now)
         elif response.status < 300:
             self._on_success(response, now)
+        elif self.state is CallState.CALLING and self.refresher.may_ask_longer(response):
+            self._invite_again(self.refresher.ask(exchange.request), now)
         else:
             self._on_failure(response, now)
+
+    def _invite_again(self, invite: Request, now: float) -> None:
+        """Send the INVITE anew, with what its refusal asked for (§8.1.3.5)."""
+        self._drop_legs(None)
+        self._legs.clear()
+        self.leg = None
+        # RFC 4028 §7.3 [same-call-next-number]
+        headers = invite.headers.with_("CSeq", f"{self._next_cseq()} INVITE")
+        self.invite = invite.replace(headers=headers)
+        self._exchange_of_invite = AuthenticatedRequest(
+            self._stack, self, self._next_cseq, self.keyring
+        )
+        self._exchange_of_invite.send(self.invite, now)
 
     def _next_cseq(self) -> int:
         self._cseq += 1
@@ -164,6 +180,7 @@ class OutgoingCall(UserAgentCall):
         self.leg, self.remote = leg, leg.dialog.remote
         self._drop_legs(leg)
         self._set_state(CallState.UP)
+        self.refresher.accepted(response, now)
         sdp = None
         if not leg.session.is_stable:  # else a reliable 1xx has brought the answer
             sdp = session(response)

@@ -46,10 +46,12 @@ class IncomingCall(UserAgentCall):
         owner: CallHandler,
         contact: Uri,
         server: ServerHandle,
-        keyring: DigestClient | None = None,
+        keyring: DigestClient | None,
+        now: float,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.RINGING, keyring)
+        super().__init__(agent, owner, contact, CallState.RINGING, now, keyring)
         self.invite, self.remote = server.request, server.request.from_
+        self.refresher.check(self.invite)
         offer = offer_of(server.request)
         self._server = server
         self.whereabouts.heard(server.request, server.flow)
