@@ -24,11 +24,14 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient, copy_credentials
+from p2psip.ua.messages import received
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
+from p2psip.ua.replaces import Replaces
 from p2psip.ua.request_validation import SDP
 from p2psip.ua.session_refresh import SessionRefresh
+from p2psip.ua.transfers import Transfers
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -63,6 +66,7 @@ class UserAgentCall(ABC):
         self.refresher = SessionRefresh(self, now)
         self._timers: dict[Timer, float] = {}
         self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
+        self._transfers = Transfers(self)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
@@ -71,6 +75,8 @@ class UserAgentCall(ABC):
             "INVITE": self.offers.on_reinvite,
             "UPDATE": self.offers.on_update,
             "INFO": self._on_info,
+            "MESSAGE": self._on_message,
+            "REFER": self._transfers.on_refer,
         }
 
     @property
@@ -139,6 +145,13 @@ class UserAgentCall(ABC):
             # RFC 6086 §4.2.1 [names-its-package]
             request = request.replace(headers=request.headers.append("Info-Package", package))
         self.exchange(request, now)
+
+    def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
+        """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
+
+        `owner.on_transfer` hears what becomes of it.  Raises LocalError if it cannot be asked now.
+        """
+        self._transfers.refer(target, now, replaces)
 
     def ask(self, now: float) -> None:
         """Ask whether the peer is still there.
@@ -252,6 +265,11 @@ class UserAgentCall(ABC):
         package = self.agent.extensions.info_package(request)
         self.owner.on_info(self, request.content_type, request.body, now, package)
         leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
+
+    def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a MESSAGE within the call (RFC 3428 §7)."""
+        self.owner.on_message(self, received(request), now)
+        server.reply(200, now)  # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""

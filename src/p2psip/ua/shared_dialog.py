@@ -95,6 +95,7 @@ class SharedDialog:
         for usage in self.usages:
             if usage.takes(request):
                 return usage
+        # RFC 6665 §4.1.3 [481-for-others]
         raise RemoteError("Call/Transaction Does Not Exist", 481)
 
     def reply(

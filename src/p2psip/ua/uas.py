@@ -35,6 +35,8 @@ PROGRESS_EVERY: Final = 60.0  # s between provisional responses: §13.3.1.1
 class IncomingCall(UserAgentCall):
     """A call from the INVITE we received on (§13.3).
 
+    `replaced` is the call whose place it takes once it is accepted (RFC 3891 §3).
+
     Raises RemoteError when the INVITE has no Contact or a body that is no session description.
     """
 
@@ -61,6 +63,7 @@ class IncomingCall(UserAgentCall):
             self.leg.session.they_offer(offer)
         self._reliable = ReliableResponses(self, self.leg, server)
         self._on["PRACK"] = self._reliable.on_prack
+        self.replaced: UserAgentCall | None = None
         self._pending: bytes | None = None  # the description of a 200 that waits for a PRACK
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
@@ -128,6 +131,8 @@ class IncomingCall(UserAgentCall):
         else:
             session.we_answer(sdp)
         self.accept_invite(self._server, sdp, now)
+        if self.replaced is not None:
+            self.replaced.bye(now)  # RFC 3891 §3
 
     def on_acknowledged(self, now: float) -> None:
         """Take the PRACK of a reliable response: the 200 waits no longer (RFC 3262 §5)."""
