@@ -15,6 +15,7 @@ from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.port_pool import PortPool
 from p2psip.net.rtp_ports import MediaPort
 from p2psip.rtp.payload.dtmf import event_of
+from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
 from p2psip.rtp.reorder import ReorderBuffer
@@ -38,19 +39,19 @@ EventHandler = Callable[[HeardEvent, int], object]
 
 KEYS: Final = "0-15"  # the events we understand: RFC 4733 §3.2
 TALKING: Final = 0.2  # s after which a talker who sends nothing is silent; RFC 3551 §4.2, a packet
-OCTETS_ARE_SAMPLES: Final = ("PCMU", "PCMA")  # Source: RFC 3551 §4.5.14
-FRAME_RATE: Final = 50  # packets a second of codecs whose payload does not tell its length
 
 
 def audio_codec(text: str) -> Codec:
-    """Read "PCMU" or "speex/16000": a name and, unless it is 8000, a clock rate (Hz).
+    """Read "PCMU", "speex/16000" or "opus/48000/2": a name, a clock rate (Hz), channels.
 
-    RFC 8866 §6.6.  Raises LocalError.
+    RFC 8866 §6.6.  The clock rate is 8000 and there is one channel unless said.  Raises LocalError.
     """
-    name, slash, rate = text.partition("/")
-    if not name or (slash and not (rate.isascii() and rate.isdecimal() and int(rate))):
+    name, *numbers = text.split("/")
+    sound = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
+    if not name or not sound or len(numbers) > 2:
         raise LocalError(f"{text!r} is no codec")
-    return Codec(name, int(rate) if slash else 8000)
+    clock_rate = int(numbers[0]) if numbers else 8000
+    return Codec(name, clock_rate, int(numbers[1]) if len(numbers) == 2 else 1)
 
 
 def with_keys(codecs: Sequence[Codec]) -> tuple[Codec, ...]:
@@ -182,8 +183,8 @@ class AudioStream:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
-        follows the one before; a payload of other codecs than G.711 counts as 20 ms.  The marker
-        opens a talk spurt: RFC 3551 §4.1.  While a key is sent, sound is left out.
+        follows the one before, whose length counts as `duration.ticks` has it.  The marker opens
+        a talk spurt: RFC 3551 §4.1.  While a key is sent, sound is left out.
         """
         media, session = self._media, self._session
         if media is None or session is None or self._closed:
@@ -191,12 +192,14 @@ class AudioStream:
         position = self._position if timestamp is None else timestamp
         marker = not self._talking or position != self._position
         now = monotonic()
-        self._position, self._talked = position + self._ticks(payload, media.codecs[0]), now
+        codec = media.codecs[0]
+        length = ticks(codec.name, payload, codec.clock_rate, codec.channels)
+        self._position, self._talked = position + length, now
         self._talking = media.sends and not self._keys.busy
         if self._talking:
-            ticks = self._start + position & 0xFFFFFFFF
+            at = self._start + position & 0xFFFFFFFF
             kind = media.send_payload_types[0]
-            self._port.send_rtp(session.send(kind, payload, ticks, marker, now))
+            self._port.send_rtp(session.send(kind, payload, at, marker, now))
         return media.sends
 
     def press(self, digits: str, seconds: float) -> bool:
@@ -225,14 +228,9 @@ class AudioStream:
             self._talked = now
         # RFC 4733 §2.5.1.2 [same-base-as-audio]
         for position, marker, payload in self._keys.tick(now, self._position):
-            ticks = self._start + position & 0xFFFFFFFF
-            datagram = session.send(media.telephone_event, payload, ticks, marker, now)
+            at = self._start + position & 0xFFFFFFFF
+            datagram = session.send(media.telephone_event, payload, at, marker, now)
             self._port.send_rtp(datagram)
-
-    def _ticks(self, payload: bytes, codec: Codec) -> int:
-        if codec.name.upper() in OCTETS_ARE_SAMPLES:
-            return len(payload)
-        return codec.clock_rate // FRAME_RATE
 
     def _on_rtp(self, data: bytes, now: float) -> None:
         header = self._session.received_rtp(data, now) if self._session else None

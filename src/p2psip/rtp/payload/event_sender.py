@@ -12,7 +12,7 @@ timestamp of its beginning and a growing duration.
     ...     return [(at, marker, payload.hex()) for at, marker, payload in sender.tick(now, 4000)]
     >>> at(0.0), at(0.05), at(0.1)
     ([], [(4000, True, '050a0190')], [(4000, False, '058a0320')])
-    >>> at(0.15), at(0.2), sender.deadline
+    >>> at(0.16), at(0.22), sender.deadline
     ([(4000, False, '058a0320')], [(4000, False, '058a0320')], None)
 """
 

@@ -2,18 +2,19 @@
 
 Implements RFC 6184 §5, for packetization modes 0 and 1 (§6.2, §6.3).
 
-`pack` cuts the NAL units of one access unit into payloads that fit a packet; `read_payload` reads
+`pack_h264` cuts the NAL units of one access unit into payloads that fit a packet; `read_h264` reads
 one payload.  What is cut comes back by way of `H264Unpacker`.
 
     >>> sps, slice_ = bytes.fromhex("6742e01f"), bytes([0x65]) + bytes(range(20))
-    >>> [payload.hex() for payload, marker in pack([sps], 12)]
+    >>> [payload.hex() for payload, marker in pack_h264([sps], 12)]
     ['6742e01f']
-    >>> [payload[:3].hex() for payload, marker in pack([sps, slice_], 12)]
+    >>> [payload[:3].hex() for payload, marker in pack_h264([sps, slice_], 12)]
     ['6742e0', '7c8500', '7c450a']
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from struct import Struct
 from typing import Final
 
@@ -33,7 +34,7 @@ _LEAST_PACKET: Final = 3  # octets that one fragment needs
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class H264Fragment:
     """A part of a NAL unit: §5.8.
 
     `header` is the first octet of the NAL unit, which is not in `data`.
@@ -52,7 +53,7 @@ class Fragment:
         return bytes((indicator, head)) + self.data
 
 
-def read_payload(payload: bytes | memoryview) -> tuple[bytes, ...] | Fragment:
+def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
     """Read one payload: whole NAL units, or a fragment of one: §5.2.
 
     RemoteError if it is malformed, or of a kind that modes 0 and 1 do not have.
@@ -69,7 +70,7 @@ def read_payload(payload: bytes | memoryview) -> tuple[bytes, ...] | Fragment:
         header = data[0] & (FORBIDDEN | _NRI) | data[1] & _TYPE  # §5.8 [reserved-bit]
         if header & _TYPE not in SINGLE_TYPES:  # §5.8 [fragments-not-nested]
             raise RemoteError("H.264 fragment of no NAL unit")
-        return Fragment(header, data[2:], bool(data[1] & _START), bool(data[1] & _END))
+        return H264Fragment(header, data[2:], bool(data[1] & _START), bool(data[1] & _END))
     raise RemoteError(f"H.264 payload of type {kind}")  # §6.3 [no-interleaved-packets]
 
 
@@ -103,7 +104,7 @@ def aggregate(units: Sequence[bytes]) -> bytes:
     return bytes((head,)) + b"".join(_SIZE.pack(len(unit)) + unit for unit in units)
 
 
-def pack(
+def pack_h264(
     units: Iterable[bytes], max_octets: int, mode: int = NON_INTERLEAVED_MODE
 ) -> list[tuple[bytes, bool]]:
     """Cut the NAL units of one access unit, in decoding order, into (payload, marker): §6.
@@ -150,6 +151,6 @@ def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
     count = max(-(-body // (max_octets - 2)), 2)  # §5.8 [not-in-one-fragment]
     cuts = [1 + body * at // count for at in range(count + 1)]  # §5.8 [each-octet-once]
     return [
-        bytes(Fragment(unit[0], unit[first:last], at == 0, at == count - 1))
-        for at, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+        bytes(H264Fragment(unit[0], unit[first:last], at == 0, at == count - 1))
+        for at, (first, last) in enumerate(pairwise(cuts))
     ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from p2psip.errors import RemoteError
-from p2psip.rtp.payload.h264 import FORBIDDEN, Fragment, read_payload
+from p2psip.rtp.payload.h264 import FORBIDDEN, H264Fragment, read_h264
 
 MAX_UNIT_OCTETS: Final = 1 << 22  # of one NAL unit, Own design: memory must be bounded
 
@@ -89,12 +89,12 @@ class H264Unpacker:
             self._give_up(timestamp, out, "a NAL unit without an end")
         self._timestamp = timestamp
         try:
-            content = read_payload(payload)
+            content = read_h264(payload)
         except RemoteError as error:
             self._forget()
             out.append(H264Damage(timestamp, timestamp, 0, error.reason))
             return out
-        if isinstance(content, Fragment):
+        if isinstance(content, H264Fragment):
             self._fragment(content, timestamp, marker, out)
             return out
         self._skipping = False
@@ -104,7 +104,9 @@ class H264Unpacker:
             self._unit(unit, timestamp, marker and at == len(content), out)
         return out
 
-    def _fragment(self, part: Fragment, timestamp: int, marker: bool, out: list[Unpacked]) -> None:
+    def _fragment(
+        self, part: H264Fragment, timestamp: int, marker: bool, out: list[Unpacked]
+    ) -> None:
         if part.start:
             if self._header is not None:
                 self._give_up(timestamp, out, "a NAL unit without an end")

@@ -9,7 +9,7 @@ from support.mutations import mutations
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.packet import RtpPacket
-from p2psip.rtp.payload.h264 import Fragment, aggregate, pack, read_payload
+from p2psip.rtp.payload.h264 import H264Fragment, aggregate, pack_h264, read_h264
 from p2psip.rtp.payload.h264_unpacker import H264Damage, H264Unpacker, NalUnit
 from p2psip.strategies.video import access_units, h264_payloads, nal_units
 
@@ -24,7 +24,7 @@ def as_packets(pictures, size, mode=1):
     """The packets of access units, 3000 ticks apart."""
     sequence, packets = 0xFFF0, []
     for at, units in enumerate(pictures):
-        for payload, marker in pack(units, size, mode):
+        for payload, marker in pack_h264(units, size, mode):
             packets.append((sequence, 3000 * at, marker, payload))
             sequence += 1
     return packets
@@ -44,8 +44,8 @@ def test_unpacking_undoes_packing(pictures, size):
         for place, unit in enumerate(units, 1)
     ]
     for *_, payload in packets:
-        content = read_payload(payload)
-        if isinstance(content, Fragment):
+        content = read_h264(payload)
+        if isinstance(content, H264Fragment):
             event("fragment")
             assert not (content.start and content.end) and bytes(content) == payload
         elif len(content) > 1:
@@ -81,10 +81,10 @@ def test_what_is_lost_is_told_and_nothing_incomplete_comes_out(pictures, chance)
 def test_mode_0_has_a_packet_for_each(units):
     """Covers RFC 6184 §6.2 [single-only] and §5.6 [single-holds-one]."""
     longest = max(map(len, units))
-    assert [payload for payload, _ in pack(units, max(longest, 3), mode=0)] == units
+    assert [payload for payload, _ in pack_h264(units, max(longest, 3), mode=0)] == units
     if longest > 3:
         with pytest.raises(LocalError):
-            pack(units, longest - 1, mode=0)
+            pack_h264(units, longest - 1, mode=0)
 
 
 def test_an_aggregate_has_the_highest_priority_and_any_error():
@@ -97,11 +97,11 @@ def test_an_aggregate_has_the_highest_priority_and_any_error():
 def test_any_octets_are_read_or_refused(data):
     """Covers RFC 6184 §5.2: and what is read is no more than what came."""
     try:
-        content = read_payload(data)
+        content = read_h264(data)
     except RemoteError:
         event("refused")
         return
-    size = len(content.data) if isinstance(content, Fragment) else sum(map(len, content))
+    size = len(content.data) if isinstance(content, H264Fragment) else sum(map(len, content))
     event(type(content).__name__)
     assert size <= len(data)
 
@@ -135,19 +135,19 @@ def test_what_is_refused(payload):
     [fragments-not-nested].
     """
     with pytest.raises(RemoteError):
-        read_payload(bytes.fromhex(payload))
+        read_h264(bytes.fromhex(payload))
     [damage] = through([(1, 0, True, bytes.fromhex(payload))])
     assert (damage.since, damage.until, damage.lost) == (0, 0, 0)
 
 
 def test_the_reserved_bit_is_ignored():
     """Covers RFC 6184 §5.8 [reserved-bit]."""
-    assert read_payload(bytes.fromhex("7ca501")) == Fragment(0x65, b"\x01", start=True)
-    assert bytes(Fragment(0x65, b"\x01", start=True)).hex() == "7c8501"
+    assert read_h264(bytes.fromhex("7ca501")) == H264Fragment(0x65, b"\x01", start=True)
+    assert bytes(H264Fragment(0x65, b"\x01", start=True)).hex() == "7c8501"
 
 
 def fragment(start, end, header=0x65):
-    return bytes(Fragment(header, b"ab", start, end))
+    return bytes(H264Fragment(header, b"ab", start, end))
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_a_unit_without_an_end_takes_no_more_memory_than_a_picture(monkeypatch):
 def test_what_cannot_be_packed(wrong):
     """Covers RFC 6184 §5.3."""
     with pytest.raises(LocalError):
-        pack([wrong[0]], wrong[1])
+        pack_h264([wrong[0]], wrong[1])
 
 
 @pytest.mark.parametrize(
     ("name", "kinds", "frames", "port"),
     [
-        ("h264_fua_stapa_4slices", {"Fragment": 245, "tuple": 72}, 72, 20000),
+        ("h264_fua_stapa_4slices", {"H264Fragment": 245, "tuple": 72}, 72, 20000),
         ("h264_single_nal_multislice", {"tuple": 383}, 48, 20004),
     ],
 )
@@ -203,7 +203,7 @@ def test_captured_streams(capture, name, kinds, frames, port):
     packets = [
         RtpPacket.parse(each.data) for each in capture(f"rtp/{name}.pcap") if each.port == port
     ]
-    assert Counter(type(read_payload(each.payload)).__name__ for each in packets) == kinds
+    assert Counter(type(read_h264(each.payload)).__name__ for each in packets) == kinds
     first = packets[0].sequence
     out = through(
         (each.sequence - first & 0xFFFF, each.timestamp, each.marker, each.payload)
