@@ -116,12 +116,11 @@ def test_any_packets_make_frames_of_what_came(packets):
 @given(frames, st.integers(5, 80))
 def test_unpacking_aac_undoes_packing(sounds, size):
     """Covers RFC 3640 §3.2.1.1 [size-is-of-the-whole] and §3.2.3.1 [whole-or-one-fragment]."""
-    packets, timestamp, sequence = [], 0, 0
-    for payload, marker in pack_aac(sounds, size):
+    packets, timestamp = [], 0
+    for sequence, (payload, marker) in enumerate(pack_aac(sounds, size)):
         read = read_aac(payload)
         event(f"{len(read)} frames" if len(read) < 3 else "more frames")
         packets.append((sequence, timestamp, marker, payload))
-        sequence += 1
         timestamp += 1024 * len(read) if marker else 0
         assert len(payload) <= size
     assert through(AacUnpacker(), packets) == [
@@ -131,8 +130,8 @@ def test_unpacking_aac_undoes_packing(sounds, size):
 
 @pytest.mark.parametrize(
     "payload",
-    ["", "00", "0000", "000f0018", "00100018", "0010001961", "00200018001861", "00200018001861616262",
-     "0010000861626364", "00200000001861616161", "ffff"],
+    ["", "00", "0000", "000f0018", "00100018", "0010001961", "00200018001861",
+     "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff"],
 )  # fmt: skip
 def test_malformed_aac(payload):
     """Covers RFC 3640 §3.3.6 [index-is-zero]."""
