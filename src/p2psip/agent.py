@@ -29,22 +29,22 @@ from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, server_uri
+from p2psip.net.phone_core import PhoneCore
 from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.net.waiting import FinalAnswer, Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
-from p2psip.stack.request_origin import origin
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login
 from p2psip.ua.extensions import Extensions
-from p2psip.ua.messages import TEXT, InstantMessage, Messages, answer
+from p2psip.ua.messages import TEXT, InstantMessage, Messages
 from p2psip.ua.outside import outside_request
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
-from p2psip.ua.request_validation import METHODS, SDP
+from p2psip.ua.request_validation import CALL_METHODS, SDP
 from p2psip.ua.ua import IncomingCall, UserAgent
 from p2psip.ua.ua import UserAgentCall as Signalling
 
@@ -52,7 +52,7 @@ __all__ = ["Agent", "Call"]
 
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 # What a phone takes beyond calls.
-EXTENSIONS: Final = Extensions(methods=(*METHODS, "MESSAGE"))
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
 log: Final = logging.getLogger(__name__)
 
 
@@ -102,7 +102,6 @@ class Agent:
         ports = SipPorts(*listen)
         self.address: HostPort = ports.address
         self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
-        self._stack.core = _Core(self)
         self.contact = self._stack.contact(user)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
@@ -112,6 +111,9 @@ class Agent:
             self._stack, random=os.urandom, answer_timeout=answer_timeout, extensions=EXTENSIONS
         )
         self._messages = Messages(self._agents)
+        self._stack.core = PhoneCore(
+            self._agents, user, self._incoming, lambda message: self.on_message(message)
+        )
         self._registrations = Registrations()
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
@@ -318,7 +320,7 @@ class Agent:
             address = Address.parse(text)
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
-        if address.uri.scheme != "sip" or not address.uri.host:
+        if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
@@ -358,37 +360,6 @@ class Agent:
         except Exception:
             log.exception("on_call of %s", call.id)
             call.hangup()
-
-
-class _Core:
-    """Takes the requests that the stack of an agent passes up: §8.2."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        agents = self._agent._agents
-        peer = agents.peer_of(request)
-        if peer is not None and origin(request, server.flow) not in peer.places:
-            server.reply(403, now)  # §26.1.4: overheard tags end no call
-        elif agents.matches(request) or request.to.tag is not None:
-            agents.on_request(server, request, now)
-        elif request.uri.user not in (None, self._agent.user):
-            server.reply(404, now)  # §8.2.2.1
-        elif request.method == "INVITE":
-            self._agent._incoming(server, now)
-        elif request.method == "MESSAGE":
-            answer(server, request, self._agent.on_message, agents.extensions, now)
-        elif request.method == "OPTIONS":
-            allow = ("Allow", agents.extensions.allow)
-            server.reply(200, now, headers=[allow, ("Accept", SDP)])  # §11.2
-        else:
-            server.reply(405, now, headers=[("Allow", agents.extensions.allow)])  # §8.2.1
-
-    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        peer = self._agent._agents.peer_of(request)
-        if peer is None or not request.body or origin(request, flow) in peer.places:
-            self._agent._agents.on_ack(request, flow, now)
 
 
 def _unwanted(message: InstantMessage) -> None:

@@ -42,7 +42,7 @@ from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
 from p2psip.sdp.codec import codecs_of, numbered
 from p2psip.sdp.formats import whole_frames
-from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
+from p2psip.sdp.line import Attribute, Connection, Origin, in_reach, is_multicast, is_unspecified
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
@@ -168,7 +168,8 @@ def make_answer(
     """Answer an offer with the media we can have at our address `host`: §6.
 
     Each of `media` serves one line at most, the first that it fits; a line that none fits is
-    refused, so with one audio stream the first usable audio line gets it.  Codecs keep the
+    refused, so with one audio stream the first usable audio line gets it.  A line at an address
+    of the other family than `host` is not usable, unless it is on hold.  Codecs keep the
     numbers of the offer, and its order unless `prefer` is "local" (§6.1).  `previous` is the
     last description we sent in this session, if any (§8).
 
@@ -180,7 +181,8 @@ def make_answer(
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)
         for ours in spare if _is_usable(theirs, offer) else ():
-            if ours.kind != theirs.kind:
+            where = connection(theirs, offer)
+            if ours.kind != theirs.kind or not in_reach(ours.host or host, where):
                 continue
             pairs = _pairs(codecs_of(theirs), ours.codecs, prefer)
             if _is_enough(pairs, ours.codecs):

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import Request, Response, remote_target
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import RESERVE
 from p2psip.stack.request_origin import Peer, origin, place_named, place_of
@@ -247,8 +247,7 @@ class Beginning:
         self, dialogs: PassingDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
     ) -> None:
         request = server.request
-        if not request.contacts:
-            raise RemoteError("Missing Contact")  # §8.1.1.8
+        self._target = remote_target(request)
         self._dialogs, self._server = dialogs, server
         self._holder, self._shares = holder, shares
         self._below = len(request.record_routes)
@@ -289,8 +288,14 @@ class Beginning:
                 return None
             self._dialogs.drop_early([self._mine.pop(early[0])])
         from_, to = request.from_, request.to
-        target, routes = request.contacts[0].uri, request.record_routes
-        caller = Side(from_.uri, from_.tag or "", target, routes, server.flow, self._holder)
+        caller = Side(
+            from_.uri,
+            from_.tag or "",
+            self._target,
+            request.record_routes,
+            server.flow,
+            self._holder,
+        )
         callee = Side(to.uri, tag, asked.uri, (), flow, place_of(flow))
         name = request.call_id, caller.tag, tag
         dialog = PassingDialog(name, self._holder, self._shares, request.method, caller, callee)

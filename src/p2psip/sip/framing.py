@@ -21,7 +21,8 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 from p2psip.sip.message_limits import MAX_HEAD, check_head
 
-LIMIT: Final = 65536  # octets of head and body; as much as a datagram can hold
+# octets: the longest head, and a body as large as any that fits a datagram
+LIMIT: Final = MAX_HEAD + 65_536
 SHORTEST: Final = 64  # octets; what is malformed and shorter is no SIP at all
 
 

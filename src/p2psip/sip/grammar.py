@@ -98,9 +98,12 @@ def split(text: str, separator: str) -> list[str]:
 def split_list(text: str) -> list[str]:
     """Split a comma-separated header into its values (§7.3.1).
 
-    Raises RemoteError where `split` does, and for an empty value: RFC 4475 §3.1.2.1.
+    Phones write empty headers, and a comma at the end: both are forgiven.  Raises RemoteError where
+    `split` does, and for any other empty value: RFC 4475 §3.1.2.1.
     """
     values = split(text, ",")
+    if not values[-1]:
+        values.pop()
     if "" in values:
         raise RemoteError("Empty Header Value")
     return values

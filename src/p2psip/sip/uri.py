@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
-from p2psip.sip.params import MAX_PARAMS, Params, drop, find
+from p2psip.sip.params import MAX_PARAMS, Params, drop, find, without_empty_end
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
 _NEVER_IN_A_URI: Final = re.compile(r'[\x00-\x20"<>\x7f]')
@@ -72,15 +72,14 @@ class Uri:
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
-        return cls(scheme, opaque=rest)
+        return cls(scheme, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
     def _parse_sip(cls, scheme: str, rest: str) -> Self:
-        # A user may hold ";" and "?" but never "@": RFC 4475 §3.1.1.9.
+        # A user may hold ";" and "?" but never "@": RFC 4475 §3.1.1.9.  "sip:@host", which phones
+        # without a number write, has an empty user.
         userinfo, at, tail = rest.partition("@")
         user, colon, password = userinfo.partition(":") if at else ("", "", "")
-        if at and not user:
-            raise RemoteError("Empty User In URI")
         tail, question, headers = (tail if at else rest).partition("?")
         hostport, *params = tail.split(";")
         host, port = host_port(hostport)
@@ -184,7 +183,7 @@ def _parse_params(pieces: list[str]) -> Params:
     if len(pieces) > MAX_PARAMS:
         raise RemoteError("Too Many Parameters")
     params: list[tuple[str, str | None]] = []
-    for piece in pieces:
+    for piece in without_empty_end(pieces):
         name, equals, value = piece.partition("=")
         if not name:
             raise RemoteError("Bad URI Parameter")

@@ -61,10 +61,10 @@ class Views:
         known: tuple[Via, ...] | None = self.__dict__.get("vias")
         if known:
             return known[0]
-        lines = self.headers.values("Via")
-        if not lines:
-            raise RemoteError("Missing Via")
-        return Via.parse(split_list(lines[0])[0])
+        for line in self.headers.values("Via"):
+            for value in split_list(line):
+                return Via.parse(value)
+        raise RemoteError("Missing Via")
 
     @cached_property
     def from_(self) -> Address:

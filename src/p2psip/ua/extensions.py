@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from p2psip.sip.grammar import split
 from p2psip.sip.message import Request, Response
-from p2psip.ua.request_validation import METHODS, RefusalError
+from p2psip.ua.request_validation import CALL_METHODS, RefusalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Extensions:
     Packages it wants to receive (RFC 6086 §5.2.2).
     """
 
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = CALL_METHODS
     # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
     options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()

@@ -4,17 +4,17 @@ Implements RFC 3261 §8.2.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import METHODS, Request, Response
 from p2psip.sip.params import find, parse_params
 
 SDP: Final = "application/sdp"
-METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
-ALLOW: Final = ", ".join(METHODS)
+CALL_METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
+ALLOW: Final = ", ".join(CALL_METHODS)
 
 
 class RefusalError(RemoteError):
@@ -43,6 +43,28 @@ def refuse_extensions(request: Request) -> None:
     required = request.headers.all("Require")
     if required:
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
+
+
+def refuse_method(request: Request, allow: str = ALLOW) -> NoReturn:
+    """Refuse a request by its method: §8.2.1.
+
+    405 for one that we know; 501 for one of which nobody here has heard (§21.5.2).
+    """
+    if request.method not in METHODS:
+        raise RefusalError(501, "Not Implemented", [("Allow", allow)])
+    raise RefusalError(405, "Method Not Allowed", [("Allow", allow)])
+
+
+def refuse_accept(request: Request) -> None:
+    """Refuse an INVITE whose sender takes no session description back: §21.4.7.
+
+    Raises RefusalError with 406.  An empty Accept would ask for no body at all, and is taken for
+    none, since phones write empty headers.
+    """
+    ranges = [each.partition(";")[0].strip().lower() for each in request.headers.all("Accept")]
+    if ranges and not {SDP, "application/*", "*/*"}.intersection(ranges):
+        warning = f'399 {request.uri.host or "-"} "A session description is all we can send"'
+        raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
 
 
 # Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.

@@ -28,7 +28,7 @@ from p2psip.ua.outside import outside_request
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.replaces import OPTION as REPLACES
 from p2psip.ua.replaces import replaced_call
-from p2psip.ua.request_validation import SDP, RefusalError
+from p2psip.ua.request_validation import SDP, RefusalError, refuse_accept
 from p2psip.ua.shared_dialog import SharedDialog
 from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription, Subscription
 from p2psip.ua.uac import OutgoingCall
@@ -159,6 +159,7 @@ class UserAgent:
         keyring = DigestClient(credentials, self.random) if credentials else None
         try:
             self.extensions.refuse_unknown(request)
+            refuse_accept(request)
             contact = _by(server.flow.transport, contact)
             replaced = None
             if REPLACES in self.extensions.options:

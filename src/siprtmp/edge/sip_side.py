@@ -103,6 +103,8 @@ class SipSide:
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
+        if self._location is not None:
+            self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps)
 
     # -- SipHome and CallHome -----------------------------------------------------------

@@ -61,6 +61,7 @@ class Settings(RtmpSettings):
     record: Path | None = None
     vod: Path | None = None
     state: Path | None = None
+    location: str | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()

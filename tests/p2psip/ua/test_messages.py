@@ -22,10 +22,10 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import TEXT, Messages, answer
 from p2psip.ua.outside import outside_request
-from p2psip.ua.request_validation import METHODS
+from p2psip.ua.request_validation import CALL_METHODS
 
 BOB = Address(Uri("sip", "bob", None, B))
-WITH_MESSAGE = Extensions(methods=(*METHODS, "MESSAGE"))
+WITH_MESSAGE = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
 
 
 class Reader(Phone):

@@ -14,7 +14,7 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.outside import outside_request
-from p2psip.ua.request_validation import METHODS
+from p2psip.ua.request_validation import CALL_METHODS
 from p2psip.ua.subscriptions import Subscription
 from p2psip.ua.ua import MAX_SERVED
 
@@ -26,7 +26,7 @@ class Watcher(Phone):
 
     def __init__(self, link, address, **options):
         super().__init__(link, address, **options)
-        methods = (*METHODS, "SUBSCRIBE", "NOTIFY")
+        methods = (*CALL_METHODS, "SUBSCRIBE", "NOTIFY")
         self.agent.extensions = Extensions(methods=methods)
         self.heard, self.served, self.state = [], [], b"state 1"
 

@@ -21,12 +21,12 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.replaces import Replaces
-from p2psip.ua.request_validation import METHODS
+from p2psip.ua.request_validation import CALL_METHODS
 from p2psip.ua.ua import CallState
 
 D = "10.0.0.4"
 ALL = Extensions(
-    methods=(*METHODS, "REFER", "NOTIFY", "SUBSCRIBE"), options=("100rel", "timer", "replaces")
+    methods=(*CALL_METHODS, "REFER", "NOTIFY", "SUBSCRIBE"), options=("100rel", "timer", "replaces")
 )
 
 

@@ -182,14 +182,6 @@ def test_a_missing_packet_is_waited_for_and_then_not():
     assert [at for at, _ in rig.tags] == [0, 40]
 
 
-def test_a_call_without_a_packet_ends_without_an_empty_datagram():
-    """RFC 3550 §6.3.7: who never sent anything says no goodbye."""
-    rig = Rig(PCMU)
-    rig.remote_rtcp = ("192.0.2.9", 5005)
-    rig.leg.close(0.1)
-    assert rig.closed == 1 and rig.reports == []
-
-
 def test_reports_are_sent_and_a_goodbye_at_the_end():
     """Covers RFC 3550 §6.2 and §6.6."""
     rig = Rig(PCMU)
@@ -210,6 +202,14 @@ def test_reports_are_sent_and_a_goodbye_at_the_end():
     rig.leg.publish_ended(0.0)
     rig.leg.tick(99.0)
     assert len(rig.sent) == 1 and len(rig.tags) == 1 and not rig.drained
+
+
+def test_nothing_is_sent_at_the_end_of_a_call_without_sound():
+    """Covers RFC 3550 §6.3.7: no goodbye, and no empty datagram in its place."""
+    rig = Rig(PCMU)
+    rig.remote_rtcp = ("192.0.2.9", 5005)
+    rig.leg.close(rig.now)
+    assert rig.reports == [] and rig.closed == 1
 
 
 LIFE = {  # what a phone may do, and whether that shows that it lives

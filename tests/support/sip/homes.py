@@ -36,7 +36,8 @@ def store(*names, realm="home", algorithms=("SHA-256", "MD5")):
 class Home(Element):
     """The element that serves the domain "home", at a `Link` or alone.
 
-    Alone, `hear` feeds it one message and `wait` lets time pass; both give what it sends.
+    `names` are more domains that it serves, `listeners` more sockets of its own.  Alone, `hear`
+    feeds it one message and `wait` lets time pass; both give what it sends.
     """
 
     def __init__(
@@ -50,18 +51,20 @@ class Home(Element):
         t1=0.5,
         store=None,
         trusting=True,
+        names=(),
+        listeners=(),
     ):
         self.address, self.random = HOME, random_source("home")
         self.hosts = {"far": [FAR], "mirror": [HOME]}
-        listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
+        own = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
         self.stack = Stack(
             random=self.random,
-            listeners=listeners,
-            hosts=["home"],
+            listeners=[*own, *listeners],
+            hosts=["home", *names],
             t1=t1,
             trusting=trusting,
         )
-        self.domains = Domains(["home", HOME], self.stack.is_own_address, distinct=False)
+        self.domains = Domains(["home", HOME, *names], self.stack.is_own_address, distinct=False)
         self.verifier = DigestServer(users, self.random) if users else None
         self.told = []  # of contacts that were given up
         self.registrar = Registrar(
