@@ -63,7 +63,7 @@ class LocalMedia:
     """One stream that our end can have: §5.1.
 
     Formats come in order of preference.  `direction` is the one we ask for.  `mid` names the line
-    in an offer; an answer then takes the offer's name.  `feedback` are RTCP messages that we send and
+    in an offer; an answer then takes the offer's name.  `feedback` are RTCP messages that we
     understand, such as "nack pli" (RFC 4585 §4.2); they count with RTP/AVPF alone.  `ptime` and
     `maxptime` (ms) are what we want to receive.
     """
