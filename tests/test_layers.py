@@ -25,6 +25,8 @@ machine [p2psip.rtp.reorder]
 machine [p2psip.rtp.rtcp_timer]
 machine [p2psip.rtp.session]
 codec   p2psip.rtp.payload
+machine [p2psip.rtp.payload.event_receiver]
+machine [p2psip.rtp.payload.event_sender]
 codec   p2psip.sdp
 codec   p2psip.sip
 machine p2psip.transaction           p2psip.sip
