@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sdp.attributes import DIRECTIONS, Fmtp, RtpMap
+from p2psip.sdp.crypto import CryptoAttribute, SrtpKey
 from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia, make_offer
 from p2psip.sdp.session import (
     Attribute,
@@ -99,6 +100,27 @@ def opus_fmtps() -> SearchStrategy[str]:
         },
     )
     return st.builds(_written, named, st.sampled_from([";", "; "]))
+
+
+@cache
+def crypto_attributes() -> SearchStrategy[CryptoAttribute]:
+    """Keys for SRTP, with and without what may follow them: RFC 4568 §9.2."""
+    keys = st.builds(
+        SrtpKey,
+        st.binary(min_size=16, max_size=16),
+        st.binary(min_size=14, max_size=14),
+        st.none() | st.integers(0, 1 << 48),
+        st.none() | st.tuples(st.integers(0, 1 << 32), st.integers(1, 128)),
+    )
+    suites = ["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80"]
+    session = st.sampled_from(["KDR=1", "UNENCRYPTED_SRTP", "WSH=64", "-X", "FEC_ORDER=FEC_SRTP"])
+    return st.builds(
+        CryptoAttribute,
+        st.integers(0, 10**9 - 1),
+        st.sampled_from(suites),
+        st.lists(keys, min_size=1, max_size=3).map(tuple),
+        st.lists(session, max_size=2).map(tuple),
+    )
 
 
 def _written(named: dict[str, str], between: str) -> str:
