@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos, verify
 from p2psip.sdp.session import SessionDescription
-from p2psip.strategies.sdp import crypto_attributes
+from p2psip.strategies.formats import crypto_attributes
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 SUITE = "AES_CM_128_HMAC_SHA1_80"
