@@ -62,50 +62,6 @@ def tokens() -> SearchStrategy[str]:
 
 
 @cache
-def h264_fmtps() -> SearchStrategy[str]:
-    """Parameters of H.264 of every profile, in a spelling of every kind: RFC 6184 §8.1."""
-    octets = st.integers(0, 255)
-    profiles = st.sampled_from(
-        ["42e0", "42c0", "4d80", "4200", "4d00", "6400", "640c", "6e10", "42f0"]
-    ) | st.builds("{:02x}{:02X}".format, octets, octets)
-    levels = st.sampled_from(["09", "0a", "0b", "0d", "15", "1E", "1f", "28", "33"])
-    optional: dict[str, SearchStrategy[str]] = {
-        "level-asymmetry-allowed": st.sampled_from("01"),
-        "max-recv-level": st.builds(str.__add__, st.sampled_from(["e0", "f0"]), levels),
-        "max-fs": st.integers(1, 99999).map(str),
-        "in-band-parameter-sets": st.sampled_from("01"),
-        "sprop-parameter-sets": st.just("Z0LAH9oBQBbsBEAAAAMAQAAADIPGDKg=,aM48gA=="),
-    }
-    named = st.fixed_dictionaries(
-        {"profile-level-id": st.builds(str.__add__, profiles, levels)},
-        optional={"packetization-mode": st.sampled_from("01"), **optional},
-    )
-    return st.builds(_written, named, st.sampled_from([";", "; ", " ; "]))
-
-
-@cache
-def opus_fmtps() -> SearchStrategy[str]:
-    """Parameters of Opus, known and unknown, in and out of range: RFC 7587 §6.1."""
-    rates = st.sampled_from([8000, 12000, 16000, 24000, 44100, 48000, 0, 7999, 96000]).map(str)
-    flags = st.sampled_from(["0", "1", "2", ""])
-    named = st.fixed_dictionaries(
-        {},
-        optional={
-            "maxplaybackrate": rates,
-            "sprop-maxcapturerate": rates,
-            "maxaveragebitrate": st.integers(0, 600000).map(str),
-            "minptime": st.just("10"),
-            **dict.fromkeys(("stereo", "sprop-stereo", "cbr", "useinbandfec", "usedtx"), flags),
-        },
-    )
-    return st.builds(_written, named, st.sampled_from([";", "; "]))
-
-
-def _written(named: dict[str, str], between: str) -> str:
-    return between.join(f"{name}={value}" for name, value in named.items())
-
-
-@cache
 def texts() -> SearchStrategy[str]:
     """Words for people, in UTF-8: RFC 8866 §5.3, §5.4."""
     text = st.text(
