@@ -87,9 +87,10 @@ class RtpPacket:
             raise RemoteError("CSRC list beyond the end")
         csrcs = struct.unpack_from(f"!{count}I", data, start)
         start += 4 * count
+        # RFC 3551 §2 [extension-is-expected]
         extension = _read_extension(data, start) if first & EXTENSION else None
         if extension is not None:
-            start += _EXTENSION.size + len(extension.data)
+            start += _EXTENSION.size + len(extension.data)  # RFC 3551 §2 [extension-is-skipped]
         padding = data[-1] if first & PADDING else 0
         if first & PADDING and not 0 < padding <= len(data) - start:
             raise RemoteError(f"{padding} octets of padding in {len(data) - start}")

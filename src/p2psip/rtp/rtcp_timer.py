@@ -17,6 +17,7 @@ from typing import Final
 MIN_SECONDS: Final = 5.0  # Source: §6.2, the least mean time between reports
 SENDER_SHARE: Final = 0.25  # Source: §6.3.1, of the RTCP bandwidth
 COMPENSATION: Final = 1.21828  # Source: §6.3.1, e - 3/2
+# RFC 3551 §2 [senders-can-report]
 BANDWIDTH: Final = 400.0  # octets/s, §6.2: 5% of 64 kbit/s, the least a call asks for
 
 
@@ -31,6 +32,7 @@ def interval(
     """
     sites = members
     if senders <= members * SENDER_SHARE:
+        # RFC 3551 §2 [quarter-for-senders]
         bandwidth *= SENDER_SHARE if we_sent else 1 - SENDER_SHARE
         sites = senders if we_sent else members - senders
     return max(size * sites / bandwidth, MIN_SECONDS / 2 if initial else MIN_SECONDS)

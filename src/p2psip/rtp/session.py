@@ -128,6 +128,7 @@ class RtpSession:
 
         `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
         """
+        # RFC 4733 §2.5.1.6 [numbers-by-one]
         self._sequence = sequence = self._sequence + 1 & 0xFFFF
         self.packets_sent += 1
         self.octets_sent += len(payload)
@@ -219,7 +220,7 @@ class RtpSession:
             octets_sent=self.octets_sent,
             packets_received=source.received,
             octets_received=self.reception.octets,
-            lost=source.lost,
+            lost=source.lost,  # RFC 3551 §2 [watches-loss]
             jitter_ms=1000 * source.jitter / self.clock_rate,
             invalid=self.invalid,
             rtt=self.rtt,
@@ -269,6 +270,7 @@ class RtpSession:
             timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
             counts = (self.packets_sent, self.octets_sent)
             report = SenderReport(self.ssrc, self._ntp(now), timestamp, *counts, blocks)
+        # RFC 3551 §2 [cname-each-time] [others-seldom]
         return compound(report, SourceDescription.of_cname(self.ssrc, self.cname), *more)
 
     def _count_members(self, now: float) -> None:

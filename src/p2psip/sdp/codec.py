@@ -58,7 +58,10 @@ class Codec:
 
     def attributes(self) -> Iterator[Attribute]:
         """Write the `a=rtpmap` and, if there is something to say, `a=fmtp`: RFC 8866 §6.6."""
+        # RFC 3551 §4.5 [clock-is-told]
         mapping = RtpMap(self.payload_type, self.name, self.clock_rate, self.channels)
+        # RFC 3551 §3 [mapping-is-told], RFC 8866 §5.14 [dynamic-is-mapped]
+        # and §8.2.3 [dynamic-has-rtpmap]
         yield Attribute("rtpmap", str(mapping))
         if self.fmtp:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
@@ -114,9 +117,11 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
 
 def _fresh(codec: Codec, taken: set[int]) -> int:
     for static in STATIC.values():
+        # RFC 3551 §4.5 [other-rate-is-dynamic]
         same = Codec(static.encoding, static.clock_rate, static.channels).same(codec)
         if same and static.payload_type not in taken:
             return static.payload_type
+    # RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own]
     free = next((number for number in DYNAMIC if number not in taken), None)
     if free is None:
         raise LocalError("more codecs than dynamic payload types")

@@ -225,12 +225,12 @@ def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) ->
     Between none and 200 ms whatever it asks for (RFC 3551 §4.2); whole frames for Speex:
     up to the next one (RFC 5574 §5.6), unless that were too long for it.
     """
-    limit = min(longest or MAX_PTIME, MAX_PTIME)
-    time = min(wanted or DEFAULT_PTIME, limit)
+    limit = min(longest or MAX_PTIME, MAX_PTIME)  # RFC 8866 §6.5 [time-of-media]
+    time = min(wanted or DEFAULT_PTIME, limit)  # RFC 3551 §4.2 [default-20-ms]
     if codec and codec.name.lower() == "speex":
-        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME
+        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME  # RFC 5574 §4.1.1 [ptime-multiple]
         if time > limit:
-            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME
+            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME  # RFC 8866 §6.5 [whole-frames]
     return time
 
 
@@ -279,7 +279,7 @@ def _agreed(
 ) -> AgreedMedia:
     """Sum up a line; `both` pairs each codec of the peer with the number we receive it by."""
     codecs = [(codec, number) for codec, number in both if not codec.is_telephone_event]
-    first = codecs[0][0] if codecs else None
+    first = codecs[0][0] if codecs else None  # RFC 8866 §5.14 [first-acceptable]
     event, event_number = _telephone_event(both, first)
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)
@@ -356,14 +356,16 @@ def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -
         attributes.append(Attribute("ptime", str(ours.ptime)))
     if ours.maxptime:
         attributes.append(Attribute("maxptime", str(ours.maxptime)))
-    if ours.rtcp_port and ours.rtcp_port != ours.port + 1:  # RFC 8866 §5.14
-        attributes.append(Attribute("rtcp", str(ours.rtcp_port)))
+    rtcp_port = ours.rtcp_port or ours.port + 1
+    if rtcp_port != ours.port + 1 or ours.port % 2:  # RFC 8866 §5.14 [told-when-apart]
+        attributes.append(Attribute("rtcp", str(rtcp_port)))
     if word != "sendrecv":  # the default, left unsaid: §5.1
         attributes.append(Attribute(word))
     return MediaDescription(
         kind=ours.kind,
         port=ours.port,
         protocol=protocol,
+        # RFC 8866 §8.2.3 [format-is-payload-type]
         formats=tuple(str(codec.payload_type) for codec in codecs),
         connection=Connection.to(ours.host) if ours.host else None,
         attributes=tuple(attributes),
@@ -371,6 +373,7 @@ def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -
 
 
 def _session(origin: Origin, host: str, lines: Iterable[MediaDescription]) -> SessionDescription:
+    # RFC 8866 §5.7 [each-has-an-address]
     return SessionDescription(origin, connection=Connection.to(host), media=tuple(lines))
 
 

@@ -105,6 +105,7 @@ class Leg:
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
+        # RFC 8866 §7 [care-with-addresses]
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self._heed_consent()
         self.alive(now)
@@ -273,7 +274,7 @@ class Leg:
         if session is None or self._closed:
             return
         invalid = session.invalid
-        session.received_rtcp(data, now)
+        session.received_rtcp(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
         if session.invalid == invalid:
             self.alive(now)
             self._welcome(now)
@@ -340,6 +341,7 @@ class Leg:
             self._deliver(*heard)
         due = self._session.deadline
         if due is not None and due <= now:
+            # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
             for report in self._session.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)

@@ -34,7 +34,9 @@ from siprtmp.media.translate.audio_formats import (
     find,
 )
 
+# RFC 4733 §2.5.1.1 [events-offered] and §2.5.2.1 [lists-its-events]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
+# RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf")
@@ -118,7 +120,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", ours.port, tuple(codecs)))
     if "flv" in names:
-        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))
+        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))  # RFC 3551 §6 [one-kind-each]
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)

@@ -18,7 +18,10 @@ def fixed(chance):
     st.integers(1, 5000), st.integers(0, 5000), st.booleans(), st.floats(40, 1500), st.booleans()
 )
 def test_all_together_stay_within_the_bandwidth(members, senders, we_sent, size, initial):
-    """Covers RFC 3550 §6.3.1: and nobody speaks more often than the minimum."""
+    """Covers RFC 3550 §6.3.1: and nobody speaks more often than the minimum.
+
+    Covers RFC 3551 §2 [quarter-for-senders].
+    """
     senders = min(senders, members)
     each = interval(members, senders, BANDWIDTH, we_sent, size, initial)
     assert each >= MIN_SECONDS / (2 if initial else 1)

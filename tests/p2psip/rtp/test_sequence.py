@@ -103,3 +103,11 @@ def test_a_steady_stream_has_none():
     for i in range(200):
         source.heard(i, i * 160, i * 0.02)
     assert source.jitter == 0 and not Source(8000).valid and Source(8000).expected == 0
+
+
+def test_packets_of_one_timestamp_count_for_the_jitter():
+    """Covers RFC 4733 §2.5.2.2 [jitter-of-all]: reports of a key, 50 ms apart."""
+    source = Source(8000)
+    for i in range(3):
+        source.heard(i, 160, i * 0.05)
+    assert source.jitter == int(25 + (400 - 25) / 16)

@@ -77,7 +77,10 @@ class BadLine(RuleBasedStateMachine):
 
     @invariant()
     def loss_is_true(self):
-        """Covers RFC 3550 §A.3."""
+        """Covers RFC 3550 §A.3.
+
+        Covers RFC 3551 §2 [watches-loss].
+        """
         for who in range(2):
             numbers = self.arrived[who]
             if numbers:
@@ -146,7 +149,10 @@ def test_who_never_spoke_says_no_goodbye():
 
 
 def test_who_stops_sending_reports_as_a_receiver():
-    """Covers RFC 3550 §6.4: after two intervals of silence."""
+    """Covers RFC 3550 §6.4: after two intervals of silence.
+
+    Covers RFC 3551 §2 [senders-can-report].
+    """
     ours = session(1)
     ours.send(0, b"", 0, True, 0.0)
     kinds = []

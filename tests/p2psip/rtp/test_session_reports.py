@@ -179,3 +179,13 @@ def test_a_sender_report_ties_our_clocks():
     report = parse_compound(data)[0]
     assert report.ntp == ntp_time(UNIX + 20.5)
     assert (report.timestamp, report.packets, report.octets) == (3984, 1, 3)
+
+
+def test_each_report_has_the_cname_and_no_other_item():
+    """Covers RFC 3551 §2 [cname-each-time] [others-seldom]."""
+    ours, seen = session(), []
+    while len(seen) < 5:
+        seen += ours.tick(ours.deadline)
+    for data in seen:
+        _, described = parse_compound(data, strict=True)
+        assert [chunk.items for chunk in described.chunks] == [((1, b"ann@host"),)]

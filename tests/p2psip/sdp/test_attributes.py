@@ -70,6 +70,11 @@ def test_static_payload_types_are_those_of_the_tables(specs):
     assert {pt for pt, each in STATIC.items() if each.channels == 2} == stereo == {10}
 
 
+def test_g722_counts_half_its_samples():
+    """Covers RFC 3551 §4.5.2 [clock-of-8-khz]."""
+    assert rtpmaps(line(formats=("9",))) == (RtpMap(9, "G722", 8000),)
+
+
 def test_formats_keep_their_order():
     """Covers RFC 8866 §5.14 and §6.6: the preferred first; a mapping beats the static table."""
     media = line("rtpmap:97 speex/16000", "rtpmap:8 L16/16000/2", "rtpmap:99 unused/8000",
@@ -102,12 +107,18 @@ def test_format_parameters():
     ],
 )
 def test_telephone_events(text, wanted):
-    """Covers RFC 4733 §2.4.1 and §2.5.1.1."""
+    """Covers RFC 4733 §2.4.1 and §2.5.1.1.
+
+    Covers RFC 4733 §2.5.1.1 [dtmf-by-default].
+    """
     assert events(text) == wanted
 
 
 def test_direction_of_line_and_session():
-    """Covers RFC 8866 §6.7, its example included."""
+    """Covers RFC 8866 §6.7, its example included.
+
+    Covers RFC 8866 §6.7 [both-ways-by-default].
+    """
     top = (Attribute("inactive"),)
     whole = session(attributes=top)
     assert direction(line("sendrecv"), whole) == "sendrecv"
@@ -146,7 +157,10 @@ def test_rtcp_address(attribute, wanted):
 
 
 def test_addresses_to_send_to():
-    """Covers RFC 8866 §5.7, RFC 3264 §5.1 and §8.4."""
+    """Covers RFC 8866 §5.7, RFC 3264 §5.1 and §8.4.
+
+    Covers RFC 8866 §4.1 [address-of-receiver].
+    """
     own = line(connection=Connection.to("192.0.2.9"))
     assert media_address(own, session(own)) == ("192.0.2.9", 49170)
     assert media_address(line(), session()) == ("192.0.2.1", 49170)
@@ -184,3 +198,19 @@ def test_no_attribute_does_harm(whole, value):
         for address in (media_address(spoiled, whole), rtcp_address(spoiled, whole)):
             assert address is None or 0 < address[1] < 65536
     assert events(text)
+
+
+def test_an_odd_port_is_used_as_it_is():
+    """Covers RFC 8866 §5.14 [odd-port-is-kept] [ports-as-told]."""
+    odd = line("rtcp:53020", port=49171)
+    assert media_address(odd, session(odd)) == ("192.0.2.1", 49171)
+    assert rtcp_address(odd, session(odd)) == ("192.0.2.1", 53020)
+
+
+def test_an_attribute_that_nobody_knows_means_nothing():
+    """Covers RFC 8866 §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]."""
+    plain = line("rtpmap:97 speex/16000", "ptime:30", formats=("97",))
+    odd = line("x-new:97 PCMU/8000", "rtpmap:97 speex/16000", "NEW", "ptime:30", formats=("97",))
+    for read in (rtpmaps, fmtps, ptime, maxptime):
+        assert read(odd) == read(plain)
+    assert direction(odd, session(odd)) == "sendrecv"

@@ -115,7 +115,10 @@ def test_directions(theirs, ours, wanted):
 
 
 def test_preference():
-    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it."""
+    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it.
+
+    Covers RFC 8866 §5.14 [first-acceptable].
+    """
     offer = offered("m=audio 9000 RTP/AVP 8 110 0 101", "a=rtpmap:110 SPEEX/16000",
                     "a=rtpmap:101 telephone-event/8000")  # fmt: skip
     mine = audio(PCMU, WIDE, DTMF, PCMA)
@@ -139,7 +142,12 @@ def test_speex_rates_are_two_codecs():
 
 
 def test_the_gateways_own_offer():
-    """Own design: the numbers and lines that old peers of the gateway know."""
+    """Own design: the numbers and lines that old peers of the gateway know.
+
+    Covers RFC 3551 §3 [mapping-is-told] and RFC 8866 §5.14 [dynamic-is-mapped].
+    Covers RFC 8866 §8.2.3 [dynamic-has-rtpmap] [format-is-payload-type].
+    Covers RFC 8866 §5.7 [each-has-an-address].
+    """
     offer = make_offer([audio(WIDE, DTMF), LocalMedia("video", 5006, (FLV,))], ALICE, A)
     assert bytes(offer).decode().split("\r\n")[5:] == [
         "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
@@ -251,7 +259,11 @@ def test_plain_rtp_with_frills_is_accepted():
     ],
 )  # fmt: skip
 def test_packet_time(wanted, longest, codec, time):
-    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2."""
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
+
+    Covers RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames] [time-of-media], RFC 3551
+    §4.2 [default-20-ms].
+    """
     assert packet_time(wanted, longest, codec) == time
 
 
@@ -359,7 +371,10 @@ def test_numbers_are_distinct_and_stable(before, now):
 
 
 def test_numbers_run_out():
-    """Covers RFC 3551 §6: 32 dynamic numbers."""
+    """Covers RFC 3551 §6: 32 dynamic numbers.
+
+    Covers RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own].
+    """
     many = tuple(Codec(f"x{index}", 8000) for index in range(32))
     assert [codec.payload_type for codec in numbered(many)] == list(range(96, 128))
     with pytest.raises(LocalError):
@@ -376,3 +391,21 @@ def test_media_at_another_host():
     _, (agreed,) = answer_to(offer, audio(PCMU))
     assert agreed.remote == ("2001:db8::1", 5004)
     assert codecs_of(offer.media[0]) == (PCMU,)
+
+
+def test_another_rate_than_the_static_one_is_mapped():
+    """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
+    usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
+    assert (usual.payload_type, wide.payload_type) == (0, 96)
+    assert next(wide.attributes()) == Attribute("rtpmap", "96 PCMU/16000")
+
+
+def test_rtcp_beside_an_odd_port_is_told():
+    """Covers RFC 8866 §5.14 [told-when-apart]: the rule of even and odd does not help there."""
+
+    def told(**options):
+        return make_offer([audio(PCMU, **options)], ALICE, A).media[0].attribute("rtcp")
+
+    assert told(port=5004) is told(port=5004, rtcp_port=5005) is None
+    assert told(port=5004, rtcp_port=5007) == "5007"
+    assert told(port=5005) == told(port=5005, rtcp_port=5006) == "5006"

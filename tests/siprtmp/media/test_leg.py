@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.gateway.leg_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
 
-from p2psip.rtp.rtcp import Bye, ReceiverReport, parse_compound
+from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport, compound, parse_compound
 from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
 
 
@@ -156,6 +156,30 @@ def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
         rig.publish(ULAW, 20 * i)
     assert len(rig.sent) == 3 and (rig.stamps[1] - rig.stamps[0]) & 0xFFFFFFFF == 16000
     assert [marker for _, _, marker, *_ in rig.sent] == [True, True, False]
+
+
+@pytest.mark.parametrize("direction", ["recvonly", "inactive", "sendonly"])
+def test_reports_do_not_heed_the_direction(direction):
+    """Covers RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive].
+
+    Covers RFC 8866 §6.7.3 [reports-while-sending].
+    """
+    rig = Rig(PCMU, direction=direction)
+    rig.wait(20.0)
+    assert len(rig.reports) >= 2
+    rig.leg.on_rtcp(compound(SenderReport(9, 0, 0, 0, 0)), 20.0)
+    assert rig.leg.statistics.invalid == 0
+    assert rig.leg._session.last_heard == 20.0
+
+
+@pytest.mark.parametrize(("hosts", "packets"), [(("192.0.2.9",), 250), ((), 5)])
+def test_a_stranger_cannot_aim_sound_at_a_third_party(hosts, packets):
+    """Covers RFC 8866 §7 [care-with-addresses]."""
+    rig = Rig(PCMU, hosts=hosts)
+    for i in range(250):
+        rig.now = 0.02 * i
+        rig.publish(ULAW, 20 * i)
+    assert len(rig.sent) == packets
 
 
 def test_packets_become_tags_in_order():

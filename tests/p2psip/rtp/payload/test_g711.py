@@ -35,6 +35,8 @@ def test_another_implementation_agrees(encode, decode, law):
 
     It halves the step of negative mu-law samples otherwise than we do; on the samples of
     14 bits that the law is defined for, both must be the same.
+
+    Covers RFC 3551 §4.5.14 [octet-aligned].
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -81,3 +83,11 @@ def test_samples_of_a_capture_are_speech(capture):
         return steps / max(sum(map(abs, samples)), 1)
 
     assert roughness(decode_alaw(data)) < roughness(decode_ulaw(data))
+
+
+@pytest.mark.parametrize(("encode", "decode", "law"), LAWS)
+def test_a_sample_is_an_octet_and_its_first_bit_the_sign(encode, decode, law):
+    """Covers RFC 3551 §4.5.14 [sign-bit-first] [sign-bit-on-host] [eight-bits]."""
+    sound = encode(ALL)
+    assert len(sound) == len(ALL)
+    assert all((octet >= 0x80) == (sample >= 0) for octet, sample in zip(sound, ALL, strict=True))
