@@ -24,7 +24,7 @@ DIGITS: Final = "0123456789*#ABCD"  # Source: §3.2 Table 3, in the order of the
 # datagram could hold sixteen thousand.
 MAX_REPORTS: Final = 16
 FINAL_REPORTS: Final = 3  # Source: §2.5.1.4, how often the last report of an event is sent
-MAX_DURATION: Final = 0xFFFF  # in ticks. Source: §2.5.1.3
+MAX_DURATION: Final = 0xFFFF  # in ticks: §2.5.1.3 [longest-duration]
 _REPORT: Final = struct.Struct("!BBH")
 
 

@@ -118,7 +118,7 @@ def test_a_report_of_no_duration_is_no_key():
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_key_that_is_held_for_long_is_one_key(lost):
-    """Covers RFC 4733 §2.5.2.3 [segments-are-one], though the report between them is lost."""
+    """Covers RFC 4733 §2.5.2.3 [segments-are-one] and §2.5.1.3 [longest-duration]."""
     reader, begin = DigitReader(), 0xFFFFFF00
     assert reader.read(begin, bytes(TelephoneEvent.of("7", 160))) == "7"
     for segment in range(3):
