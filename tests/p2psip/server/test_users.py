@@ -39,7 +39,10 @@ def test_a_line_that_is_wrong_is_named(line):
 
 
 def test_a_user_is_challenged_with_what_can_be_verified():
-    """Covers RFC 8760 §2.3: the better algorithm first; strangers are asked as most are."""
+    """Covers RFC 8760 §2.3: the better algorithm first; strangers are asked as most are.
+
+    Covers RFC 8760 §2.3 [best-first] [one-an-algorithm].
+    """
     users = UserStore([("bob", "r", MD5), ("bob", "r", SHA), ("ann", "r", MD5)])
     assert users.algorithms("bob", "r") == ("SHA-256", "MD5")
     assert users.algorithms("ann", "r") == ("MD5",)
@@ -67,3 +70,10 @@ def test_what_is_written_is_read(entries):
     assert len(users) == len(known)
     for (user, realm, name), hashed in known.items():
         assert users.lookup(user, realm, name) == hashed
+
+
+@pytest.mark.parametrize("name", ["Jürgen", "x y", "a@b", "\u4e2d\u6587", 'q"\\'])
+def test_a_name_has_any_characters_but_a_colon(name):
+    """Covers RFC 7616 §4 [any-name]."""
+    users = UserStore.parse(f"{name}:r:{MD5}")
+    assert users.lookup(name, "r", "MD5") == MD5
