@@ -170,7 +170,7 @@ def events(fmtp: str) -> frozenset[int]:
         found.update(range(low, min(high, MAX_EVENTS - 1) + 1))
         if len(found) == MAX_EVENTS:
             break
-    return frozenset(found) or DTMF_EVENTS  # RFC 4733 §2.5.1.1 [dtmf-by-default]
+    return frozenset(found) or DTMF_EVENTS
 
 
 DIRECTIONS: Final = ("sendrecv", "sendonly", "recvonly", "inactive")

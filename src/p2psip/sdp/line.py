@@ -116,7 +116,7 @@ class Bandwidth:
     def parse(cls, value: str) -> Self:
         """Read the value of a `b=` line, or raise RemoteError: §5.8."""
         kind, _, amount = value.partition(":")
-        return cls(kind, number(amount.strip(" ")))  # §5.8 [unknown-bandwidth-ignored]
+        return cls(kind, number(amount.strip(" ")))
 
     def __str__(self) -> str:
         """Write the value of a `b=` line: §5.8."""

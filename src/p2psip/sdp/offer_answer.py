@@ -225,12 +225,13 @@ def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) ->
     Between none and 200 ms whatever it asks for (RFC 3551 §4.2); whole frames for Speex:
     up to the next one (RFC 5574 §5.6), unless that were too long for it.
     """
-    limit = min(longest or MAX_PTIME, MAX_PTIME)  # RFC 8866 §6.5 [time-of-media]
-    time = min(wanted or DEFAULT_PTIME, limit)  # RFC 3551 §4.2 [default-20-ms]
+    limit = min(longest or MAX_PTIME, MAX_PTIME)
+    # RFC 8866 §6.5 [time-of-media], RFC 3551 §4.2 [default-20-ms]
+    time = min(wanted or DEFAULT_PTIME, limit)
     if codec and codec.name.lower() == "speex":
-        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME  # RFC 5574 §4.1.1 [ptime-multiple]
+        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME
         if time > limit:
-            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME  # RFC 8866 §6.5 [whole-frames]
+            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME
     return time
 
 
@@ -297,6 +298,7 @@ def _agreed(
         events=events(event.fmtp) if event else frozenset(),
         direction=word,
         held=black_hole or not _FLOWS[direction(theirs, session)][1],
+        # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
     )
 

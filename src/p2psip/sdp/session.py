@@ -111,12 +111,13 @@ class SessionDescription:
             raise RemoteError("Unknown SDP version")
         return cls(
             origin=Origin.parse(_only(top, "o") or ""),
-            name=_only(top, "s") or "-",  # §5.3 [dash-for-no-name]
+            name=_only(top, "s") or "-",
             information=_only(top, "i") or "",
             uri=_only(top, "u") or "",
             emails=tuple(top.get("e", ())),
             phones=tuple(top.get("p", ())),
             connection=_optional(Connection.parse, _only(top, "c")),
+            # §5.8 [unknown-bandwidth-ignored]
             bandwidths=tuple(map(Bandwidth.parse, top.get("b", ()))),
             times=tuple(_timings(top.get("t", ()))) or (Timing(),),
             attributes=tuple(map(Attribute.parse, top.get("a", ()))),
@@ -191,7 +192,7 @@ def _only(section: _Section, letter: str) -> str | None:
             return None
         case [value]:
             return value
-    raise RemoteError(f"Two {letter}= lines")  # §5.3 [one-name] and §5.7 [one-for-the-session]
+    raise RemoteError(f"Two {letter}= lines")  # §5.7 [one-for-the-session]
 
 
 def _optional(parse: Callable[[str], _T], value: str | None) -> _T | None:

@@ -34,7 +34,7 @@ from siprtmp.media.translate.audio_formats import (
     find,
 )
 
-# RFC 4733 §2.5.1.1 [events-offered] and §2.5.2.1 [lists-its-events]
+# RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)

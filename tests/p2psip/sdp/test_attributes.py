@@ -107,10 +107,7 @@ def test_format_parameters():
     ],
 )
 def test_telephone_events(text, wanted):
-    """Covers RFC 4733 §2.4.1 and §2.5.1.1.
-
-    Covers RFC 4733 §2.5.1.1 [dtmf-by-default].
-    """
+    """Covers RFC 4733 §2.4.1 and §2.5.1.1."""
     assert events(text) == wanted
 
 

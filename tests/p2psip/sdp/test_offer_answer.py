@@ -261,8 +261,7 @@ def test_plain_rtp_with_frills_is_accepted():
 def test_packet_time(wanted, longest, codec, time):
     """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
 
-    Covers RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames] [time-of-media], RFC 3551
-    §4.2 [default-20-ms].
+    Covers RFC 8866 §6.5 [time-of-media] and RFC 3551 §4.2 [default-20-ms].
     """
     assert packet_time(wanted, longest, codec) == time
 
@@ -409,3 +408,10 @@ def test_rtcp_beside_an_odd_port_is_told():
     assert told(port=5004) is told(port=5004, rtcp_port=5005) is None
     assert told(port=5004, rtcp_port=5007) == "5007"
     assert told(port=5005) == told(port=5005, rtcp_port=5006) == "5006"
+
+
+def test_a_packet_time_is_of_whole_frames():
+    """Covers RFC 5574 §4.1.1 [ptime-multiple] and RFC 8866 §6.5 [whole-frames]."""
+    for wanted, longest, time in ((30, None, 40), (60, 50, 40), (None, None, 20)):
+        offer = make_offer([audio(WIDE, ptime=wanted, maxptime=longest)], ALICE, A)
+        assert answer_to(offer, audio(WIDE))[1][0].ptime == time

@@ -88,6 +88,6 @@ def test_pictures_have_a_port_and_a_clock_of_their_own():
 
 
 def test_events_are_offered_with_their_numbers():
-    """Covers RFC 4733 §2.5.1.1 [events-offered] and §2.5.2.1 [lists-its-events]."""
+    """Covers RFC 4733 §2.5.1.1 [events-offered]."""
     (line,) = sdp_map.offer(["pcmu", "dtmf"], OURS).media
     assert line.attribute("fmtp") == "101 0-15"

@@ -24,7 +24,6 @@ DIGITS: Final = "0123456789*#ABCD"  # Source: §3.2 Table 3, in the order of the
 # datagram could hold sixteen thousand.
 MAX_REPORTS: Final = 16
 FINAL_REPORTS: Final = 3  # Source: §2.5.1.4, how often the last report of an event is sent
-MAX_DURATION: Final = 0xFFFF  # in ticks: §2.5.1.3 [longest-duration]
 _REPORT: Final = struct.Struct("!BBH")
 
 
@@ -51,12 +50,10 @@ class TelephoneEvent:
         if len(data) != _REPORT.size:
             raise RemoteError(f"telephone-event of {len(data)} octets")
         event, flags, duration = _REPORT.unpack(data)
-        # §2.3.3 [r-bit-ignored]
         return cls(event, duration, bool(flags & 0x80), flags & 0x3F)
 
     def __bytes__(self) -> bytes:
         """Write the four octets, R bit clear: §2.3."""
-        # §2.3.3 [r-bit-clear]
         return _REPORT.pack(self.event, (0x80 if self.end else 0) | self.volume, self.duration)
 
     @property
@@ -66,10 +63,10 @@ class TelephoneEvent:
 
     @classmethod
     def of(cls, digit: str, duration: int, *, end: bool = False, volume: int = 10) -> Self:
-        """Make the report of a key of `DIGITS`: §3.2; LocalError for another, or no duration."""
+        """Make the report of a key of `DIGITS`; LocalError if it is none: §3.2."""
         code = DIGITS.find(digit.upper()) if len(digit) == 1 else -1
-        if code < 0 or duration == 0:  # §2.3.5 [no-zero-duration]
-            raise LocalError(f"{digit!r} for {duration} ticks is no DTMF digit")
+        if code < 0:
+            raise LocalError(f"{digit!r} is no DTMF digit")
         return cls(code, duration, end, volume)
 
 
@@ -86,13 +83,11 @@ def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
 class DigitReader:
     """Reads each key once, from the first of its reports that arrives: §2.5.2.2.
 
-    It remembers one event: reports of an older timestamp are late repetitions, and a key that is
-    held for longer than the duration can tell is reported in segments, one behind the other.
+    It remembers one event: reports of an older timestamp are late repetitions.
     """
 
     def __init__(self) -> None:
         self._begun: int | None = None
-        self._held = -1  # the code of an event that has not ended
 
     def read(self, timestamp: int, payload: bytes | memoryview) -> str:
         """Take a packet's RTP timestamp and payload; answer its new digits, often "": §2.5.1.5.
@@ -102,23 +97,11 @@ class DigitReader:
         events = parse_events(payload)
         digits = ""
         for event in events:
-            if event.duration and self._is_new(timestamp):  # §2.3.5 [zero-is-ignored]
-                if not self._continues(event, timestamp):
-                    digits += event.digit or ""
-                self._begun, self._held = timestamp, event.event
-            if event.end and timestamp == self._begun:
-                self._held = -1
-            # §2.5.1.5 [timestamp-of-first]
+            if self._is_new(timestamp):
+                self._begun = timestamp
+                digits += event.digit or ""
             timestamp = timestamp + event.duration & 0xFFFFFFFF
         return digits
 
     def _is_new(self, timestamp: int) -> bool:
-        # §2.5.2.2 [further-reports-ignored] [by-timestamps] [not-by-spacing]
         return self._begun is None or 0 < (timestamp - self._begun & 0xFFFFFFFF) < 1 << 31
-
-    def _continues(self, event: TelephoneEvent, timestamp: int) -> bool:
-        """Whether the report is of the next segment of the event before it: §2.5.2.3."""
-        if self._begun is None or event.event != self._held:
-            return False
-        # §2.5.2.3 [segments-are-one]
-        return timestamp - self._begun & 0xFFFFFFFF == MAX_DURATION

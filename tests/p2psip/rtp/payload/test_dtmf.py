@@ -13,13 +13,13 @@ from p2psip.strategies.rtp import telephone_events, words
 
 @given(telephone_events())
 def test_reading_undoes_writing(report):
-    """Covers RFC 4733 §2.3 and §2.3.3 [r-bit-clear]."""
-    assert TelephoneEvent.parse(bytes(report)) == report and not bytes(report)[1] & 0x40
+    """Covers RFC 4733 §2.3."""
+    assert TelephoneEvent.parse(bytes(report)) == report
     assert parse_events(bytes(report) * 2) == (report, report)
 
 
 def test_the_reserved_bit_is_ignored():
-    """Covers RFC 4733 §2.3.3 [r-bit-ignored]."""
+    """Covers RFC 4733 §2.3.3."""
     assert TelephoneEvent.parse(b"\x01\x4a\x00\xa0") == TelephoneEvent(1, 160)
 
 
@@ -50,10 +50,7 @@ def test_digits_have_codes():
 
 @given(st.text(DIGITS, max_size=8), st.randoms(use_true_random=False), words)
 def test_digits_come_once_and_in_order_whatever_is_lost(keys, chance, timestamp):
-    """Covers RFC 4733 §2.5.1.4: one report of each key is enough.
-
-    Covers RFC 4733 §2.5.2.2 [further-reports-ignored] [by-timestamps] [not-by-spacing].
-    """
+    """Covers RFC 4733 §2.5.1.4: one report of each key is enough."""
     reader, heard = DigitReader(), ""
     for key in keys:
         reports = [TelephoneEvent.of(key, 160 * n, end=n > 5) for n in (1, 2, 3, 6, 6, 6)]
@@ -64,7 +61,7 @@ def test_digits_come_once_and_in_order_whatever_is_lost(keys, chance, timestamp)
 
 
 def test_several_events_in_one_packet():
-    """Covers RFC 4733 §2.5.1.5 [timestamp-of-first]: each begins where the one before it ended."""
+    """Covers RFC 4733 §2.5.1.5: each begins where the one before it ended."""
     payload = b"".join(bytes(TelephoneEvent.of(key, 400, end=True)) for key in "12")
     reader = DigitReader()
     assert reader.read(0xFFFFFFF0, payload) == "12"
@@ -105,29 +102,3 @@ def test_one_packet_holds_no_more_keys_than_anybody_presses():
     with pytest.raises(RemoteError):
         reader.read(0, b"".join([*keys, keys[0]]))
     assert reader.read(0, b"".join(keys)) == "1" * MAX_REPORTS
-
-
-def test_a_report_of_no_duration_is_no_key():
-    """Covers RFC 4733 §2.3.5 [zero-is-ignored] [no-zero-duration]."""
-    reader = DigitReader()
-    assert reader.read(800, bytes(TelephoneEvent(5, 0))) == ""
-    assert reader.read(800, bytes(TelephoneEvent.of("5", 160))) == "5"
-    with pytest.raises(LocalError):
-        TelephoneEvent.of("5", 0)
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_a_key_that_is_held_for_long_is_one_key(lost):
-    """Covers RFC 4733 §2.5.2.3 [segments-are-one] and §2.5.1.3 [longest-duration]."""
-    reader, begin = DigitReader(), 0xFFFFFF00
-    assert reader.read(begin, bytes(TelephoneEvent.of("7", 160))) == "7"
-    for segment in range(3):
-        if not lost:
-            assert reader.read(begin, bytes(TelephoneEvent.of("7", 0xFFFF))) == ""
-        begin = begin + 0xFFFF & 0xFFFFFFFF
-        last = TelephoneEvent.of("7", 400, end=segment == 2)
-        assert reader.read(begin, bytes(last)) == ""
-    again = begin + 0xFFFF & 0xFFFFFFFF
-    assert reader.read(again, bytes(TelephoneEvent.of("7", 160))) == "7"  # the other one has ended
-    assert reader.read(again + 0xFFFF, bytes(TelephoneEvent.of("8", 160))) == "8"
-    assert reader.read(again + 0xFFFF + 0xFFFE, bytes(TelephoneEvent.of("8", 160))) == "8"
