@@ -162,7 +162,8 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     named = _named(uri)
     if not target or not usable or (named and named not in usable):
         return ()
-    transport = named or _default(usable)  # §4.1 [named-transport]
+    # §4.1 [named-transport]
+    transport = named or _default(usable)
     if _is_numeric(target):
         return (Hop(transport, target, uri.port or default_port(transport), target),)
     if uri.port is not None:

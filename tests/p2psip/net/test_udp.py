@@ -148,20 +148,6 @@ def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     sender.close()
 
 
-def test_nothing_is_heard_after_closing():
-    bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
-    bound.setblocking(False)
-    bound.bind((LOOPBACK, 0))
-    heard = []
-    listener = UdpListener(bound, lambda data, flow: heard.append(data))
-    client = UdpClient(listener.address)
-    client.socket.send(b"1")
-    assert until(lambda: heard == [b"1"])
-    listener.close()
-    gevent.sleep(0.02)
-    assert heard == [b"1"]
-
-
 def test_a_request_leaves_from_where_its_answer_is_heard():
     """Covers RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]."""
     bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
@@ -178,3 +164,17 @@ def test_a_request_leaves_from_where_its_answer_is_heard():
         assert until(lambda: heard == [(b"answer", Flow("UDP", there, listener.address))])
     finally:
         listener.close()
+
+
+def test_nothing_is_heard_after_closing():
+    bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.setblocking(False)
+    bound.bind((LOOPBACK, 0))
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append(data))
+    client = UdpClient(listener.address)
+    client.socket.send(b"1")
+    assert until(lambda: heard == [b"1"])
+    listener.close()
+    gevent.sleep(0.02)
+    assert heard == [b"1"]

@@ -147,6 +147,16 @@ def test_captured_streams(capture, name, port, types, step, sizes):
         assert {len(packet.payload) for packet in packets} == sizes
 
 
+@pytest.mark.parametrize("csrcs", [(), (1, 2)])
+@pytest.mark.parametrize("words", [0, 1, 3])
+def test_a_header_extension_is_skipped(csrcs, words):
+    """Covers RFC 3551 §2 [extension-is-expected] [extension-is-skipped]."""
+    extension = Extension(0xBEDE, bytes(4 * words))
+    data = bytes(RtpPacket(0, 1, 2, 3, b"sound", csrcs=csrcs, extension=extension))
+    *_, start, end = fast.unpack(data)
+    assert data[start:end] == RtpPacket.parse(data).payload == b"sound"
+
+
 def test_frames_end_with_a_marker(capture):
     """Covers RFC 3550 §5.1: 72 pictures, 72 timestamps, one marker each, no gap."""
     stream = [
@@ -158,13 +168,3 @@ def test_frames_end_with_a_marker(capture):
     assert sum(packet.marker for packet in stream) == 72
     numbers = [packet.sequence for packet in stream]
     assert numbers == list(range(numbers[0], numbers[0] + 317))
-
-
-@pytest.mark.parametrize("csrcs", [(), (1, 2)])
-@pytest.mark.parametrize("words", [0, 1, 3])
-def test_a_header_extension_is_skipped(csrcs, words):
-    """Covers RFC 3551 §2 [extension-is-expected] [extension-is-skipped]."""
-    extension = Extension(0xBEDE, bytes(4 * words))
-    data = bytes(RtpPacket(0, 1, 2, 3, b"sound", csrcs=csrcs, extension=extension))
-    *_, start, end = fast.unpack(data)
-    assert data[start:end] == RtpPacket.parse(data).payload == b"sound"

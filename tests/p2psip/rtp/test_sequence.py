@@ -97,17 +97,17 @@ def test_jitter_follows_its_formula(timestamp, lates):
     assert abs(source._jitter - jitter) < 0.001 and source.jitter == int(source._jitter)
 
 
-def test_a_steady_stream_has_none():
-    """Covers RFC 3550 §A.8."""
-    source = Source(8000)
-    for i in range(200):
-        source.heard(i, i * 160, i * 0.02)
-    assert source.jitter == 0 and not Source(8000).valid and Source(8000).expected == 0
-
-
 def test_packets_of_one_timestamp_count_for_the_jitter():
     """Covers RFC 4733 §2.5.2.2 [jitter-of-all]: reports of a key, 50 ms apart."""
     source = Source(8000)
     for i in range(3):
         source.heard(i, 160, i * 0.05)
     assert source.jitter == int(25 + (400 - 25) / 16)
+
+
+def test_a_steady_stream_has_none():
+    """Covers RFC 3550 §A.8."""
+    source = Source(8000)
+    for i in range(200):
+        source.heard(i, i * 160, i * 0.02)
+    assert source.jitter == 0 and not Source(8000).valid and Source(8000).expected == 0

@@ -174,6 +174,22 @@ def test_addresses_to_send_to():
     assert rtcp_address(line(port=65535), session()) is None
 
 
+def test_an_odd_port_is_used_as_it_is():
+    """Covers RFC 8866 §5.14 [odd-port-is-kept] [ports-as-told]."""
+    odd = line("rtcp:53020", port=49171)
+    assert media_address(odd, session(odd)) == ("192.0.2.1", 49171)
+    assert rtcp_address(odd, session(odd)) == ("192.0.2.1", 53020)
+
+
+def test_an_attribute_that_nobody_knows_means_nothing():
+    """Covers RFC 8866 §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]."""
+    plain = line("rtpmap:97 speex/16000", "ptime:30", formats=("97",))
+    odd = line("x-new:97 PCMU/8000", "rtpmap:97 speex/16000", "NEW", "ptime:30", formats=("97",))
+    for read in (rtpmaps, fmtps, ptime, maxptime):
+        assert read(odd) == read(plain)
+    assert direction(odd, session(odd)) == "sendrecv"
+
+
 @given(sdp.sessions(), mutations(st.sampled_from([b"97 speex/16000/1", b"0-15,66", b"1.5"])))
 def test_no_attribute_does_harm(whole, value):
     """Covers RFC 8866 §5.13: what makes no sense is passed over."""
@@ -195,19 +211,3 @@ def test_no_attribute_does_harm(whole, value):
         for address in (media_address(spoiled, whole), rtcp_address(spoiled, whole)):
             assert address is None or 0 < address[1] < 65536
     assert events(text)
-
-
-def test_an_odd_port_is_used_as_it_is():
-    """Covers RFC 8866 §5.14 [odd-port-is-kept] [ports-as-told]."""
-    odd = line("rtcp:53020", port=49171)
-    assert media_address(odd, session(odd)) == ("192.0.2.1", 49171)
-    assert rtcp_address(odd, session(odd)) == ("192.0.2.1", 53020)
-
-
-def test_an_attribute_that_nobody_knows_means_nothing():
-    """Covers RFC 8866 §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]."""
-    plain = line("rtpmap:97 speex/16000", "ptime:30", formats=("97",))
-    odd = line("x-new:97 PCMU/8000", "rtpmap:97 speex/16000", "NEW", "ptime:30", formats=("97",))
-    for read in (rtpmaps, fmtps, ptime, maxptime):
-        assert read(odd) == read(plain)
-    assert direction(odd, session(odd)) == "sendrecv"

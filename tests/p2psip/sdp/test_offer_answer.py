@@ -383,15 +383,6 @@ def test_numbers_run_out():
     assert [codec.payload_type for codec in twice] == [96, 97]
 
 
-def test_media_at_another_host():
-    """Covers RFC 8866 §5.7: a line may have its own address, of either family."""
-    offer = make_offer([audio(PCMU, host="2001:db8::1")], ALICE, A)
-    assert offer.media[0].connection == Connection("IN", "IP6", "2001:db8::1")
-    _, (agreed,) = answer_to(offer, audio(PCMU))
-    assert agreed.remote == ("2001:db8::1", 5004)
-    assert codecs_of(offer.media[0]) == (PCMU,)
-
-
 def test_another_rate_than_the_static_one_is_mapped():
     """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
     usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
@@ -415,3 +406,12 @@ def test_a_packet_time_is_of_whole_frames():
     for wanted, longest, time in ((30, None, 40), (60, 50, 40), (None, None, 20)):
         offer = make_offer([audio(WIDE, ptime=wanted, maxptime=longest)], ALICE, A)
         assert answer_to(offer, audio(WIDE))[1][0].ptime == time
+
+
+def test_media_at_another_host():
+    """Covers RFC 8866 §5.7: a line may have its own address, of either family."""
+    offer = make_offer([audio(PCMU, host="2001:db8::1")], ALICE, A)
+    assert offer.media[0].connection == Connection("IN", "IP6", "2001:db8::1")
+    _, (agreed,) = answer_to(offer, audio(PCMU))
+    assert agreed.remote == ("2001:db8::1", 5004)
+    assert codecs_of(offer.media[0]) == (PCMU,)

@@ -194,20 +194,6 @@ def test_attributes_by_name():
         assert (part.attribute("x"), part.attribute("y"), part.attribute("z")) == ("1", "", None)
 
 
-def test_descriptions_in_captured_messages(corpus):
-    """Covers RFC 8866 §5: every whole description in the SIP captures."""
-    found = 0
-    for path in sorted((corpus / "pcap/sip").glob("*.pcap")):
-        with path.open("rb") as file:
-            for _, frame in dpkt.pcap.UniversalReader(file):
-                _, blank, body = bytes(frame).partition(b"\r\n\r\nv=0\r\n")
-                if blank and body.endswith(b"\n"):
-                    session = SessionDescription.parse(b"v=0\r\n" + body)
-                    assert session.media and SessionDescription.parse(bytes(session)) == session
-                    found += 1
-    assert found == 29
-
-
 @pytest.mark.parametrize("line", [b"x=1\r\n", b"V=0\r\n", b"m=audio 9 RTP/AVP 0\r\nt=0 0\r\n"])
 def test_an_unknown_letter_refuses_the_whole(line):
     """Covers RFC 8866 §5 [unknown-letter-refuses]."""
@@ -251,3 +237,17 @@ def test_a_key_is_dropped_and_contacts_come_before_media():
     keys = data.replace(media, b"k=prompt\r\n" + media + b"k=clear:x\r\n")
     assert bytes(SessionDescription.parse(keys)) == data
     assert read(MINIMAL + media + contacts) is None
+
+
+def test_descriptions_in_captured_messages(corpus):
+    """Covers RFC 8866 §5: every whole description in the SIP captures."""
+    found = 0
+    for path in sorted((corpus / "pcap/sip").glob("*.pcap")):
+        with path.open("rb") as file:
+            for _, frame in dpkt.pcap.UniversalReader(file):
+                _, blank, body = bytes(frame).partition(b"\r\n\r\nv=0\r\n")
+                if blank and body.endswith(b"\n"):
+                    session = SessionDescription.parse(b"v=0\r\n" + body)
+                    assert session.media and SessionDescription.parse(bytes(session)) == session
+                    found += 1
+    assert found == 29

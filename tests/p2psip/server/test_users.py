@@ -59,6 +59,13 @@ def test_a_domain_finds_its_realm():
     assert UserStore().realm_for("localhost") == "localhost"
 
 
+@pytest.mark.parametrize("name", ["Jürgen", "x y", "a@b", "\u4e2d\u6587", 'q"\\'])
+def test_a_name_has_any_characters_but_a_colon(name):
+    """Covers RFC 7616 §4 [any-name]."""
+    users = UserStore.parse(f"{name}:r:{MD5}")
+    assert users.lookup(name, "r", "MD5") == MD5
+
+
 @given(st.lists(st.tuples(st.text("ab", min_size=1), st.text("xy:", min_size=1), st.booleans())))
 def test_what_is_written_is_read(entries):
     """Covers RFC 7616 §3.4.2."""
@@ -70,10 +77,3 @@ def test_what_is_written_is_read(entries):
     assert len(users) == len(known)
     for (user, realm, name), hashed in known.items():
         assert users.lookup(user, realm, name) == hashed
-
-
-@pytest.mark.parametrize("name", ["Jürgen", "x y", "a@b", "\u4e2d\u6587", 'q"\\'])
-def test_a_name_has_any_characters_but_a_colon(name):
-    """Covers RFC 7616 §4 [any-name]."""
-    users = UserStore.parse(f"{name}:r:{MD5}")
-    assert users.lookup(name, "r", "MD5") == MD5

@@ -209,6 +209,18 @@ def test_what_is_sent_once_is_one_datagram_to_one_server():
     assert asker.heard == [503, -408] and stack.transactions == 0
 
 
+def test_a_request_is_repeated_where_it_was_sent():
+    """Covers RFC 3263 §4 [same-server] [once-a-transaction]."""
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
+    stack.take_orders()
+    first = Flow("UDP", ("10.0.0.3", PORT))
+    stack.located(1, [first, UDP], 0.0)
+    stack.tick(stack.deadline)
+    (_, way), (_, again) = sent(stack)
+    assert way == again == first
+
+
 def test_a_place_that_is_silent_gets_so_many_requests_and_no_more():
     """Own design: whoever registers it may have strangers call it, and each is repeated."""
     stack, asker = lone_stack(), Asker()
@@ -223,15 +235,3 @@ def test_a_place_that_is_silent_gets_so_many_requests_and_no_more():
     while stack.deadline is not None:
         stack.tick(stack.deadline)
     assert stack.transactions == 0 and not stack._clients._silent
-
-
-def test_a_request_is_repeated_where_it_was_sent():
-    """Covers RFC 3263 §4 [same-server] [once-a-transaction]."""
-    stack, asker = lone_stack(), Asker()
-    stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
-    stack.take_orders()
-    first = Flow("UDP", ("10.0.0.3", PORT))
-    stack.located(1, [first, UDP], 0.0)
-    stack.tick(stack.deadline)
-    (_, way), (_, again) = sent(stack)
-    assert way == again == first

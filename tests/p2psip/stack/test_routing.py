@@ -72,22 +72,6 @@ def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
     assert [message.via.host for message, _ in sent(stack)] == ["10.0.0.7"]
 
 
-@pytest.mark.parametrize("is_loopback", [routing.is_loopback, access.is_loopback])
-@pytest.mark.parametrize(
-    ("host", "is_so"),
-    [
-        *((host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost")),
-        *((host, False) for host in ("0.0.0.0", "::", "192.0.2.7", "2001:db8::1", "fe80::1%lo")),
-        *((host, False) for host in ("", "example.com", "localhost.example.com", "[::1]")),
-        ("::ffff:127.0.0.1", True),
-        ("LOCALHOST", True),
-    ],
-)
-def test_what_only_this_machine_reaches(host, is_so, is_loopback):
-    """Both families say the same."""
-    assert is_loopback(host) is is_so
-
-
 def test_our_via_asks_for_rport_and_names_our_port():
     """Covers RFC 3581 §3 [rport-without-value] [answers-at-sent-by]."""
     stack = Stack(random=random_source("x"), listeners=[Listener("UDP", "10.0.0.1", 5070)])
@@ -106,3 +90,19 @@ def test_a_response_leaves_by_the_transport_of_its_request(transport):
     flow = Flow(transport, (THEM, 40001), ("10.0.0.1", 5061))
     assert routing.way_back(asked, flow) == flow
     assert routing.way_around(asked, flow) == Flow(transport, (THEM, 5090))
+
+
+@pytest.mark.parametrize("is_loopback", [routing.is_loopback, access.is_loopback])
+@pytest.mark.parametrize(
+    ("host", "is_so"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost")),
+        *((host, False) for host in ("0.0.0.0", "::", "192.0.2.7", "2001:db8::1", "fe80::1%lo")),
+        *((host, False) for host in ("", "example.com", "localhost.example.com", "[::1]")),
+        ("::ffff:127.0.0.1", True),
+        ("LOCALHOST", True),
+    ],
+)
+def test_what_only_this_machine_reaches(host, is_so, is_loopback):
+    """Both families say the same."""
+    assert is_loopback(host) is is_so
