@@ -207,6 +207,7 @@ class MediaPort:
             return not self._closed
         may_be = latch.signalled is None or latch.may_be(source[0])
         if may_be and rtp_header(data) is not None:
+            # RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways]
             self._waiting.append((data, source, now))
         return False
 

@@ -226,6 +226,7 @@ def rtcp_address(media: MediaDescription, session: SessionDescription) -> tuple[
 def _address(where: Connection | None, port: int) -> tuple[str, int] | None:
     if where is None or where.network_type != "IN" or not 0 < port < 65536:
         return None
+    # RFC 3264 §8.4 [zeros-are-a-hold]
     if where.address_type not in ("IP4", "IP6") or is_unspecified(where.address):
         return None
     return where.address, port  # RFC 8866 §4.1 [address-of-receiver]

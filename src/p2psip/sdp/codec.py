@@ -62,6 +62,7 @@ class Codec:
         mapping = RtpMap(self.payload_type, self.name, self.clock_rate, self.channels)
         # RFC 3551 §3 [mapping-is-told], RFC 8866 §5.14 [dynamic-is-mapped]
         # and §8.2.3 [dynamic-has-rtpmap]
+        # RFC 3264 §5.1 [has-rtpmaps], §6.1 [maps-dynamic] [maps-static]
         yield Attribute("rtpmap", str(mapping))
         if self.fmtp:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
@@ -105,7 +106,7 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
         before = find(codec, spare)
         if before:
             spare.remove(before)
-            number = before.payload_type
+            number = before.payload_type  # §8.3.2 [numbers-keep-their-meaning]
         elif codec.payload_type != UNNUMBERED and codec.payload_type not in taken:
             number = codec.payload_type
         else:

@@ -130,7 +130,7 @@ class Timing:
     Seconds since 1900; 0 and 0 mean at any time, as calls do (RFC 3264 §5).
     """
 
-    start: int = 0
+    start: int = 0  # RFC 3264 §5 [active-at-any-time]
     stop: int = 0
     repeats: tuple[str, ...] = ()
     zone: str = ""

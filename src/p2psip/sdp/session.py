@@ -38,7 +38,8 @@ MAX_FORMATS: Final = 512  # of all media lines
 # §5 [newline-alone]
 _LINE = re.compile(r"[^\r\n]+")  # any line end will do: §5
 _SESSION_LETTERS = "vosiuepcbtrzka"  # §5.12 [drops-keys]
-_MEDIA_LETTERS = "micbka"  # §5.6 [contacts-first], §5.12 [drops-keys]
+# §5.6 [contacts-first], §5.12 [drops-keys], RFC 3264 §5 [one-description]
+_MEDIA_LETTERS = "micbka"
 _T = TypeVar("_T")
 
 
@@ -155,6 +156,16 @@ class SessionDescription:
             raise LocalError("a value that spans lines cannot be written as SDP")
         # §5 [as-the-grammar], §5.3 [name-in-utf-8] and §5.4 [information-in-utf-8]
         return "\r\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+
+    def following(self, previous: Self | None) -> Self:
+        """Keep the `o=` line of the one before, one version up if anything changed: RFC 3264 §8."""
+        if previous is None:
+            return self
+        same = replace(self, origin=previous.origin)  # RFC 3264 §8 [same-origin]
+        if same == previous:  # RFC 3264 §8 [same-version-same-text]
+            return same
+        # RFC 3264 §8 [version-plus-one]
+        return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))
 
     def replace_media(self, media: Iterable[MediaDescription]) -> Self:
         """Give the same description with other media sections: §5.14."""

@@ -102,6 +102,7 @@ class Leg:
         if self._to_rtmp is None:
             self._to_rtmp = RtpToFlv(codec)
         before = self._plan
+        # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
@@ -112,6 +113,7 @@ class Leg:
         if not early:
             self._silence_at = now + self._timeout - self._patience
         self._wire.hosts = hosts
+        # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
@@ -297,6 +299,7 @@ class Leg:
     ) -> None:
         """Pass on sound of the phone, which arrived at `now` and may have waited for its turn."""
         plan, to_rtmp = self._plan, self._to_rtmp
+        # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or to_rtmp is None:
             return  # telephone-events, comfort noise, or what was never agreed

@@ -148,7 +148,10 @@ def test_another_port_of_the_signalled_host_is_heard(open_port, phone, heard):
 
 
 def test_rtp_that_precedes_the_answer_is_heard(open_port, phone, heard, monkeypatch):
-    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order."""
+    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order.
+
+    Covers RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways].
+    """
     port, stranger = open_port(), Phone("127.0.0.2")
     clock = [100.0]
     monkeypatch.setattr(rtp_ports, "monotonic", lambda: clock[0])

@@ -200,6 +200,12 @@ def test_an_unknown_letter_refuses_the_whole(line):
     assert read(MINIMAL) and read(MINIMAL + line) is None
 
 
+def test_one_description_is_one():
+    """Covers RFC 3264 §5 [one-description]."""
+    stream = b"m=audio 9 RTP/AVP 0\r\n"
+    assert read(MINIMAL + stream) and read(MINIMAL + stream + MINIMAL) is None
+
+
 def test_text_is_utf_8():
     """Covers RFC 8866 §5 [octets-are-utf-8], §5.3 [name-in-utf-8], §5.4 [information-in-utf-8]."""
     data = MINIMAL.replace(b"s=-\r\n", "s=café\r\ni=€\r\n".encode())

@@ -90,7 +90,10 @@ def test_a_publisher_that_is_replaced_while_held_back_is_let_go():
 
 
 def test_a_new_packet_time_counts_from_the_next_packet():
-    """Covers RFC 3264 §8.3."""
+    """Covers RFC 3264 §8.3.
+
+    Covers RFC 3264 §8.3.4 [new-parameters-at-once].
+    """
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
     rig.start(plan(PCMU, ptime=40), 0.0)
@@ -100,6 +103,18 @@ def test_a_new_packet_time_counts_from_the_next_packet():
     rig.now = 0.04
     rig.publish(ULAW, 40)
     assert len(rig.sent[1][-1]) == 320
+
+
+def test_a_new_format_and_a_new_address_are_used_at_once():
+    """Covers RFC 3264 §8.3.1 [follows-at-once], §8.3.2 [new-formats-at-once] [no-old-formats]."""
+    rig = Rig(PCMU)
+    rig.publish(ULAW, 0)
+    rig.start(plan(PCMA, port=6004), 0.01)
+    assert rig.remote == ("192.0.2.9", 6004)
+    for i in (1, 2, 3):
+        rig.now = 0.02 * i
+        rig.publish(ULAW, 20 * i)
+    assert [kind for _, kind, *_ in rig.sent] == [0, 8, 8, 8]
 
 
 def test_another_clock_rate_is_another_source():
@@ -183,7 +198,10 @@ def test_a_stranger_cannot_aim_sound_at_a_third_party(hosts, packets):
 
 
 def test_packets_become_tags_in_order():
-    """Covers RFC 3550 §A.1 and RTMP 1.0 §5.4.1."""
+    """Covers RFC 3550 §A.1 and RTMP 1.0 §5.4.1.
+
+    Covers RFC 3264 §6.1 [hears-after-the-answer].
+    """
     rig = Rig(PCMU, PCMA)
     for number in (1, 2, 4, 3, 3, 5):
         rig.hear(number, bytes([number]) * 160)
