@@ -88,7 +88,7 @@ def _bind_pair(ip: str, port: int) -> tuple[socket.socket, socket.socket] | None
     first = _bind(ip, port)
     if first is None:
         return None
-    second = _bind(ip, port + 1)  # RFC 3551 §8 [odd-port-above]
+    second = _bind(ip, port + 1)  # §6 [two-ports], §11 [ports-differ], RFC 3551 §8 [odd-port-above]
     if second is None:
         first.close()
         return None

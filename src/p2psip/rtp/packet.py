@@ -103,13 +103,14 @@ class RtpPacket:
     def __bytes__(self) -> bytes:
         """Write the datagram; padding is zeros and their count: §5.1."""
         first = VERSION << 6 | len(self.csrcs)
+        # §5.1 [extension-when-x]
         first |= (PADDING if self.padding else 0) | (EXTENSION if self.extension else 0)
         second = self.payload_type | (MARKER if self.marker else 0)
         head = _FIXED.pack(first, second, self.sequence, self.timestamp, self.ssrc)
         csrcs = struct.pack(f"!{len(self.csrcs)}I", *self.csrcs)
         extension = bytes(self.extension) if self.extension else b""
         tail = bytes(self.padding - 1) + bytes([self.padding]) if self.padding else b""
-        return head + csrcs + extension + self.payload + tail
+        return head + csrcs + extension + self.payload + tail  # §5.3.1 [extension-behind-csrcs]
 
 
 def _read_extension(data: bytes | memoryview, start: int) -> Extension:

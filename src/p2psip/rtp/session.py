@@ -97,10 +97,12 @@ class RtpSession:
         echo: bool = False,
     ) -> None:
         self._random, self._wallclock, self._echo = random, wallclock, echo
+        # §5.1 [ssrc-is-drawn]
         self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
         self.clock_rate, self.cname = clock_rate, cname
         self._send_rate = clock_rate
         self.reception = Reception(clock_rate, payload_types)
+        # §5.1 [sequence-is-drawn]
         self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
         self.packets_sent = self.octets_sent = self.invalid = 0
         self._last_timestamp = 0
@@ -160,8 +162,9 @@ class RtpSession:
     def _received_unusual(self, data: bytes | memoryview, now: float) -> Header | None:
         """Take a datagram that is no plain packet of the known source."""
         header = fast.unpack(data)
+        # §8.2 [collisions-are-noticed] [loops-are-dropped]
         if header is None or (header[4] == self.ssrc and self._is_looped(now)):
-            self.invalid += 1
+            self.invalid += 1  # §8.2 [loops-are-told]
             return None
         extended = self.reception.heard(header, now)
         if extended is None:
@@ -193,13 +196,13 @@ class RtpSession:
     def tick(self, now: float) -> list[bytes]:
         """Answer the RTCP datagrams that are due, most often none or one: §6.3.6."""
         datagrams, self._farewell = self._farewell, []
-        if now >= self._timer.deadline:
+        if now >= self._timer.deadline:  # §6.3.5 [checks-silence] [checks-each-interval]
             self._count_members(now)
         if self._timer.tick(now):
             report = self._compound(now)
             self._timer.sent(len(report) + UDP_IP_OCTETS, now)
             self._reported = True
-            datagrams.append(report)
+            datagrams.append(report)  # §6.1 [one-an-interval]
         return datagrams
 
     def bye(self, now: float, reason: str = "") -> bytes:
@@ -208,8 +211,8 @@ class RtpSession:
         With two members it may leave at once.
         """
         if self.last_sent is None and not self._reported:
-            return b""
-        return self._compound(now, Bye((self.ssrc,), reason.encode()[:255]))
+            return b""  # §6.3.7 [no-bye-of-the-silent]
+        return self._compound(now, Bye((self.ssrc,), reason.encode()[:255]))  # §6.1 [bye-last]
 
     @property
     def statistics(self) -> Statistics:
@@ -244,13 +247,13 @@ class RtpSession:
             case Bye(ssrcs) if self.reception.ssrc in ssrcs:
                 self.reception.forget()
                 self._count_members(now)
-                self._timer.reconsider(now)
+                self._timer.reconsider(now)  # §6.3.4 [reverse-reconsideration]
                 return [packet]
             case Pli() | Nack() | OtherFeedback() if packet.media_ssrc == self.ssrc:
                 return [packet]
             case Fir(requests=requests) if any(ssrc == self.ssrc for ssrc, _ in requests):
                 return [packet]
-        return []
+        return []  # §6.1 [unknown-packets-ignored], §6.7 [unknown-app-ignored]
 
     def _judge(self, block: ReportBlock, now: float) -> None:
         """Read the peer's report on our stream; measure the round trip: §6.4.1."""
@@ -264,12 +267,15 @@ class RtpSession:
     def _compound(self, now: float, *more: RtcpPacket) -> bytes:
         """Make a report with our CNAME, as a sender if we sent lately: §6.4."""
         blocks = self.reception.block(now)
+        # §6.1 [empty-report], §6.4.2 [empty-report]
         report: SenderReport | ReceiverReport = ReceiverReport(self.ssrc, blocks)
         if self.last_sent is not None and self._is_recent(self.last_sent, now):
             elapsed = int((now - self.last_sent) * self._send_rate)
+            # §6.4.1 [timestamp-of-the-report]
             timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
             counts = (self.packets_sent, self.octets_sent)
             report = SenderReport(self.ssrc, self._ntp(now), timestamp, *counts, blocks)
+        # §6.1 [cname-in-each] [two-packets], §6.5.1 [cname-is-there]
         # RFC 3551 §2 [cname-each-time] [others-seldom]
         return compound(report, SourceDescription.of_cname(self.ssrc, self.cname), *more)
 
@@ -281,6 +287,7 @@ class RtpSession:
         calculated = interval(
             timer.members, timer.senders, timer.bandwidth, False, timer.avg_rtcp_size
         )
+        # §6.2 [timeout-by-the-minimum], §6.2.1 [five-intervals]
         there = seen is not None and not left and now - seen < TIMEOUT_INTERVALS * calculated
         sends = there and received is not None and self._is_recent(received, now)
         timer.we_sent = self.last_sent is not None and self._is_recent(self.last_sent, now)
@@ -298,13 +305,15 @@ class RtpSession:
         if self._echo or self._looping:
             return not self._echo
         if self.last_sent is not None or self._reported:
-            self._farewell.append(self._compound(now, Bye((self.ssrc,))))
+            self._farewell.append(self._compound(now, Bye((self.ssrc,))))  # §8.2 [bye-for-the-old]
         self._looping = True
         self._take_ssrc()
         return False
 
     def _take_ssrc(self) -> None:
+        # §8.2 [another-ssrc]
         self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
+        # §6.4.1 [counts-start-anew]
         self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
 
     def _ntp(self, now: float) -> int:

@@ -17,6 +17,7 @@ from p2psip.sdp.line import Attribute
 from p2psip.sdp.session import MediaDescription
 
 UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
+# RFC 3550 §12 [no-lookalikes]
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
 TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
 

@@ -309,8 +309,8 @@ def _agreed(
         events=events(event.fmtp) if event else frozenset(),
         direction=word,
         held=black_hole or not _FLOWS[direction(theirs, session)][1],
-        # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
         # §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer]
+        # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
     )
 
@@ -379,8 +379,8 @@ def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -
         kind=ours.kind,  # §6.1 [same-kind]
         port=ours.port,  # §6.1 [address-for-senders], §8.4 [hold-keeps-its-port]
         protocol=protocol,
-        # RFC 8866 §8.2.3 [format-is-payload-type]
         # §5.1 [formats-are-usable] [best-first], §6.1 [best-first]
+        # RFC 8866 §8.2.3 [format-is-payload-type]
         formats=tuple(str(codec.payload_type) for codec in codecs),
         connection=Connection.to(ours.host) if ours.host else None,
         attributes=tuple(attributes),

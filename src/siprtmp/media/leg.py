@@ -62,6 +62,7 @@ class Leg:
         self._to_phone: FlvToRtp | None = None
         self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
         self._to_rtmp: RtpToFlv | None = None
+        # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
@@ -90,6 +91,7 @@ class Leg:
             return
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
+            # RFC 3550 §6.5.1 [cname-stays]
             self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
                 None,
                 codec.clock_rate,
@@ -302,6 +304,7 @@ class Leg:
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or to_rtmp is None:
+            # RFC 3550 §5.1 [unknown-types-ignored]
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
         if codec is not to_rtmp.codec:
@@ -344,6 +347,7 @@ class Leg:
             self._deliver(*heard)
         due = self._session.deadline
         if due is not None and due <= now:
+            # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
             # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
             for report in self._session.tick(now):
                 if self._consent.is_open:

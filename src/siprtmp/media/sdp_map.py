@@ -120,7 +120,9 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", ours.port, tuple(codecs)))
     if "flv" in names:
-        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))  # RFC 3551 §6 [one-kind-each]
+        # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
+        # and §5.2 [session-for-each-kind] [kinds-not-mixed]
+        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)

@@ -46,6 +46,7 @@ def test_rtp_is_even_and_rtcp_is_next(take):
     """Covers RFC 3550 §11, for ports of no range.
 
     Covers RFC 3551 §8 [even-port] [odd-port-above].
+    Covers RFC 3550 §6 [two-ports] and §11 [ports-differ].
     """
     pool = PortPool()
     for _ in range(20):

@@ -15,7 +15,10 @@ from p2psip.strategies.rtp import rtp_packets
 
 @given(rtp_packets(), st.sampled_from([bytes, memoryview]))
 def test_reading_undoes_writing(packet, kind):
-    """Covers RFC 3550 §5.1."""
+    """Covers RFC 3550 §5.1.
+
+    Covers RFC 3550 §5.1 [extension-when-x] and §5.3.1 [extension-behind-csrcs].
+    """
     assert RtpPacket.parse(kind(bytes(packet))) == packet
 
 

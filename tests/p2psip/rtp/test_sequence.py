@@ -87,7 +87,10 @@ def test_probation(first, steps):
 
 @given(words, st.lists(st.integers(0, 100), min_size=1, max_size=50))
 def test_jitter_follows_its_formula(timestamp, lates):
-    """Covers RFC 3550 §A.8: in ticks, unmoved by the wrap of the timestamp."""
+    """Covers RFC 3550 §A.8: in ticks, unmoved by the wrap of the timestamp.
+
+    Covers RFC 3550 §6.4.1 [jitter-of-each] [jitter-by-formula].
+    """
     source, transit, jitter = Source(8000), None, 0.0
     for i, late in enumerate(lates):
         now = 1000.0 + i * 0.02 + late / 8000

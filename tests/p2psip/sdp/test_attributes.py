@@ -23,6 +23,7 @@ from p2psip.sdp.attributes import (
     rtcp_address,
     rtpmaps,
 )
+from p2psip.sdp.codec import Codec, numbered
 from p2psip.sdp.session import Attribute, Connection, MediaDescription, Origin, SessionDescription
 from p2psip.strategies import sdp
 
@@ -188,6 +189,12 @@ def test_an_attribute_that_nobody_knows_means_nothing():
     for read in (rtpmaps, fmtps, ptime, maxptime):
         assert read(odd) == read(plain)
     assert direction(odd, session(odd)) == "sendrecv"
+
+
+def test_dynamic_numbers_do_not_look_like_rtcp():
+    """Covers RFC 3550 §12 [no-lookalikes]: with the marker neither."""
+    given = [codec.payload_type for codec in numbered([Codec(f"x{n}", 8000) for n in range(32)])]
+    assert not {each | 0x80 for each in given} & {200, 201}
 
 
 @given(sdp.sessions(), mutations(st.sampled_from([b"97 speex/16000/1", b"0-15,66", b"1.5"])))

@@ -178,6 +178,7 @@ def test_reports_do_not_heed_the_direction(direction):
     """Covers RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive].
 
     Covers RFC 8866 §6.7.3 [reports-while-sending].
+    Covers RFC 3550 §6 [reports-everywhere] and §6.2 [never-off].
     """
     rig = Rig(PCMU, direction=direction)
     rig.wait(20.0)
@@ -201,6 +202,7 @@ def test_packets_become_tags_in_order():
     """Covers RFC 3550 §A.1 and RTMP 1.0 §5.4.1.
 
     Covers RFC 3264 §6.1 [hears-after-the-answer].
+    Covers RFC 3550 §5.1 [unknown-types-ignored].
     """
     rig = Rig(PCMU, PCMA)
     for number in (1, 2, 4, 3, 3, 5):
@@ -288,6 +290,20 @@ def test_a_phone_is_asked_once_before_it_is_given_up_however_late():
     assert rig.asked == [100.0] and rig.ended is None
     rig.wait(200.0)
     assert rig.ended == pytest.approx(102.5) and rig.asked == [100.0]
+
+
+def test_a_phone_cannot_tell_where_time_begins_and_knows_us_by_one_name():
+    """Covers RFC 3550 §5.1 [timestamp-is-drawn] and §6.5.1 [cname-stays]."""
+    rig = Rig(PCMU)
+    rig.publish(ULAW, 0)
+    assert rig.stamps[0] not in (0, 160) and rig.stamps[0] == rig.leg._origin
+    names = set()
+    for codec in (PCMU, WIDEBAND):
+        rig.start(plan(codec), rig.now)
+        rig.reports.clear()
+        rig.wait(rig.now + 20.0)
+        names |= {parse_compound(data)[1].chunks[0].cname for data in rig.reports}
+    assert names == {"c"}
 
 
 def test_what_only_rings_may_be_silent():

@@ -73,7 +73,10 @@ def test_codecs_have_the_rates_of_their_registrations():
 
 
 def test_pictures_have_a_port_and_a_clock_of_their_own():
-    """Covers RFC 3551 §5 [video-at-90-khz] [fine-clock] and §6 [one-kind-each]."""
+    """Covers RFC 3551 §5 [video-at-90-khz] [fine-clock] and §6 [one-kind-each].
+
+    Covers RFC 3550 §5.1 [types-part-no-streams] and §5.2 [session-for-each-kind] [kinds-not-mixed].
+    """
     sound, pictures = sdp_map.offer(["pcmu", "flv"], Endpoint("192.0.2.1", 4000, 1, 4002)).media
     assert (sound.kind, sound.port, sound.formats) == ("audio", 4000, ("0",))
     assert (pictures.kind, pictures.port) == ("video", 4002)

@@ -115,6 +115,7 @@ class FlvToRtp:
         out = []
         for frame in frames:
             # RFC 5574 §3.3 [frames-whole] [packet-within-mtu], RFC 3551 §4.4 [frames-whole]
+            # RFC 3550 §5.1 [clock-is-even]
             out.append(Packet(clock.position, frame, self._marker))
             clock.position += self._frame_ticks
             self._marker = False  # RFC 3551 §4.1 [else-no-marker]
@@ -151,6 +152,7 @@ class FlvToRtp:
 
     def _packet(self, payload: bytes, ticks: int) -> Packet:
         clock = self._clock
+        # RFC 3550 §5.1 [clock-is-even]
         packet = Packet(clock.position, payload, self._marker)
         clock.position += ticks
         self._marker = False  # RFC 3551 §4.1 [else-no-marker]

@@ -24,7 +24,10 @@ def cut(data, sizes):
 
 @given(st.binary(min_size=1, max_size=4000), st.lists(st.integers(1, 700), min_size=1))
 def test_every_sample_leaves_once_in_order_and_in_whole_packets(sound, sizes):
-    """Covers RFC 3551 §4.2."""
+    """Covers RFC 3551 §4.2.
+
+    Covers RFC 3550 §5.1 [clock-is-even].
+    """
     machine = FlvToRtp(PCMU)
     packets = []
     for at, piece in cut(sound, sizes):
@@ -118,7 +121,10 @@ def test_flash_speex_is_cut_to_the_narrowband_part_for_an_8_khz_phone(corpus):
 
 @given(speex_payloads(8))
 def test_a_packet_has_one_whole_frame_of_speex(made):
-    """Covers RFC 5574 §3.3 [frames-whole] [packet-within-mtu], RFC 3551 §4.4 [frames-whole]."""
+    """Covers RFC 5574 §3.3 [frames-whole] [packet-within-mtu], RFC 3551 §4.4 [frames-whole].
+
+    Covers RFC 3550 §5.1 [clock-is-even].
+    """
     assume(not is_metadata(made.payload))
     packets = FlvToRtp(WIDEBAND).convert(b"\xb2" + made.payload, 0)
     assert [packet.ticks for packet in packets] == [320 * i for i in range(len(made.frames))]
