@@ -24,7 +24,7 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
+from p2psip.net.audio import AudioHandler, AudioStream, EventHandler, audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
@@ -295,9 +295,9 @@ class Agent:
         self.calls.append(call)
         return call
 
-    def _open_audio(self, on_audio: AudioHandler) -> AudioStream:
-        host = self.address[0]
-        return AudioStream(host, self._codecs, self._pool, on_audio, self._driver.wake)
+    def _open_audio(self, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
+        host, wake = self.address[0], self._driver.wake
+        return AudioStream(host, self._codecs, self._pool, on_audio, on_event, wake)
 
     def _over(self, call: Call) -> None:
         if call in self.calls:

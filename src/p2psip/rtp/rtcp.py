@@ -268,7 +268,7 @@ def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, .
     if end > len(body):
         raise RemoteError("report blocks beyond the end")
     blocks = (ReportBlock.parse(body[i : i + _BLOCK.size]) for i in range(at, end, _BLOCK.size))
-    return tuple(blocks), body[end:]
+    return tuple(blocks), body[end:]  # §6.4.3 [extension-at-the-end]
 
 
 def _write_blocks(

@@ -40,14 +40,14 @@ from p2psip.sdp.attributes import (
 )
 from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
-from p2psip.sdp.codec import codecs_of, find, numbered
+from p2psip.sdp.codec import codecs_of, numbered
+from p2psip.sdp.formats import whole_frames
 from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
 # RTCP does not do: RFC 4585 §4.2.
 PROTOCOLS: Final = ("RTP/AVP", "RTP/AVPF")
-SPEEX_FRAME: Final = 20  # ms. Source: RFC 5574 §5.6
 
 # A direction as (its author sends, its author receives): RFC 8866 §6.7.
 _FLOWS: Final = {
@@ -227,17 +227,12 @@ def refusal(media: MediaDescription) -> MediaDescription:
 def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) -> int:
     """Choose how many ms of audio to put in a packet for a peer: §6.1, RFC 8866 §6.5.
 
-    Between none and 200 ms whatever it asks for (RFC 3551 §4.2); whole frames for Speex:
-    up to the next one (RFC 5574 §5.6), unless that were too long for it.
+    Between none and 200 ms whatever it asks for (RFC 3551 §4.2), in whole frames of the codec.
     """
     limit = min(longest or MAX_PTIME, MAX_PTIME)
     # RFC 8866 §6.5 [time-of-media], RFC 3551 §4.2 [default-20-ms]
     time = min(wanted or DEFAULT_PTIME, limit)
-    if codec and codec.name.lower() == "speex":
-        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME
-        if time > limit:
-            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME
-    return time
+    return whole_frames(codec.name, time, limit) if codec else time
 
 
 def _accept(
@@ -346,16 +341,17 @@ def _pairs(
     theirs: Sequence[Codec], ours: Sequence[Codec], prefer: Literal["local", "remote"]
 ) -> list[tuple[Codec, Codec]]:
     """Pair their codecs with ours, each used once, in the order of one side: §6.1."""
-    pairs: list[tuple[Codec, Codec]] = []
-    spare = list(ours)
+    pairs: list[tuple[int, Codec, Codec]] = []
+    spare = dict(enumerate(ours))
     for codec in theirs:
-        mine = find(codec, spare)
-        if mine:
-            spare.remove(mine)
-            pairs.append((codec, mine))
+        for place, mine in spare.items():
+            if agreed := mine.negotiate(codec):
+                del spare[place]
+                pairs.append((place, agreed.send, agreed.receive))
+                break
     if prefer == "local":
-        pairs.sort(key=lambda pair: ours.index(pair[1]))
-    return pairs
+        pairs.sort(key=lambda pair: pair[0])
+    return [(send, receive) for _, send, receive in pairs]
 
 
 def _is_enough(pairs: Sequence[tuple[Codec, Codec]], ours: Sequence[Codec]) -> bool:

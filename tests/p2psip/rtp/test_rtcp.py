@@ -45,6 +45,7 @@ def test_each_kind_reads_itself_and_nothing_else(packet):
     """Covers RFC 3550 §6.4.1, §6.4.2, §6.5, §6.6, §6.7, and RFC 4585 §6.1.
 
     Covers RFC 3550 §6.5 [zero-ends] [zeros-fill] and §6.6 [reason-is-padded].
+    Covers RFC 3550 §6.4.3 [extension-at-the-end].
     """
     data = bytes(packet)
     assert parse_compound(data) == [packet]

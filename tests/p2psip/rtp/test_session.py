@@ -157,6 +157,7 @@ def test_who_stops_sending_reports_as_a_receiver():
     """Covers RFC 3550 §6.4: after two intervals of silence.
 
     Covers RFC 3551 §2 [senders-can-report].
+    Covers RFC 3550 §6.4 [reports-as-it-sends].
     """
     ours = session(1)
     ours.send(0, b"", 0, True, 0.0)
