@@ -35,7 +35,7 @@ from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import METHODS, Request, Response
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
@@ -286,7 +286,7 @@ class Agent:
             address = Address.parse(text)
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
-        if address.uri.scheme != "sip" or not address.uri.host:
+        if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
@@ -348,7 +348,8 @@ class _Core:
         elif request.method == "OPTIONS":
             server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
         else:
-            server.reply(405, now, headers=[("Allow", ALLOW)])  # §8.2.1
+            status = 405 if request.method in METHODS else 501  # §8.2.1, §21.5.2
+            server.reply(status, now, headers=[("Allow", ALLOW)])
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         peer = self._agent._agents.peer_of(request)

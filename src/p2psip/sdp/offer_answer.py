@@ -42,7 +42,7 @@ from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
 from p2psip.sdp.codec import codecs_of, numbered
 from p2psip.sdp.formats import whole_frames
-from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
+from p2psip.sdp.line import Attribute, Connection, Origin, in_reach, is_multicast, is_unspecified
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
@@ -169,7 +169,8 @@ def make_answer(
     """Answer an offer with the media we can have at our address `host`: §6.
 
     Each of `media` serves one line at most, the first that it fits; a line that none fits is
-    refused, so with one audio stream the first usable audio line gets it.  Codecs keep the
+    refused, so with one audio stream the first usable audio line gets it.  A line at an address
+    of the other family than `host` is not usable, unless it is on hold.  Codecs keep the
     numbers of the offer, and its order unless `prefer` is "local" (§6.1).  `previous` is the
     last description we sent in this session, if any (§8).
 
@@ -181,7 +182,8 @@ def make_answer(
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)  # §8.2 [zero-for-zero]
         for ours in spare if _is_usable(theirs, offer) else ():
-            if ours.kind != theirs.kind:
+            where = connection(theirs, offer)
+            if ours.kind != theirs.kind or not in_reach(ours.host or host, where):
                 continue
             # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
             pairs = _pairs(codecs_of(theirs), ours.codecs, prefer)
@@ -198,7 +200,7 @@ def make_answer(
 
 
 def apply_answer(offer: SessionDescription, answer: SessionDescription) -> Agreed:
-    """Learn what became of our offer: §7.  One entry for each line of it.
+    """Apply the answer to our offer: §7.  Returns one entry for each line of the offer.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
     the end count as refused: some phones drop what they do not know.
@@ -241,7 +243,7 @@ def _accept(
     ours: LocalMedia,
     pairs: Sequence[tuple[Codec, Codec]],
 ) -> tuple[MediaDescription, AgreedMedia]:
-    """Write the line that accepts an offered one, and what that agrees on: §6.1."""
+    """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
     sends, receives = _FLOWS[direction(theirs, offer)]
     we_send, we_receive = _FLOWS[ours.direction]
     # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
@@ -324,7 +326,7 @@ def _telephone_event(
 
 
 def _is_usable(media: MediaDescription, session: SessionDescription) -> bool:
-    """Say whether we could have this stream at all, whatever its codecs: §6."""
+    """Say whether we support this stream, apart from its codecs: §6."""
     where = connection(media, session)
     return (
         0 < media.port < 65536

@@ -31,6 +31,7 @@ from p2psip.ua.request_validation import (
     RefusalError,
     offer_of,
     refuse_extensions,
+    refuse_info_package,
     session,
 )
 
@@ -145,6 +146,7 @@ class UserAgentCall(ABC):
                 case "UPDATE":
                     self._on_update(server, request, dialog, now)
                 case "INFO":
+                    refuse_info_package(request)
                     self.owner.on_info(self, request.content_type, request.body, now)
                     self._reply(server, 200, now)
                 case "OPTIONS":
@@ -172,7 +174,7 @@ class UserAgentCall(ABC):
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design: the 2xx first, which may end the call."""
+        """Act on passed deadlines.  Own design: the 2xx first, which may end the call."""
         if self._acceptance is not None:
             self._perform(self._acceptance.tick(now), now)
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
@@ -377,7 +379,7 @@ class UserAgentCall(ABC):
 
     @abstractmethod
     def _on_timer(self, timer: Timer, now: float) -> None:
-        """Take that a timer has fired.  Own design: caller and callee have different timers."""
+        """Note that a timer has fired.  Own design: caller and callee have different timers."""
 
     def _set_state(self, state: CallState) -> None:
         self.state = state

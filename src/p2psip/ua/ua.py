@@ -21,7 +21,7 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_state import CallState
 from p2psip.ua.digest_client import DigestClient, Login
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_accept, refuse_extensions
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
 
@@ -130,6 +130,7 @@ class UserAgent:
         keyring = DigestClient(credentials, self.random) if credentials else None
         try:
             refuse_extensions(request)
+            refuse_accept(request)
             contact = _by(server.flow.transport, contact)
             call = IncomingCall(self, owner, contact, server, keyring)
         except RefusalError as refusal:
@@ -175,7 +176,7 @@ class UserAgent:
         return self._agenda.deadline
 
     def tick(self, now: float) -> None:
-        """Do what is due in any call.  Own design: one agenda for all calls."""
+        """Act on passed deadlines of any call.  Own design: one agenda for all calls."""
         for call in self._agenda.due(now):
             if not self.stack.guarded(call.tick, now):
                 self.stack.guarded(call.bye, now)

@@ -95,6 +95,7 @@ def test_a_new_offer_proves_that_the_200_arrived():
         ("DANCE", {}, 405, "Allow"),
         ("INVITE", {"body": b"x", "Content_Type": "text/plain"}, 415, "Accept"),
         ("INFO", {"Require": "teleport"}, 420, "Unsupported"),
+        ("INFO", {"Info_Package": "weather"}, 469, "Recv-Info"),
         ("BYE", {"CSeq": "0 BYE"}, 500, "Allow"),
         ("BYE", {"To": "<sip:bob@b.com>;tag=other"}, 481, "To"),
     ],
