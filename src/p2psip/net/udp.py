@@ -41,6 +41,7 @@ class UdpListener:
     def send(self, data: bytes, flow: Flow) -> bool:
         """Send one datagram; False when the system refuses it: RFC 3261 §18.4."""
         try:
+            # RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]
             self._socket.sendto(data, flow.remote)
         except BlockingIOError:
             return True  # lost on the way, as UDP may; the transaction repeats it

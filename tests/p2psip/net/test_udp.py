@@ -148,6 +148,24 @@ def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     sender.close()
 
 
+def test_a_request_leaves_from_where_its_answer_is_heard():
+    """Covers RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]."""
+    bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.bind((LOOPBACK, 0))
+    bound.setblocking(False)
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append((data, flow)))
+    client = UdpClient(listener.address)
+    try:
+        there = client.socket.getsockname()
+        assert listener.send(b"ask", Flow("UDP", there, listener.address))
+        assert client.socket.recv(9) == b"ask"  # from the address it is connected to, or not at all
+        client.socket.send(b"answer")
+        assert until(lambda: heard == [(b"answer", Flow("UDP", there, listener.address))])
+    finally:
+        listener.close()
+
+
 def test_nothing_is_heard_after_closing():
     bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     bound.setblocking(False)
