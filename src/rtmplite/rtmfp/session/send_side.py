@@ -186,8 +186,9 @@ class SendSide:
                 del self._probes[flow]
             elif now >= when:
                 probes.append(BufferProbe(flow.flow_id))
-                # §3.6.2.9.1 [probes-slow-down]
+                # §3.6.2.9.1 [probe-each-minute]
                 longest = max(PROBE_MOST_SECONDS, self.round_trip.erto)
+                # §3.6.2.9.1 [probes-slow-down]
                 self._probes[flow] = now + period, min(period * 2, longest)
         return probes
 
