@@ -10,7 +10,7 @@ from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.address import SocketAddress
-from rtmplite.rtmfp.wire.chunks import UnknownChunk
+from rtmplite.rtmfp.wire.chunks import UnknownChunk, encode_chunk
 from rtmplite.rtmfp.wire.control_chunks import (
     ForwardedInitiatorHello,
     Ping,
@@ -149,6 +149,9 @@ def test_hellos_come_and_go():
     """Covers RFC 7016 §2.3.3 [fihello-only-in]: a forwarder uses the sessions it has."""
     pair = Pair()
     hello = ForwardedInitiatorHello(b"epd", SocketAddress("203.0.113.9", 1), b"tag")
+    startup = bytes((Mode.STARTUP,)) + encode_chunk(hello)
+    pair.far.receive(b"ours" + startup, NEAR, 0.0)
+    assert pair.far_listener.hellos == []
     pair.near.queue_chunk(hello)
     assert pair.woken == [pair.near]
     pair.run(1.0)
