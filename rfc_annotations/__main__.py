@@ -92,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
     trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
     trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
-    trying.add_argument("--docstrings", action="store_true", help="and whole functions that claim")
+    trying.add_argument("--sample", type=int, metavar="N", help="try one mutant of N random claims")
+    trying.add_argument("--seed", type=int, default=0, help="of that choice (0)")
     trying.add_argument("--results", help="write what was tried, for `check --mutants`")
     return parser
 
@@ -226,7 +227,10 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
         if not Path(options.evidence).is_file():
             raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
         proof = _evidence(options.evidence)
-        planned = mutants.plan(project, proof, only, options.docstrings)
+        if options.sample is None:
+            planned = mutants.plan(project, proof, only)
+        else:
+            planned = mutants.draw(project, proof, only, options.sample, options.seed)
         for found in mutants.run(project, planned, trial, options.seconds):
             print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
     except mutants.Unusable as error:

@@ -123,7 +123,9 @@ def test_a_redirect_with_many_destinations_costs_little(monkeypatch):
 
 def test_redirects_come_too_late_once_somebody_has_answered():
     """Covers RFC 7016 §3.5.1.1.1 [redirect-adds]: only in S_IHELLO_SENT."""
-    lone = Lone()
+    lone, early = Lone(), SocketAddress("203.0.113.77", 5)
+    lone.hear(ResponderRedirect(lone.opening.tag, (early,)))
+    assert ("203.0.113.77", 5) in lone.opening.candidates
     lone.hello()
     lone.hear(ResponderRedirect(lone.opening.tag, (SocketAddress(*THIRD),)))
     assert THIRD not in lone.opening.candidates
