@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", parents=[shared], help="apply the rules")
     check.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
-    check.add_argument("--update", action="store_true", help="write coverage.txt first")
+    check.add_argument("--update", action="store_true", help="write coverage.txt and figures first")
     check.add_argument("--mutants", help="what `mutants --results FILE` wrote")
     writing = commands.add_parser("report", parents=[shared], help="count by section")
     writing.add_argument("--write", action="store_true", help="write coverage.txt too")
@@ -138,11 +138,15 @@ def _check(project: Project, options: argparse.Namespace) -> int:
 
 
 def _update(project: Project) -> None:
-    """Write down what is now: the ratchet first, which coverage.txt shows."""
+    """Write down what is now: the ratchet first, which coverage.txt and README.md show."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
     ratchet.save(project.folder / ratchet.NAME, now)
-    project.snapshot.write_text(report.snapshot(project, collect(project)))
+    claims = collect(project)
+    project.snapshot.write_text(report.snapshot(project, claims))
+    readme = project.root / "README.md"
+    if readme.is_file():
+        readme.write_text(report.FIGURES.sub(report.figures(project, claims), readme.read_text()))
 
 
 def _evidence(name: str) -> evidence.Evidence:
