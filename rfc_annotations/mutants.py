@@ -119,12 +119,16 @@ def draw(
     """Draw claims at random, and plan one mutant of each; the same ones for the same `seed`."""
     planner, random = _Planner(project, evidence), Random(seed)
     claims = list(_claimed(project, only))
-    random.shuffle(claims)
-    planned: dict[Mutant, Tests] = {}
-    for claim in claims:
-        if len(planned) < number and (found := planner.of(claim)):
-            mutant, tests = random.choice(found)
-            planned[mutant] = tests
+    drawn: list[Mutant] = []
+    for claim in random.sample(claims, len(claims)):
+        if len(drawn) < number and (found := planner.of(claim)):
+            drawn.append(random.choice(found)[0])
+    planned = dict.fromkeys(drawn, Tests())
+    for claim in claims:  # of which others may bear on the same line
+        if any(mutant.file == claim.file for mutant in planned):
+            for mutant, tests in planner.of(claim):
+                if mutant in planned:
+                    planned[mutant] |= tests
     return planned
 
 

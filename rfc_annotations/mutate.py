@@ -252,7 +252,7 @@ def _constants(value: object) -> Iterator[str]:
             yield repr(value + 1)
         case float():
             yield repr(value + 1)
-        case str():
+        case str() if " " not in value.strip():  # several words are for people
             yield repr(f"{value}x")
         case bytes():
             yield repr(value + b"x")

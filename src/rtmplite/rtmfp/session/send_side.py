@@ -193,9 +193,9 @@ class SendSide:
         return probes
 
     def end(self, now: float) -> None:
-        """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
+        """Terminate all flows, as the session is open no longer: §3.5.5."""
         for flow in self.flows.values():
-            flow.end(now)
+            flow.end(now)  # §3.5.5 [flows-end]
         self.flows.clear()
         self._ready.clear()
         self._lingering.clear()

@@ -304,6 +304,9 @@ def test_a_cookie_is_not_changed_before_it_was_sent():
     assert lone.last(InitiatorInitialKeying).cookie_echo == b"cookie"
     lone.hear(RHelloCookieChange(b"cookie", bytes(5000)), lone.opening.near_id)
     assert lone.last(InitiatorInitialKeying).cookie_echo == b"cookie"
+    lone.hear(RHelloCookieChange(b"cookie", b"new cookie"), lone.opening.near_id)
+    lone.world.run(1.0)
+    assert lone.last(InitiatorInitialKeying).cookie_echo == b"new cookie"
 
 
 def test_a_second_opening_to_the_same_identity_gives_way():
