@@ -346,7 +346,7 @@ class FlowTransport(MessageTransport):
             self.abort("nothing asked in time", now)
 
     def _shut(self, now: float) -> None:
-        """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
+        """Close our flows, and the session when they are complete: §5.3.6."""
         if self.aborted:
             self._look_back(self.reason)
             self._output.drop()
