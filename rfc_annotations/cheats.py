@@ -13,7 +13,7 @@ from typing import Final
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS
 from rfc_annotations.grammar import DEPARTS, NOT_DONE
 from rfc_annotations.project import Project
-from rfc_annotations.scan import Cited
+from rfc_annotations.scan import Cited, parsed
 
 BROAD: Final = {"AssertionError", "Exception", "BaseException"}  # what takes an assertion as well
 EXPECTING: Final = {"raises", "warns", "fail"}  # of pytest: they assert
@@ -44,7 +44,7 @@ def _trees(project: Project, kind: str) -> Iterator[tuple[str, ast.Module]]:
     for scanned in project.scanned:
         if scanned.kind == kind:
             try:
-                yield scanned.file, ast.parse((project.root / scanned.file).read_text())
+                yield scanned.file, parsed((project.root / scanned.file).read_text())
             except SyntaxError:
                 continue  # rule 1 has said so
 

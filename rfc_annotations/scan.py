@@ -5,6 +5,7 @@ other strings.  In Markdown everything counts except what stands between code fe
 """
 
 import ast
+import gc
 import io
 import re
 import tokenize
@@ -129,10 +130,25 @@ class Comment:
     column: int = 0
 
 
+def parsed(source: str) -> ast.Module:
+    """Parse a module while the garbage collector rests; raise SyntaxError where it is none.
+
+    Own design: some versions of CPython take the end of a tree for a SystemError if a finalizer
+    that runs in between parses too, as the report of an exception in it does.
+    """
+    rests = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if rests:
+            gc.enable()
+
+
 class _Python(_Reader):
     def __init__(self, result: Scanned, grammar: Grammar, source: str) -> None:
         super().__init__(result, grammar)
-        self._tree = ast.parse(source)
+        self._tree = parsed(source)
         self._tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
         self._anchors = Anchors(self._tree)
         self._sources: set[int] = set()  # lines of comments that cite

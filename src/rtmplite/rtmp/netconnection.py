@@ -310,7 +310,6 @@ class NetConnection(ConnectionEnd):
         # RTMP Errata §4.2 [stream-id-limit]
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
-            # RTMP 1.0 §7.2.1.3 [gives-the-stream]
             self.error(command.transaction_id, RemoteError("Too many streams"))
             return
         self.streams[stream_id] = ServerStream(self, stream_id)

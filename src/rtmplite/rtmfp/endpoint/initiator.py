@@ -152,7 +152,7 @@ class Opening:
         Own design: no more destinations are looked at than may be added, however many a Redirect
         has.
         """
-        if not self._heeds(OpeningEvent.REDIRECT):
+        if not self._heeds(OpeningEvent.REDIRECT):  # §3.5.1.1.1 [redirect-adds]
             return
         most = self._host.limits.redirect_threshold
         destinations = (
