@@ -1,24 +1,19 @@
-"""What the strategies draw is what the RFCs' own grammars derive; what they break is not.
+"""The SIP that the strategies draw is what RFC 3261 derives; what they break is not.
 
 Own design: the grammar is read from the RFC and matched by `support.abnf`, which knows nothing
-of our parsers.  `ORACLE_DRAWS` says how many examples each strategy is held to.
+of our parsers.
 """
 
-import os
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from support.abnf import Grammar
+from support.oracle import MANY, section
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import check_request, parse_message
-from p2psip.strategies import sdp, sip
-
-DRAWS = int(os.environ.get("ORACLE_DRAWS", "40"))
-MANY = settings(
-    max_examples=DRAWS, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+from p2psip.strategies import sip
 
 # What RFC 2806 allows is part of `user` too.
 NUMBER = "telephone-subscriber = <RFC 2806>"
@@ -27,12 +22,6 @@ PLAIN = parse_message(
     b"Max-Forwards: 9\r\nFrom: <sip:ann@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: x\r\n"
     b"CSeq: 1 OPTIONS\r\n\r\n"
 )
-
-
-def section(text, first, last):
-    """The text from one heading to another."""
-    start = text.index(f"\n{first}")
-    return text[start : text.index(f"\n{last}", start)]
 
 
 @pytest.fixture(scope="module")
@@ -150,21 +139,5 @@ def test_what_is_too_large_is_refused():
         with pytest.raises(RemoteError) as error:
             check_request(parse_message(data))
         assert error.value.status in (400, 513)
-
-    check()
-
-
-@pytest.mark.parametrize("drawn", [sdp.sessions(), sdp.offers()], ids=["sessions", "offers"])
-@pytest.mark.timeout(900)
-def test_every_stream_has_an_address_and_the_formats_of_its_protocol(drawn):
-    """Covers RFC 8866 §5.7 and §5.14: the formats of RTP are payload type numbers."""
-
-    @MANY
-    @given(drawn)
-    def check(session):
-        for media in session.media:
-            assert session.connection or media.connection
-            if media.protocol.startswith(("RTP/", "UDP/TLS/RTP/")):
-                assert all(format.isdigit() and int(format) < 128 for format in media.formats)
 
     check()
