@@ -74,7 +74,7 @@ def families(data):
 
 
 @pytest.mark.parametrize("drawn", [sdp.sessions(), sdp.offers()], ids=["sessions", "offers"])
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 def test_every_description_is_in_the_grammar(grammar, uri_grammar, drawn):
     """Covers RFC 8866 §5, §6 and §9: as a whole, in each attribute of §6, and in our answer.
 

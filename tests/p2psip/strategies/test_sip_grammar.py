@@ -72,7 +72,7 @@ def faults(grammar, data):
         ("via-parm", sip.vias()),
     ],
 )
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 def test_every_part_is_in_the_grammar(sip_grammar, rule, drawn):
     """Covers RFC 3261 §25.1."""
 
@@ -84,7 +84,7 @@ def test_every_part_is_in_the_grammar(sip_grammar, rule, drawn):
     check()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 def test_every_message_is_in_the_grammar(sip_grammar):
     """Covers RFC 3261 §7.1, §7.2 and §25.1."""
 
