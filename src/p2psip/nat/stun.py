@@ -66,14 +66,14 @@ class Type(IntEnum):
 _INTEGRITIES: Final = (Type.MESSAGE_INTEGRITY, Type.MESSAGE_INTEGRITY_SHA256, Type.FINGERPRINT)
 
 
-class Attribute(NamedTuple):
+class StunAttribute(NamedTuple):
     """One attribute as it stands in a message, its padding left out: §14."""
 
     type: int
     value: bytes
 
 
-class Address(NamedTuple):
+class TransportAddress(NamedTuple):
     """An IP address in its shortest text and a port, as sockets have them: §14.1."""
 
     host: str
@@ -90,7 +90,7 @@ class Message:
     kind: Class
     method: int
     transaction_id: bytes
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[StunAttribute, ...]
     data: bytes
 
     @classmethod
@@ -132,7 +132,7 @@ class Message:
         """
         if method >> 12 or len(transaction_id) != 12:
             raise LocalError("a STUN method has 12 bits, a transaction ID 12 octets")
-        listed = [Attribute(*attribute) for attribute in attributes]
+        listed = [StunAttribute(*attribute) for attribute in attributes]
         head = method & 0xF | (method & 0x70) << 1 | (method & 0xF80) << 2
         head |= (kind & 1) << 4 | (kind & 2) << 7
         body = b"".join(_packed(attribute) for attribute in listed)
@@ -140,11 +140,11 @@ class Message:
             raise LocalError("a STUN message of more than 64 KiB")
         if key is not None:
             signed = _headed(head, transaction_id, body, 24) + body
-            listed.append(Attribute(Type.MESSAGE_INTEGRITY, _hmac(key, signed, "sha1")))
+            listed.append(StunAttribute(Type.MESSAGE_INTEGRITY, _hmac(key, signed, "sha1")))
             body += _packed(listed[-1])
         if fingerprint:  # §14.7 [fingerprint-last]
             summed = _headed(head, transaction_id, body, 8) + body
-            listed.append(Attribute(Type.FINGERPRINT, _fingerprint(summed)))
+            listed.append(StunAttribute(Type.FINGERPRINT, _fingerprint(summed)))
             body += _packed(listed[-1])
         data = _headed(head, transaction_id, body, 0) + body
         return cls(kind, method, transaction_id, tuple(listed), data)
@@ -171,7 +171,7 @@ class Message:
             kind for kind, _ in self.attributes if kind < 0x8000 and kind not in understood
         )
 
-    def mapped_address(self) -> Address | None:
+    def mapped_address(self) -> TransportAddress | None:
         """Read the address that a server saw: §14.2, or §14.1 from a server of RFC 3489 times."""
         value = self.get(Type.XOR_MAPPED_ADDRESS)
         if value is not None:
@@ -226,7 +226,7 @@ def is_stun(data: bytes) -> bool:
     return len(data) >= HEADER_SIZE and data[0] < 64 and data[4:8] == b"\x21\x12\xa4\x42"
 
 
-def read_address(value: bytes, transaction_id: bytes | None = None) -> Address:
+def read_address(value: bytes, transaction_id: bytes | None = None) -> TransportAddress:
     """Read MAPPED-ADDRESS (§14.1), or XOR-MAPPED-ADDRESS of that transaction (§14.2).
 
     Raises RemoteError for another family, or another length than its own.
@@ -235,7 +235,7 @@ def read_address(value: bytes, transaction_id: bytes | None = None) -> Address:
         raise RemoteError("an address of no family, or of a wrong length")
     if transaction_id is not None:
         value = value[:2] + _masked(value[2:], transaction_id)
-    return Address(str(ipaddress.ip_address(value[4:])), int.from_bytes(value[2:4]))
+    return TransportAddress(str(ipaddress.ip_address(value[4:])), int.from_bytes(value[2:4]))
 
 
 def write_address(address: tuple[str, int], transaction_id: bytes | None = None) -> bytes:
@@ -278,19 +278,19 @@ def _attributes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         at += 4 + length + -length % 4  # §14 [padding-ignored]
 
 
-def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[Attribute]:
+def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttribute]:
     behind = -1  # the place of the last one of _INTEGRITIES, which stand in this order
     for _, kind, value in attributes:
         if kind in _INTEGRITIES:
             place = _INTEGRITIES.index(Type(kind))
             if place > behind:
-                yield Attribute(kind, value)
+                yield StunAttribute(kind, value)
             behind = max(behind, place)
         elif behind < 0:  # §14.5 [ignored-behind-integrity]
-            yield Attribute(kind, value)
+            yield StunAttribute(kind, value)
 
 
-def _packed(attribute: Attribute) -> bytes:
+def _packed(attribute: StunAttribute) -> bytes:
     kind, value = attribute
     # §14 [length-before-padding] [padded-to-four]
     return _ATTRIBUTE.pack(kind, len(value)) + value + bytes(-len(value) % 4)

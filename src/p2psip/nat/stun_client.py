@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.nat.stun import Attribute, Class, Message, Type, long_term_key
+from p2psip.nat.stun import Class, Message, StunAttribute, Type, long_term_key
 
 RTO: Final = 0.5  # s, the first gap: §6.2.1 [rto-500-ms]
 REQUESTS: Final = 7  # Rc, how many are sent in all: §6.2.1 [rc-7]
@@ -76,14 +76,14 @@ class LongTerm:
     nonce: bytes = b""
 
     @property
-    def attributes(self) -> tuple[Attribute, ...]:
+    def attributes(self) -> tuple[StunAttribute, ...]:
         """List what every request carries after the first one: §9.2.3.2."""
         if not self.realm:  # §9.2.3.1 [first-request-bare]
             return ()
         return (
-            Attribute(Type.USERNAME, self.username.encode()),
-            Attribute(Type.REALM, self.realm.encode()),
-            Attribute(Type.NONCE, self.nonce),
+            StunAttribute(Type.USERNAME, self.username.encode()),
+            StunAttribute(Type.REALM, self.realm.encode()),
+            StunAttribute(Type.NONCE, self.nonce),
         )
 
     @property
