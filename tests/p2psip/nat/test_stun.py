@@ -111,7 +111,7 @@ def test_a_conversation_with_coturn_is_read(capture):
     """Covers RFC 8489 §9.2.2, §14.5, §14.7: what another implementation has signed."""
     datagrams = [packet.data for packet in capture("stun/coturn_turn_udp.pcap")]
     stun = [Message.parse(data) for data in datagrams if is_stun(data)]
-    assert len(stun) == 160 and len(datagrams) == 180
+    assert len(stun) == 160
     assert sum(message.fingerprint_holds() for message in stun) == 158
     right, wrong = (long_term_key("user1", "example.org", word) for word in ("pass1", "wrong"))
     signed = [message for message in stun if message.get(Type.MESSAGE_INTEGRITY)]
