@@ -151,6 +151,7 @@ class Message:
 
     def get(self, wanted: int) -> bytes | None:
         """Return the value of the first attribute of a type: §14 has the others ignored."""
+        # §14 [may-appear-again] [first-counts]
         return next((value for kind, value in self.attributes if kind == wanted), None)
 
     def text(self, wanted: Type) -> str | None:
@@ -167,6 +168,7 @@ class Message:
         Types below 0x8000 demand it.
         """
         understood = {*known, *_INTEGRITIES}
+        # §6.3 [optional-ignored] [unexpected-ignored]
         return tuple(
             kind for kind, _ in self.attributes if kind < 0x8000 and kind not in understood
         )
@@ -186,7 +188,7 @@ class Message:
             return None
         if len(value) < 4 or not 3 <= value[2] & 7 <= 6 or value[3] > 99:
             raise RemoteError("an ERROR-CODE out of range")
-        # §14.8 [reserved-bits-ignored]
+        # §14.8 [reserved-ignored]
         return (value[2] & 7) * 100 + value[3], value[4:].decode(errors="replace")
 
     def fingerprint_holds(self) -> bool:
@@ -210,10 +212,11 @@ class Message:
             if at is None or value is None:
                 continue
             body = self.data[HEADER_SIZE:at]
-            # the length counts up to the end of the integrity: §14.5 [length-while-hashing]
+            # the length counts up to the end of the integrity: §14.5
             first, transaction_id = struct.unpack_from("!H6x12s", self.data)
             head = _headed(first, transaction_id, body, 4 + len(value))
             right = _hmac(key, head + body, digest)[: len(value)]
+            # §14.6 [cut-to-16-or-more]
             return len(value) >= least and hmac.compare_digest(value, right)
         return False
 
@@ -231,7 +234,10 @@ def read_address(value: bytes, transaction_id: bytes | None = None) -> Transport
 
     Raises RemoteError for another family, or another length than its own.
     """
-    if len(value) < 4 or (len(value), value[1]) not in ((8, 1), (20, 2)):  # §14.1 [sizes]
+    if len(value) < 4 or (len(value), value[1]) not in (
+        (8, 1),
+        (20, 2),
+    ):  # §14.1 [ipv4-32-bits] [ipv6-128-bits]
         raise RemoteError("an address of no family, or of a wrong length")
     if transaction_id is not None:
         value = value[:2] + _masked(value[2:], transaction_id)
@@ -247,13 +253,14 @@ def write_address(address: tuple[str, int], transaction_id: bytes | None = None)
         raise LocalError(f"no transport address: {error}") from None
     if transaction_id is not None:
         value = _masked(value, transaction_id)
-    return bytes((0, 1 if len(packed) == 4 else 2)) + value  # §14.1 [first-octet-zero]
+    return bytes((0, 1 if len(packed) == 4 else 2)) + value  # §14.1 [first-octet]
 
 
 def write_error(code: int, reason: str) -> bytes:
     """Write ERROR-CODE, a code of 300 to 699: §14.8."""
-    if not 300 <= code <= 699:
+    if not 300 <= code <= 699:  # §14.8 [class-3-to-6]
         raise LocalError(f"{code} is no STUN error code")
+    # §14.8 [reserved-zero] [number-0-to-99]
     return bytes((0, 0, code // 100, code % 100)) + reason.encode()
 
 
@@ -275,7 +282,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         if len(value) != length:
             raise RemoteError("a STUN attribute beyond the end")
         yield at, kind, value
-        at += 4 + length + -length % 4  # §14 [padding-ignored]
+        at += 4 + length + -length % 4
 
 
 def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttribute]:
@@ -286,13 +293,13 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
             if place > behind:
                 yield StunAttribute(kind, value)
             behind = max(behind, place)
-        elif behind < 0:  # §14.5 [ignored-behind-integrity]
+        elif behind < 0:  # §14.5
             yield StunAttribute(kind, value)
 
 
 def _packed(attribute: StunAttribute) -> bytes:
     kind, value = attribute
-    # §14 [length-before-padding] [padded-to-four]
+    # §14 [type-length-value] [length-before-padding] [ends-on-four] [padding-zero]
     return _ATTRIBUTE.pack(kind, len(value)) + value + bytes(-len(value) % 4)
 
 

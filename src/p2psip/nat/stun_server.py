@@ -21,17 +21,18 @@ def answer(data: bytes, source: tuple[str, int]) -> bytes | None:
     try:
         request = Message.parse(data)
     except RemoteError:
-        return None  # RFC 8489 §6.3 [errors-discarded]
+        return None  # RFC 8489 §6.3
     if request.kind is not Class.REQUEST or request.method != BINDING:
         return None
     identifier, unknown = request.transaction_id, request.unknown(Type)
-    if unknown:  # RFC 8489 §6.3.1 [unknown-420]
+    if unknown:  # RFC 8489 §6.3.1
         listed = struct.pack(f"!{len(unknown[:MAX_UNKNOWN])}H", *unknown[:MAX_UNKNOWN])
         attributes = (
-            (Type.ERROR_CODE, write_error(UNKNOWN_ATTRIBUTE, "")),
-            (Type.UNKNOWN_ATTRIBUTES, listed),
+            (Type.ERROR_CODE, write_error(UNKNOWN_ATTRIBUTE, "")),  # §6.3.1.1 [error-code]
+            (Type.UNKNOWN_ATTRIBUTES, listed),  # §6.3.1.1 [420-names-them], §14.8 [420-names-them]
         )
         return Message.write(Class.ERROR, BINDING, identifier, attributes).data
-    # RFC 8489 §6.3.1.1 [xor-mapped]; RFC 5626 §8 [xor-mapped]
+    # RFC 8489 §6.3.1.1; RFC 5626 §8 [xor-mapped]
     mapped = (Type.XOR_MAPPED_ADDRESS, write_address(source, identifier))
+    # RFC 8489 §5 [same-transaction-id], §6.3.1 [repeats-are-equal] [only-if-idempotent]
     return Message.write(Class.SUCCESS, BINDING, identifier, (mapped,)).data

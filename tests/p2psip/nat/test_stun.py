@@ -1,5 +1,6 @@
 """STUN messages survive the round trip, and nobody but the owner of the key signs them."""
 
+import hmac
 import json
 
 import pytest
@@ -28,7 +29,10 @@ spoiled = mutations(messages(KEYS).map(lambda message: message.data))
 
 @given(messages(KEYS))
 def test_reading_undoes_writing(message):
-    """Covers RFC 8489 §5, §14."""
+    """Covers RFC 8489 §5 [length-without-header], §14 [type-length-value] [ends-on-four].
+
+    §14 [length-before-padding] [padding-zero].
+    """
     read = Message.parse(message.data)
     assert read == message
     assert is_stun(message.data) and len(message.data) % 4 == 0
@@ -84,7 +88,7 @@ def test_a_changed_bit_breaks_signature_and_fingerprint(message, data):
 
 @given(addresses, transaction_ids)
 def test_addresses_survive_the_round_trip(address, identifier):
-    """Covers RFC 8489 §14.1, §14.2."""
+    """Covers RFC 8489 §14.1 [ipv4-32-bits] [ipv6-128-bits] [first-octet], §14.2."""
     assert read_address(write_address(address)) == address
     assert read_address(write_address(address, identifier), identifier) == address
     assert write_address(address, identifier)[4:] != write_address(address)[4:]
@@ -152,7 +156,7 @@ def test_what_stands_behind_the_signature_does_not_count():
     ids=["short", "first bits", "cookie", "length", "odd length", "attribute"],
 )
 def test_what_is_no_stun_is_refused(data):
-    """Covers RFC 8489 §5."""
+    """Covers RFC 8489 §5 [top-bits-zero] [magic-cookie] [length-without-header]."""
     with pytest.raises(RemoteError):
         Message.parse(data)
 
@@ -170,8 +174,58 @@ def test_wrong_arguments_are_the_callers_fault():
 
 
 def test_unknown_types_below_8000_demand_to_be_understood():
-    """Covers RFC 8489 §14."""
+    """Covers RFC 8489 §6.3 [optional-ignored] [unexpected-ignored], §14."""
     listed = [(0x0024, b"1234"), (0x8029, b"12345678"), (Type.USERNAME, b"ann")]
     message = Message.write(Class.REQUEST, BINDING, bytes(12), listed)
     assert message.unknown(Type) == (0x0024,)
     assert TransportAddress("192.0.2.1", 1) == ("192.0.2.1", 1)
+
+
+def test_of_two_attributes_of_a_type_the_first_counts():
+    """Covers RFC 8489 §14 [may-appear-again] [first-counts]."""
+    twice = Message.write(Class.REQUEST, BINDING, bytes(12), [(6, b"ann"), (6, b"bob")])
+    assert Message.parse(twice.data).text(Type.USERNAME) == "ann"
+
+
+def test_padding_and_reserved_bits_are_not_looked_at():
+    """Covers RFC 8489 §14 [padding-zero], §14.1 [first-octet], §14.8 [reserved-ignored]."""
+    message = Message.write(Class.ERROR, BINDING, bytes(12), [(6, b"ann")])
+    assert message.data[-1:] == b"\0"
+    assert Message.parse(message.data[:-1] + b"\xff").text(Type.USERNAME) == "ann"
+    address = write_address(("192.0.2.1", 1))
+    assert address[0] == 0 and read_address(b"\xff" + address[1:]) == ("192.0.2.1", 1)
+    code = b"\xff\xff\xfc\x14why"
+    assert Message.write(Class.ERROR, BINDING, bytes(12), [(9, code)]).error() == (420, "why")
+
+
+@pytest.mark.parametrize("code", [300, 420, 699])
+def test_an_error_code_is_written_in_two_parts(code):
+    """Covers RFC 8489 §14.8 [reserved-zero] [class-3-to-6] [number-0-to-99]."""
+    value = write_error(code, "why")
+    assert value == bytes((0, 0, code // 100, code % 100)) + b"why"
+    assert Message.write(Class.ERROR, BINDING, bytes(12), [(9, value)]).error() == (code, "why")
+
+
+@pytest.mark.parametrize("value", [b"\0\0\x02\0", b"\0\0\x07\0", b"\0\0\x04\x64", b"\0\0\x04"])
+def test_an_error_code_out_of_range_is_refused(value):
+    """Covers RFC 8489 §14.8 [class-3-to-6] [number-0-to-99]."""
+    message = Message.write(Class.ERROR, BINDING, bytes(12), [(9, value)])
+    with pytest.raises(RemoteError):
+        message.error()
+
+
+@pytest.mark.parametrize(("size", "holds"), [(32, True), (16, True), (12, False)])
+def test_a_longer_digest_may_be_cut(size, holds):
+    """Covers RFC 8489 §14.6 [cut-to-16-or-more]."""
+    head = bytes.fromhex("0001") + (4 + size).to_bytes(2) + b"\x21\x12\xa4\x42" + bytes(12)
+    digest = hmac.digest(b"key", head, "sha256")[:size]
+    message = Message.parse(head + b"\x00\x1c" + size.to_bytes(2) + digest)
+    assert message.integrity_holds(b"key") is holds
+    assert not message.integrity_holds(b"yek")
+
+
+def test_the_fingerprint_comes_last():
+    """Covers RFC 8489 §14.7 [fingerprint-last]."""
+    signed = Message.write(Class.REQUEST, BINDING, bytes(12), (), key=b"k", fingerprint=True)
+    assert [kind for kind, _ in signed.attributes] == [Type.MESSAGE_INTEGRITY, Type.FINGERPRINT]
+    assert signed.integrity_holds(b"k") and signed.fingerprint_holds()

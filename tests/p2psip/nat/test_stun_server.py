@@ -10,11 +10,18 @@ from p2psip.strategies.stun import addresses, messages, transaction_ids
 
 @given(transaction_ids, addresses)
 def test_a_binding_request_is_told_its_source(identifier, source):
-    """Covers RFC 8489 §6.3.1.1, and RFC 5626 §8."""
+    """Covers RFC 8489 §5 [same-transaction-id], §6.3.1.1, and RFC 5626 §8 [xor-mapped]."""
     request = Message.write(Class.REQUEST, BINDING, identifier)
     response = Message.parse(answer(request.data, source))
     assert (response.kind, response.method) == (Class.SUCCESS, BINDING)
     assert response.transaction_id == identifier and response.mapped_address() == source
+
+
+def test_a_repeated_request_gets_the_same_answer():
+    """Covers RFC 8489 §6.3.1 [repeats-are-equal] [only-if-idempotent]."""
+    request = Message.write(Class.REQUEST, BINDING, b"0123456789ab").data
+    first, again = (answer(request, ("192.0.2.1", 5060)) for _ in range(2))
+    assert first == again and first is not None
 
 
 @given(messages(), addresses)
@@ -28,7 +35,7 @@ def test_an_answer_is_little_longer_than_the_question(message, source):
 
 
 def test_unknown_attributes_are_named():
-    """Covers RFC 8489 §6.3.1."""
+    """Covers RFC 8489 §6.3.1.1 [error-code] [420-names-them], §14.8 [420-names-them]."""
     listed = [(0x0024, b""), (0x7FFF, b"x"), (0x8029, b"")]
     request = Message.write(Class.REQUEST, BINDING, bytes(12), listed)
     response = Message.parse(answer(request.data, ("192.0.2.1", 5060)))
