@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import gevent
 import pytest
-from interop.process import Process, free_port, require, tcp_answers
-from interop.test_registrar import Place
+from interop.calls.test_registrar import Place
+from support.peers.process import Process, free_port, require, tcp_answers
 
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
