@@ -42,7 +42,7 @@ def options_request(branch="1", transport="UDP", host=LOOPBACK, body=b"", via=Tr
 
 
 class UdpClient:
-    """A plain UDP socket of which `ask` sends and gives what comes back, or b"" for silence."""
+    """A plain UDP socket: `ask` sends and returns the reply, or b"" for silence."""
 
     def __init__(self, address):
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET

@@ -9,14 +9,16 @@ Implements RFC 3264 §6.1 and §8.3.2 where they speak of formats and payload ty
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from p2psip.errors import LocalError
-from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, parameters, payload_types, rtpmaps
+from p2psip.sdp import formats
+from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, payload_types, rtpmaps
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.session import MediaDescription
 
 UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
+# RFC 3550 §12 [no-lookalikes]
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
 TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
 
@@ -35,21 +37,34 @@ class Codec:
     fmtp: str = ""
 
     def same(self, other: "Codec") -> bool:
-        """Say whether both mean one encoding, whatever their numbers: RFC 8866 §5.14.
+        """Say whether both mean one encoding, even under different numbers: RFC 8866 §5.14.
 
-        Names match in any case.  The packetization mode of H.264 counts as part of its name:
-        RFC 6184 §8.2.2.
+        Names match in any case.  Profile and packetization mode of H.264 count as part of its
+        name: RFC 6184 §8.2.2.
         """
         return self.identity() == other.identity()
 
     def identity(self) -> tuple[str, int, int, str]:
         """The fields that tell encodings apart, as `same` says: RFC 8866 §5.14."""
-        name, mode = self.name.lower(), ""
-        if name == "h264":
-            mode = "0"
-            if "packetization-mode" in self.fmtp.lower():
-                mode = parameters(self.fmtp).get("packetization-mode", "0")
-        return name, self.clock_rate, self.channels, mode
+        name = self.name.lower()
+        return name, self.clock_rate, self.channels, formats.configuration(name, self.fmtp)
+
+    def negotiate(self, offered: "Codec") -> "Negotiated | None":
+        """Compute what this format of ours and one of the peer's agree on: RFC 3264 §6.1.
+
+        None if they are different formats.  The parameters are computed, by the rules of the
+        format: two levels of H.264 agree on the lower one.  Neither number changes.
+        """
+        if (self.name.lower(), self.clock_rate, self.channels) != (
+            offered.name.lower(),
+            offered.clock_rate,
+            offered.channels,
+        ):
+            return None
+        fmtps = formats.negotiate(self.name, self.fmtp, offered.fmtp)
+        if fmtps is None:
+            return None
+        return Negotiated(replace(self, fmtp=fmtps[0]), replace(offered, fmtp=fmtps[1]))
 
     @property
     def is_telephone_event(self) -> bool:
@@ -58,10 +73,29 @@ class Codec:
 
     def attributes(self) -> Iterator[Attribute]:
         """Write the `a=rtpmap` and, if there is something to say, `a=fmtp`: RFC 8866 §6.6."""
+        # RFC 3551 §4.5 [clock-is-told]
         mapping = RtpMap(self.payload_type, self.name, self.clock_rate, self.channels)
+        # RFC 3551 §3 [mapping-is-told], RFC 8866 §5.14 [dynamic-is-mapped]
+        # and §8.2.3 [dynamic-has-rtpmap]
+        # RFC 3264 §5.1 [has-rtpmaps], §6.1 [maps-dynamic] [maps-static]
         yield Attribute("rtpmap", str(mapping))
         if self.fmtp:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
+
+
+Format: TypeAlias = Codec
+"""What a media line lists, which need not be a codec: RFC 8866 §5.14."""
+
+
+class Negotiated(NamedTuple):
+    """What two formats agree on: RFC 3264 §6.1.
+
+    `receive` is ours as the answer says it, and what will arrive; `send` is the peer's, with
+    the parameters that our packets must keep to.
+    """
+
+    receive: Codec
+    send: Codec
 
 
 def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
@@ -102,7 +136,7 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
         before = find(codec, spare)
         if before:
             spare.remove(before)
-            number = before.payload_type
+            number = before.payload_type  # §8.3.2 [numbers-keep-their-meaning]
         elif codec.payload_type != UNNUMBERED and codec.payload_type not in taken:
             number = codec.payload_type
         else:
@@ -114,9 +148,11 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
 
 def _fresh(codec: Codec, taken: set[int]) -> int:
     for static in STATIC.values():
+        # RFC 3551 §4.5 [other-rate-is-dynamic]
         same = Codec(static.encoding, static.clock_rate, static.channels).same(codec)
         if same and static.payload_type not in taken:
             return static.payload_type
+    # RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own]
     free = next((number for number in DYNAMIC if number not in taken), None)
     if free is None:
         raise LocalError("more codecs than dynamic payload types")

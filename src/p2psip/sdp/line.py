@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 
 _WORD: Final = re.compile(r"[^ ]++")
 MAX_DIGITS: Final = 40  # Own design: §9 leaves numbers unbounded, real ones have 20 digits at most
@@ -33,6 +33,10 @@ class Origin:
     address_type: str = "IP4"
     address: str = "127.0.0.1"
 
+    def __post_init__(self) -> None:
+        if " " in self.username:  # §5.2 [username-without-space]
+            raise LocalError("a user name in SDP has no space")
+
     @classmethod
     def at(cls, host: str, session_id: int, username: str = "-") -> Self:
         """Make the first version for a session created at `host`: §5.2.
@@ -43,10 +47,16 @@ class Origin:
 
     @classmethod
     def parse(cls, value: str) -> Self:
-        """Read the value of an `o=` line, or raise RemoteError: §5.2."""
+        """Read the value of an `o=` line, or raise RemoteError: §5.2.
+
+        Own design: spaces in the user name, which must not be there, become underscores, and
+        numbers below zero, which phones make of large ones, are read as large ones again.
+        """
         match words(value):
-            case [username, session_id, version, network, kind, address]:
-                return cls(username, number(session_id), number(version), network, kind, address)
+            case [*names, session_id, version, network, kind, address] if names:
+                name = "_".join(names)
+                ids = _large(session_id), _large(version)
+                return cls(name, *ids, network.upper(), kind.upper(), address)
         raise RemoteError("Bad o= line")
 
     def __str__(self) -> str:
@@ -70,7 +80,7 @@ class Connection:
     @classmethod
     def to(cls, host: str) -> Self:
         """Name a unicast address of this host: §5.7."""
-        return cls("IN", address_type(host), host)
+        return cls("IN", address_type(host), host)  # §5.7 [no-slash-for-unicast]
 
     @classmethod
     def parse(cls, value: str) -> Self:
@@ -81,16 +91,17 @@ class Connection:
         match words(value):
             case [network, kind, where]:
                 address, *numbers = where.split("/")
+                network, kind = network.upper(), kind.upper()  # some phones write "in ip4"
             case _:
                 raise RemoteError("Bad c= line")
         match [number(text) for text in numbers]:
             case []:
                 return cls(network, kind, address)
-            case [count] if kind == "IP6":
+            case [count] if kind == "IP6":  # §5.7 [no-ttl-for-ip6]
                 return cls(network, kind, address, None, count)
             case [ttl]:
                 return cls(network, kind, address, ttl)
-            case [ttl, count] if kind != "IP6":
+            case [ttl, count] if kind != "IP6":  # §5.7 [no-ttl-for-ip6]
                 return cls(network, kind, address, ttl, count)
         raise RemoteError("Bad c= line")
 
@@ -110,9 +121,15 @@ class Bandwidth:
 
     @classmethod
     def parse(cls, value: str) -> Self:
-        """Read the value of a `b=` line, or raise RemoteError: §5.8."""
+        """Read the value of a `b=` line, or raise RemoteError: §5.8.
+
+        Own design: of "AS:64.5", which some phones write, a part of a kilobit is dropped.
+        """
         kind, _, amount = value.partition(":")
-        return cls(kind, number(amount.strip(" ")))
+        whole, dot, part = amount.strip(" ").partition(".")
+        if dot:
+            number(part)
+        return cls(kind, number(whole))
 
     def __str__(self) -> str:
         """Write the value of a `b=` line: §5.8."""
@@ -126,7 +143,7 @@ class Timing:
     Seconds since 1900; 0 and 0 mean at any time, as calls do (RFC 3264 §5).
     """
 
-    start: int = 0
+    start: int = 0  # RFC 3264 §5 [active-at-any-time]
     stop: int = 0
     repeats: tuple[str, ...] = ()
     zone: str = ""
@@ -172,6 +189,7 @@ Attributes = tuple[Attribute, ...]
 
 def find_all(attributes: Attributes, name: str) -> Iterator[str]:
     """Give the value of every attribute of this name, "" for a property: §5.13."""
+    # §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]
     return (attribute.value or "" for attribute in attributes if attribute.name == name)
 
 
@@ -180,6 +198,13 @@ def number(text: str) -> int:
     if len(text) <= MAX_DIGITS and text.isascii() and text.isdigit():
         return int(text)
     raise RemoteError("Bad number in SDP")
+
+
+def _large(text: str) -> int:
+    """Read a number that a phone may have written as one below zero: 64 bits with a sign."""
+    if not text.startswith("-"):
+        return number(text)
+    return -number(text[1:]) % 2**64
 
 
 def address_type(host: str) -> str:
@@ -219,3 +244,10 @@ def reaches(host: str, remote: str) -> bool:
         return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
     except ValueError:
         return False
+
+
+def in_reach(host: str, where: Connection | None) -> bool:
+    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4."""
+    if where is None or is_unspecified(where.address):
+        return True
+    return where.address_type == address_type(host)

@@ -283,9 +283,6 @@ class AudioCall(CallMedia, CallHandler):
     def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""
 
-    def on_info(self, call: UserAgentCall, content_type: str, body: bytes, now: float) -> None:
-        """Ignore an INFO: RFC 6086 §4.2.2."""
-
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
@@ -319,6 +316,7 @@ class AudioCall(CallMedia, CallHandler):
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
+        # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self._facilities.random(4), "big")
         self._endpoint = Endpoint(host, port, session_id)
         return self._endpoint

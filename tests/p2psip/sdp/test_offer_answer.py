@@ -13,6 +13,7 @@ from p2psip.sdp.codec import Codec, codecs_of, numbered
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
     LocalMedia,
+    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -30,9 +31,14 @@ DTMF = Codec("telephone-event", 8000, 1, 101, "0-15")
 FLV = Codec("x-flv", 90000, 1, 97)
 
 
-def audio(*codecs, port=5004, **more):
+def audio(*codecs, port=5004, host=None, rtcp_port=None, protocol="RTP/AVP", **more):
     """An audio stream we can have."""
-    return LocalMedia("audio", port, codecs, **more)
+    return LocalMedia("audio", codecs, LocalTransport(port, host, rtcp_port, protocol), **more)
+
+
+def video(formats, port):
+    """A stream of pictures we can have."""
+    return LocalMedia("video", formats, LocalTransport(port))
 
 
 def offered(*lines, host=A):
@@ -50,19 +56,26 @@ def answer_to(offer, *media, **more):
 
 @given(sdp.local_media(), sdp.local_media(), st.sampled_from(["local", "remote"]))
 def test_both_ends_agree(alice, bob, prefer):
-    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do."""
+    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do.
+
+    Covers RFC 3264 §5.1 [numbers-of-the-answer], §6.1 [sends-by-the-offers-numbers]
+    [sends-what-both-list].
+
+    Covers RFC 3264 §7 [sends-what-is-answered] and §6.1 [one-in-common] [numbers-of-the-offer].
+    """
     offer = make_offer([alice], ALICE, A)
     answer, (at_bob,) = answer_to(offer, bob, prefer=prefer)
     (at_alice,) = apply_answer(offer, answer)
     event("accepted" if at_bob.accepted else "refused")
     assert at_alice.accepted == at_bob.accepted == (answer.media[0].port != 0)
     if at_bob.accepted:
-        assert (at_alice.codecs and len(at_alice.codecs) == len(at_bob.codecs)) or bob.codecs
+        assert (at_alice.codecs and len(at_alice.codecs) == len(at_bob.codecs)) or bob.formats
         assert at_alice.send_payload_types == at_bob.receive_payload_types
         assert at_bob.send_payload_types == at_alice.receive_payload_types
         assert set(answer.media[0].formats) <= set(offer.media[0].formats)
         assert at_alice.sends == at_bob.receives and at_bob.sends == at_alice.receives
-        assert at_alice.remote == (B, bob.port) and at_bob.remote_rtcp == (A, alice.port + 1)
+        assert at_alice.remote == (B, bob.transport.port)
+        assert at_bob.remote_rtcp == (A, alice.transport.port + 1)
         assert at_alice.telephone_event == at_bob.receive_telephone_event
         for codec, number in zip(at_bob.codecs, at_bob.receive_payload_types, strict=True):
             assert at_bob.received_codec(number) is codec
@@ -71,13 +84,18 @@ def test_both_ends_agree(alice, bob, prefer):
 
 @given(sdp.offers() | sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
 def test_any_offer_has_an_answer(offer, sound, picture):
-    """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered."""
+    """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered.
+
+    Covers RFC 3264 §6 [a-line-for-each] [same-time] and §6.1 [same-kind].
+    """
     answer, agreed = answer_to(offer, sound, picture)
     assert len(answer.media) == len(agreed) == len(offer.media)
     assert answer.times == offer.times
     for theirs, ours, result in zip(offer.media, answer.media, agreed, strict=True):
         assert (ours.kind, ours.protocol) == (theirs.kind, theirs.protocol) and ours.formats
-        assert result.accepted == (ours.port != 0) and ours.port in (0, sound.port, picture.port)
+        assert result.accepted == (ours.port != 0) and ours.port in (
+            *(0, sound.transport.port, picture.transport.port),
+        )
         event(f"accepted: {result.accepted}")
     assert sum(media.accepted for media in agreed) <= 2
     assert [media.accepted for media in apply_answer(offer, answer)] == [
@@ -106,7 +124,11 @@ def test_any_answer_is_understood_or_refused(offer, answer):
     ] + [("inactive", ours, "inactive") for ours in ("sendrecv", "sendonly", "recvonly")],
 )  # fmt: skip
 def test_directions(theirs, ours, wanted):
-    """Covers RFC 3264 §6.1 and RFC 6337 §5.3."""
+    """Covers RFC 3264 §6.1 and RFC 6337 §5.3.
+
+    Covers RFC 3264 §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive] and §8.4
+    [no-hold-in-return].
+    """
     offer = offered("m=audio 9000 RTP/AVP 0", f"a={theirs}")
     answer, (agreed,) = answer_to(offer, audio(PCMU, direction=ours))
     assert agreed.direction == wanted
@@ -115,7 +137,11 @@ def test_directions(theirs, ours, wanted):
 
 
 def test_preference():
-    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it."""
+    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it.
+
+    Covers RFC 8866 §5.14 [first-acceptable].
+    Covers RFC 3264 §6.1 [order-of-the-offer] [best-first] [maps-static].
+    """
     offer = offered("m=audio 9000 RTP/AVP 8 110 0 101", "a=rtpmap:110 SPEEX/16000",
                     "a=rtpmap:101 telephone-event/8000")  # fmt: skip
     mine = audio(PCMU, WIDE, DTMF, PCMA)
@@ -139,8 +165,15 @@ def test_speex_rates_are_two_codecs():
 
 
 def test_the_gateways_own_offer():
-    """Own design: the numbers and lines that old peers of the gateway know."""
-    offer = make_offer([audio(WIDE, DTMF), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    """Own design: the numbers and lines that old peers of the gateway know.
+
+    Covers RFC 3551 §3 [mapping-is-told] and RFC 8866 §5.14 [dynamic-is-mapped].
+    Covers RFC 8866 §8.2.3 [dynamic-has-rtpmap] [format-is-payload-type].
+    Covers RFC 8866 §5.7 [each-has-an-address].
+    Covers RFC 3264 §5.1 [formats-are-usable] [best-first] [has-rtpmaps] and §5
+    [active-at-any-time].
+    """
+    offer = make_offer([audio(WIDE, DTMF), video((FLV,), 5006)], ALICE, A)
     assert bytes(offer).decode().split("\r\n")[5:] == [
         "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
         "a=rtpmap:101 telephone-event/8000", "a=fmtp:101 0-15",
@@ -194,7 +227,11 @@ def test_digits_alone_are_no_call():
     ],
 )
 def test_refused_lines(line):
-    """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format."""
+    """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format.
+
+    Covers RFC 3264 §6 [refused-has-port-zero] [refused-has-a-format], §6.1
+    [nothing-in-common-is-refused] and §8.2 [zero-for-zero].
+    """
     offer = offered(line, "m=audio 9002 RTP/AVP 0")
     answer, agreed = answer_to(offer, audio(PCMU))
     assert answer.media[0] == MediaDescription(
@@ -251,12 +288,18 @@ def test_plain_rtp_with_frills_is_accepted():
     ],
 )  # fmt: skip
 def test_packet_time(wanted, longest, codec, time):
-    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2."""
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
+
+    Covers RFC 8866 §6.5 [time-of-media] and RFC 3551 §4.2 [default-20-ms].
+    """
     assert packet_time(wanted, longest, codec) == time
 
 
 def test_packet_times_are_each_receivers_own():
-    """Covers RFC 3264 §6.1 and §7: what the offer wants, and what the answer wants."""
+    """Covers RFC 3264 §6.1 and §7: what the offer wants, and what the answer wants.
+
+    Covers RFC 3264 §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer] and §5.1 [ptime-above-zero].
+    """
     offer = make_offer([audio(PCMU, ptime=30, maxptime=60)], ALICE, A)
     answer, (at_bob,) = answer_to(offer, audio(PCMU, ptime=10))
     assert at_bob.ptime == 30 and apply_answer(offer, answer)[0].ptime == 10
@@ -284,10 +327,8 @@ def test_h264_packetization_modes_do_not_mix():
     """Covers RFC 6184 §8.2.2."""
     modes = [Codec("H264", 90000, 1, 99, "packetization-mode=1"), Codec("H264", 90000, 1, 100)]
     for mine, theirs in product(modes, modes):
-        offer = make_offer([LocalMedia("video", 5006, (theirs,))], ALICE, A)
-        assert answer_to(offer, LocalMedia("video", 5008, (mine,)))[1][0].accepted == (
-            mine is theirs
-        )
+        offer = make_offer([video((theirs,), 5006)], ALICE, A)
+        assert answer_to(offer, video((mine,), 5008))[1][0].accepted == (mine is theirs)
 
 
 def test_an_answer_without_mappings():
@@ -299,7 +340,7 @@ def test_an_answer_without_mappings():
 
 def test_answers_that_do_not_fit():
     """Covers RFC 3264 §6 and §7."""
-    offer = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    offer = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
     sound = "m=audio 9000 RTP/AVP 0"
     for lines in [("m=video 9000 RTP/AVP 97",), (sound, sound), (sound, "m=video 0 x 1", sound)]:
         with pytest.raises(RemoteError, match="488"):
@@ -311,9 +352,15 @@ def test_answers_that_do_not_fit():
 
 
 def test_new_offers_keep_the_session():
-    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines."""
-    first = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
-    assert make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], BOB, A,
+    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines.
+
+    Covers RFC 3264 §8 [same-origin] [version-plus-one] [same-version-same-text] [each-old-line]
+    [never-removed].
+
+    Covers RFC 3264 §8.1 [new-lines-below].
+    """
+    first = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
+    assert make_offer([audio(PCMU), video((FLV,), 5006)], BOB, A,
                       previous=first) == first  # fmt: skip
     second = make_offer([audio(PCMU, direction="sendonly")], BOB, A, previous=first)
     assert second.origin == replace(first.origin, version=first.origin.version + 1)
@@ -325,7 +372,10 @@ def test_new_offers_keep_the_session():
 
 
 def test_answers_keep_the_session():
-    """Covers RFC 3264 §8: an unchanged answer keeps its version, a changed one does not."""
+    """Covers RFC 3264 §8: an unchanged answer keeps its version, a changed one does not.
+
+    Covers RFC 3264 §8 [no-news-is-taken] [no-news-is-answered].
+    """
     offer = make_offer([audio(PCMU, PCMA)], ALICE, A)
     first, _ = answer_to(offer, audio(PCMU))
     assert answer_to(offer, audio(PCMU), previous=first)[0] == first
@@ -334,7 +384,10 @@ def test_answers_keep_the_session():
 
 
 def test_numbers_never_change_their_meaning():
-    """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them."""
+    """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them.
+
+    Covers RFC 3264 §8.3.2 [numbers-keep-their-meaning] and §6.1 [maps-dynamic].
+    """
     theirs = offered("m=audio 9000 RTP/AVP 96 97 98", "a=rtpmap:96 opus/48000/2",
                      "a=rtpmap:97 speex/16000", "a=rtpmap:98 iLBC/8000")  # fmt: skip
     mine = audio(WIDE, NARROW, DTMF, PCMU)
@@ -359,7 +412,10 @@ def test_numbers_are_distinct_and_stable(before, now):
 
 
 def test_numbers_run_out():
-    """Covers RFC 3551 §6: 32 dynamic numbers."""
+    """Covers RFC 3551 §6: 32 dynamic numbers.
+
+    Covers RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own].
+    """
     many = tuple(Codec(f"x{index}", 8000) for index in range(32))
     assert [codec.payload_type for codec in numbered(many)] == list(range(96, 128))
     with pytest.raises(LocalError):
@@ -369,10 +425,141 @@ def test_numbers_run_out():
     assert [codec.payload_type for codec in twice] == [96, 97]
 
 
+@pytest.mark.parametrize("word", ["sendonly", "recvonly", "inactive"])
+def test_a_direction_is_said_and_the_port_stays(word):
+    """Covers RFC 3264 §5.1 [says-sendonly] [says-recvonly] [says-inactive].
+
+    Covers RFC 3264 §6.1 [address-for-senders] and §8.4 [hold-keeps-its-port].
+    """
+    offer = make_offer([audio(PCMU, direction=word)], ALICE, A)
+    assert offer.media[0].attribute(word) == "" and offer.media[0].port == 5004
+    answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU, direction=word))
+    assert answer.media[0].attribute(word) == "" and answer.media[0].port == 5004
+    assert answer.connection == Connection.to(B)
+
+
+def test_a_stream_that_is_off_or_refused_gets_nothing():
+    """Covers RFC 3264 §5.1 [port-zero-unused] and §6 [refused-is-silent]."""
+    offer = make_offer([audio(PCMU), audio(PCMU, port=6004)], ALICE, A)
+    line = "m=audio 9000 RTP/AVP 0"
+    first, second = apply_answer(offer, offered(line, "m=audio 0 RTP/AVP 0", host=B))
+    assert first.sends and not (second.sends or second.receives or second.remote_rtcp)
+    off = offer.replace_media([offer.media[0], replace(offer.media[1], port=0)])
+    first, second = apply_answer(off, offered(line, line, host=B))
+    assert first.accepted and not (second.accepted or second.sends or second.receives)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_of_zeros_is_a_hold(host):
+    """Covers RFC 3264 §8.4 [zeros-are-a-hold]: neither RTP nor RTCP goes there."""
+    kind = "IP6" if ":" in host else "IP4"
+    offer = offered("m=audio 9000 RTP/AVP 0", f"c=IN {kind} {host}")
+    _, (agreed,) = answer_to(offer, audio(PCMU))
+    assert agreed.accepted and agreed.held and not agreed.sends
+    assert agreed.remote is agreed.remote_rtcp is None
+
+
+def test_an_answer_has_our_origin_and_our_address():
+    """Covers RFC 3264 §6 [origin-of-our-own] and §6.1 [unicast-for-unicast]."""
+    answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
+    assert answer.origin == BOB and answer.connection == Connection("IN", "IP4", B)
+
+
+def test_another_rate_than_the_static_one_is_mapped():
+    """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
+    usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
+    assert (usual.payload_type, wide.payload_type) == (0, 96)
+    assert next(wide.attributes()) == Attribute("rtpmap", "96 PCMU/16000")
+
+
+def test_rtcp_beside_an_odd_port_is_told():
+    """Covers RFC 8866 §5.14 [told-when-apart]: the rule of even and odd does not help there."""
+
+    def told(**options):
+        return make_offer([audio(PCMU, **options)], ALICE, A).media[0].attribute("rtcp")
+
+    assert told(port=5004) is told(port=5004, rtcp_port=5005) is None
+    assert told(port=5004, rtcp_port=5007) == "5007"
+    assert told(port=5005) == told(port=5005, rtcp_port=5006) == "5006"
+
+
+def test_a_packet_time_is_of_whole_frames():
+    """Covers RFC 5574 §4.1.1 [ptime-multiple] and RFC 8866 §6.5 [whole-frames]."""
+    for wanted, longest, time in ((30, None, 40), (60, 50, 40), (None, None, 20)):
+        offer = make_offer([audio(WIDE, ptime=wanted, maxptime=longest)], ALICE, A)
+        assert answer_to(offer, audio(WIDE))[1][0].ptime == time
+
+
 def test_media_at_another_host():
     """Covers RFC 8866 §5.7: a line may have its own address, of either family."""
     offer = make_offer([audio(PCMU, host="2001:db8::1")], ALICE, A)
     assert offer.media[0].connection == Connection("IN", "IP6", "2001:db8::1")
-    _, (agreed,) = answer_to(offer, audio(PCMU))
+    _, (agreed,) = answer_to(offer, audio(PCMU, host="2001:db8::2"))
     assert agreed.remote == ("2001:db8::1", 5004)
     assert codecs_of(offer.media[0]) == (PCMU,)
+
+
+@pytest.mark.parametrize("first", ["c=IN IP6 2001:db8::1", "c=IN IP4 224.2.0.1/127"])
+def test_the_second_audio_line_is_used_where_the_first_is_out_of_reach(first):
+    """Covers RFC 3264 §6: the first is refused alone, not the call."""
+    offer = offered("m=audio 9000 RTP/AVP 0", first, "m=audio 9002 RTP/AVP 0")
+    answer, (refused, used) = answer_to(offer, audio(PCMU))
+    assert [line.port for line in answer.media] == [0, 5004]
+    assert not refused.accepted and used.remote == (A, 9002)
+
+
+def test_an_address_of_the_other_family_is_no_hindrance_on_hold():
+    """Covers RFC 3264 §8.4: 0.0.0.0 says that nothing is to be sent."""
+    offer = offered("m=audio 9000 RTP/AVP 0", "c=IN IP4 0.0.0.0")
+    _, (agreed,) = make_answer(offer, [audio(PCMU)], Origin.at("2001:db8::2", 1), "2001:db8::2")
+    assert agreed.accepted and agreed.held and agreed.remote is None
+
+
+def test_a_line_keeps_the_name_that_the_offer_gave_it():
+    """Covers RFC 5888 §4 [one-name-each]."""
+    offer = make_offer([audio(PCMU, mid="sound")], ALICE, A)
+    assert [str(each) for each in offer.media[0].attributes if each.name == "mid"] == ["mid:sound"]
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, mid="ours"))
+    (at_alice,) = apply_answer(offer, answer)
+    assert at_bob.mid == at_alice.mid == "sound"
+    assert answer_to(make_offer([audio(PCMU)], ALICE, A), audio(PCMU, mid="x"))[1][0].mid is None
+    with pytest.raises(LocalError):
+        make_offer([audio(PCMU, mid="sound"), audio(PCMU, mid="sound")], ALICE, A)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "agreed"), [("RTP/AVP", frozenset()), ("RTP/AVPF", frozenset({"nack pli"}))]
+)
+def test_feedback_is_what_both_understand(protocol, agreed):
+    """RFC 4585 §4.2: with RTP/AVPF alone."""
+    ours = audio(PCMU, feedback=("nack", "nack pli"), protocol=protocol)
+    offer = make_offer([ours], ALICE, A)
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, feedback=("nack pli", "ccm fir")))
+    (at_alice,) = apply_answer(offer, answer)
+    assert at_bob.feedback == at_alice.feedback == agreed
+
+
+class Secure(LocalTransport):
+    """A transport that takes lines with keys alone."""
+
+    __slots__ = ()
+
+    def accepts(self, line, session, host=None):
+        return line.protocol == "RTP/SAVP"
+
+    def attributes(self):
+        return (Attribute("crypto", "1 x"),)
+
+
+def test_another_transport_takes_other_lines_and_says_more():
+    """Own design: the one of a browser will be such a one."""
+    ours = LocalMedia("audio", (PCMU,), Secure(5004, protocol="RTP/SAVP"))
+    offer = make_offer([ours], ALICE, A)
+    line = offer.media[0]
+    assert line.protocol == "RTP/SAVP" and Attribute("crypto", "1 x") in line.attributes
+    assert not answer_to(offer, audio(PCMU))[1][0].accepted
+    theirs = LocalMedia("audio", (PCMU,), Secure(6004, protocol="RTP/SAVP"))
+    answer, (agreed,) = answer_to(offer, audio(PCMU), theirs)
+    assert agreed.accepted and agreed.port == 6004
+    assert apply_answer(offer, answer, [ours])[0].accepted
+    assert not apply_answer(offer, answer)[0].accepted
