@@ -7,10 +7,17 @@ from typing import Any, TypeVar
 
 import pytest
 from support.gateway.gateway import Gateway
-from support.peers.process import Process
+from support.peers.process import Process, require
 
 P = TypeVar("P", bound=Process)
 
+PACKAGES = {  # of Debian, where they are not called as their programs are
+    "sipp": "sip-tester",
+    "baresip": "baresip-core",
+    "linphonec": "linphone-cli",
+    "nginx": "nginx libnginx-mod-rtmp",
+    "gst-launch-1.0": "gstreamer1.0-tools gstreamer1.0-plugins-bad",
+}
 LOGS = pytest.StashKey[list[Process]]()
 
 
@@ -41,6 +48,13 @@ def gateway(start: Callable[..., Gateway]) -> Callable[..., Gateway]:
         return start(Gateway, *options)
 
     return run
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test before it starts a gateway for peers that are not there: marker `needs`."""
+    for marker in item.iter_markers("needs"):
+        for program in marker.args:
+            require(program, PACKAGES.get(program, program))
 
 
 @pytest.hookimpl(hookwrapper=True)

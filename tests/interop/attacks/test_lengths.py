@@ -58,6 +58,7 @@ def test_ffmpeg_seeks_where_there_is_something(start, films, start_at, works):
         assert got[-1].timestamp / 1000 == pytest.approx(seconds - 12, abs=0.5)
 
 
+@pytest.mark.needs("rtmpdump")
 def test_so_much_of_a_live_stream(start):
     """Covers RTMP 1.0 §7.2.2.1: rtmpdump says how long, and is told that this was all."""
     server = start(Server)

@@ -46,6 +46,7 @@ def settled(idle):
     return {k: v for k, v in idle.items() if k not in ("registrations", "sip_repeated")}
 
 
+@pytest.mark.needs("baresip", "ffmpeg", "rtmpdump")
 def test_ffmpeg_calls_a_registered_phone(start, gateway, tmp_path):
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
     idle = server.status()
@@ -67,6 +68,7 @@ def test_ffmpeg_calls_a_registered_phone(start, gateway, tmp_path):
     server.wait_status(settled(idle))
 
 
+@pytest.mark.needs("baresip", "ffmpeg")
 def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
     idle = server.status()
@@ -98,6 +100,7 @@ def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
     server.wait_status(settled(idle))
 
 
+@pytest.mark.needs("baresip", "ffmpeg", "tshark")
 def test_a_file_sent_at_once_is_heard_whole_and_leaves_without_a_burst(start, gateway, tmp_path):
     """Covers RFC 3551 §4.2."""
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
@@ -128,6 +131,7 @@ def test_a_file_sent_at_once_is_heard_whole_and_leaves_without_a_burst(start, ga
 
 
 @pytest.mark.parametrize("answer", ["decline", "nobody"])
+@pytest.mark.needs("baresip", "ffmpeg")
 def test_a_failed_call_ends_the_publish_with_the_sip_status(start, gateway, answer):
     server = gateway("--sip-t1", "20")
     idle = server.status()
@@ -145,6 +149,7 @@ def test_a_failed_call_ends_the_publish_with_the_sip_status(start, gateway, answ
     server.wait_status(settled(idle))
 
 
+@pytest.mark.needs("baresip", "ffmpeg")
 def test_a_stream_calls_as_the_user_it_is_told_to_be(start, gateway, tmp_path):
     users = users_file(tmp_path, "bob", "radio")
     server = gateway("--users", users, "--call-from", '"The Radio" <sip:radio@127.0.0.1>')
@@ -154,6 +159,7 @@ def test_a_stream_calls_as_the_user_it_is_told_to_be(start, gateway, tmp_path):
     phone.wait_event("CALL_CLOSED")
 
 
+@pytest.mark.needs("baresip", "ffmpeg")
 def test_a_publisher_that_dies_hangs_up(start, gateway):
     server = gateway()
     phone = start(Baresip, "bob", registrar=server.sip)
@@ -164,6 +170,7 @@ def test_a_publisher_that_dies_hangs_up(start, gateway):
     server.wait_status({"calls": 0, "names": 0, "media_legs": 0})
 
 
+@pytest.mark.needs("baresip", "ffmpeg")
 def test_the_gateway_ends_calls_when_it_is_stopped(start, gateway):
     server = gateway()
     phone = start(Baresip, "bob", registrar=server.sip)

@@ -51,6 +51,7 @@ def test_the_phone_itself(start):
 
 
 @RATES
+@pytest.mark.needs("ffmpeg", "linphonec", "rtmpdump")
 def test_ffmpeg_calls_a_speex_phone(start, server, phone, rate):
     """Covers RFC 5574 §3.3: a narrowband phone gets what it can decode of a wideband sound."""
     url = server.url("call", f"bob@{server.sip}")
@@ -64,6 +65,7 @@ def test_ffmpeg_calls_a_speex_phone(start, server, phone, rate):
 
 
 @RATES
+@pytest.mark.needs("ffmpeg", "linphonec", "rtmpdump")
 def test_a_speex_phone_calls_a_waiting_name(start, server, phone, rate):
     """Covers RFC 5574 §3.3."""
     url = server.url("call", "studio")
@@ -83,6 +85,7 @@ def test_a_speex_phone_calls_a_waiting_name(start, server, phone, rate):
 
 
 @pytest.mark.parametrize("rate", [16000])
+@pytest.mark.needs("linphonec")
 def test_a_phone_holds_and_comes_back(server, phone, rate):
     """Covers RFC 3264 §8.4 with a peer's re-INVITEs."""
     alice = RichClient(server.rtmp, "alice@127.0.0.1")

@@ -134,6 +134,7 @@ def test_a_phone_that_reconnects_eleven_times_is_rung_once(gateway):
     assert status == 480
 
 
+@pytest.mark.needs("baresip")
 def test_a_real_phone_that_died_and_is_started_again(gateway, start, monkeypatch, tmp_path):
     """baresip with its uuid module: another port, another user part, the same instance."""
     monkeypatch.setattr(baresip, "MODULES", (*baresip.MODULES, "uuid"))

@@ -62,6 +62,7 @@ def test_all_programs_of_the_folder_are_here():
 
 
 @pytest.mark.interop
+@pytest.mark.needs("baresip")
 def test_a_phone_hears_its_own_echo(start, phone):
     echo = start(Example, "sip_echo.py", "127.0.0.1", port := free_port())
     bob = phone("bob", hz=620)
@@ -77,6 +78,7 @@ def test_a_phone_hears_its_own_echo(start, phone):
 
 
 @pytest.mark.interop
+@pytest.mark.needs("baresip")
 def test_what_a_phone_says_is_recorded(start, phone):
     machine = start(Example, "sip_record.py", "127.0.0.1", port := free_port())
     bob = phone("bob", hz=620)

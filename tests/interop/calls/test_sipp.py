@@ -53,6 +53,7 @@ def answering(client, names):
 
 
 @void_if_stalled(T1 / 2000)
+@pytest.mark.needs("sipp")
 def test_200_calls_in_a_row_to_a_rich_client(start, gateway):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
@@ -70,6 +71,7 @@ def test_200_calls_in_a_row_to_a_rich_client(start, gateway):
 
 
 @void_if_stalled(T1 / 2000)
+@pytest.mark.needs("sipp")
 def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, tmp_path):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
@@ -86,6 +88,7 @@ def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, tmp_path):
 
 
 @void_if_stalled(T1 / 2000)
+@pytest.mark.needs("sipp")
 def test_rich_clients_call_sipp_50_at_once(start, gateway):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()

@@ -58,6 +58,7 @@ def heard_well(phone, hz):
         (("tcp", "tcp"), "bob"),
     ],
 )
+@pytest.mark.needs("baresip")
 def test_a_call_with_a_tone_each_way(phones, transports, first_to_hang_up):
     """Covers RFC 3261 §16.6, §16.7, §16.11 with a peer's dialogs."""
     server, idle, alice, bob = phones(transports=transports)
@@ -74,6 +75,7 @@ def test_a_call_with_a_tone_each_way(phones, transports, first_to_hang_up):
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
+@pytest.mark.needs("baresip")
 def test_calls_that_do_not_come_about(phones, transport):
     """Covers RFC 3261 §16.7 and §16.10: the refusal comes back, the CANCEL goes on."""
     server, idle, alice, bob = phones("manual", (transport, transport))
@@ -90,6 +92,7 @@ def test_calls_that_do_not_come_about(phones, transport):
     server.wait_status(settled(idle), timeout=40)  # timer D lasts 32 s, whatever T1 is
 
 
+@pytest.mark.needs("baresip")
 def test_who_can_be_called(phones):
     """Covers RFC 3261 §16.5: 480 for who is not there, known or not."""
     server, idle, alice, bob = phones()

@@ -70,6 +70,7 @@ def users(tmp_path):
     ("who", "works"),
     [("ann:s3cret@", True), ("ann:guess@", False), ("bob:s3cret@", False), ("", False)],
 )
+@pytest.mark.needs("ffmpeg")
 def test_ffmpeg_answers_the_challenge(start, users, who, works):
     """Covers Field §"authmod=adobe": by user and password in its URL, as OBS has two fields."""
     server = start(Server, "--users", users)
@@ -78,6 +79,7 @@ def test_ffmpeg_answers_the_challenge(start, users, who, works):
     assert ("publishing" in server.output) == works
 
 
+@pytest.mark.needs("gst-launch-1.0")
 def test_gstreamer_answers_the_challenge(start, users):
     """Covers Field §"authmod=adobe": by rtmp2sink, whose properties have the names."""
     server = start(Server, "--users", users)
@@ -91,6 +93,7 @@ def test_gstreamer_answers_the_challenge(start, users):
     assert server.output.count("publishing") == 1
 
 
+@pytest.mark.needs("ffmpeg")
 def test_keys_of_streams(start):
     """A stream key as OBS sends it, and rtmpdump with a key for playing."""
     server = start(Server, "--publish-key", "demo=k1", "--play-key", "demo=k2")
@@ -137,6 +140,7 @@ def test_the_questions_are_those_of_nginx_rtmp(start):
         }
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_service_denies_renames_and_sends_elsewhere(start):
     """ffmpeg publishes, our own tool follows."""
     other = start(Server)
@@ -160,6 +164,7 @@ def test_a_service_denies_renames_and_sends_elsewhere(start):
         assert player.finish(20) == 0
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_service_that_is_gone_lets_nobody_in(start):
     """And is asked no longer than configured."""
     with HookService() as service:

@@ -69,6 +69,7 @@ def test_only_users_come_in(gateway, start, tmp_path, corpus):
         assert heard(answer)
 
 
+@pytest.mark.needs("ffmpeg")
 def test_keys_and_signed_links(gateway, start, tmp_path):
     """One stream with a key for those who play, all with links for those who publish."""
     (tmp_path / "key").write_text("0123456789abcdef")
@@ -87,6 +88,7 @@ def test_keys_and_signed_links(gateway, start, tmp_path):
     assert media(player.file)
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_service_is_asked_of_all_applications(gateway, start):
     """By nginx-rtmp's questions; of a call, too, before anybody's phone rings."""
 
@@ -140,6 +142,7 @@ def test_it_pushes_and_pulls(gateway, start):
     assert "s3cret" not in server.output
 
 
+@pytest.mark.needs("ffmpeg")
 def test_rtmpt(gateway, start):
     """ffmpeg publishes and plays through HTTP."""
     server = gateway("--rtmpt", "127.0.0.1:0")

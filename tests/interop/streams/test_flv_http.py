@@ -63,6 +63,7 @@ def test_ffmpeg_plays_what_is_published(start, corpus):
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
+@pytest.mark.needs("ffmpeg")
 def test_a_browser_decodes_it(start, scheme):
     """mpegts.js in Chromium: pictures of the right size and sound, joined late."""
     server = start(WebServer)
@@ -120,6 +121,7 @@ def test_a_stream_is_pulled_for_a_viewer(start, corpus):
     here.wait_until(lambda: "live/other: idle" in here.output, what="the other pull's end")
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_web_service_hears_of_viewers(start):
     """One question and one end for each, as for players by RTMP."""
     with HookService() as service:

@@ -94,6 +94,7 @@ def test_several_targets_one_over_tls_one_not_there_yet(start, tmp_path):
     assert len(re.findall("rtmps://.*: running", server.output)) == 1
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_target_that_is_restarted(start):
     """The push comes back, the publisher notices nothing."""
     port = free_port()
@@ -110,6 +111,7 @@ def test_a_target_that_is_restarted(start):
     assert len(frame_hashes(player.file)) > 12
 
 
+@pytest.mark.needs("ffmpeg", "nginx")
 def test_push_from_the_command_line(start):
     """From one server to two others, to the end of the stream."""
     source, first, second = start(Server), start(Server), start(NginxRtmp)
@@ -125,7 +127,9 @@ def test_push_from_the_command_line(start):
     assert "2 of 2 targets" in push.output
 
 
-@pytest.mark.parametrize("missing", ["source", "target"])
+@pytest.mark.parametrize(
+    "missing", ["source", pytest.param("target", marks=pytest.mark.needs("ffmpeg"))]
+)
 def test_push_gives_up(start, missing):
     """One line and exit code 1."""
     server, nowhere = start(Server), f"rtmp://127.0.0.1:{free_port()}/live/x"
@@ -180,6 +184,7 @@ def test_publish_in_rounds(start, corpus):
     assert f"{3 * (len(sent) + 1)} messages" in publisher.output
 
 
+@pytest.mark.needs("ffmpeg")
 def test_relays_and_clients_go_where_they_are_sent(start):
     """Covers Field §"Redirects": a service sends whoever publishes or plays to another server."""
     real = start(Server)
@@ -202,6 +207,7 @@ def test_relays_and_clients_go_where_they_are_sent(start):
         assert len(media(pulled.file)) == len(media(copy.file))
 
 
+@pytest.mark.needs("ffmpeg")
 def test_relays_move_when_a_server_is_drained(start):
     """Own design, with real programs: nobody who watches notices that the server has changed."""
     new = start(Server)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from interop.streams.test_relay import is_tail, publish
 from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
 from support.peers.rtmp_peers import FfmpegPlayer
@@ -18,6 +19,7 @@ def equal(far: Path, near: Path) -> bool:
     return is_tail(without_end(media(far)), without_end(media(near)))
 
 
+@pytest.mark.needs("ffmpeg")
 def test_push_from_the_command_line(start):
     """`push`, from a server to another one; both by RTMFP, and both ends at the same time."""
     source, target = by_flows(start), by_flows(start)
@@ -46,6 +48,7 @@ def test_push_by_a_rule(start):
     assert equal(there.file, here.file)
 
 
+@pytest.mark.needs("ffmpeg")
 def test_pull_on_demand(start):
     """For the first player, and let go after the last; ffmpeg notices nothing of the way."""
     source = by_flows(start)

@@ -29,6 +29,7 @@ def lasting(figures, *names):
     return {name: value for name, value in figures.items() if name not in passing}
 
 
+@pytest.mark.needs("baresip")
 def test_a_client_calls_a_phone(start, gateway, tmp_path):
     """Invited by RTMFP, answered by SIP: both hear each other's tone."""
     server = gateway("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "20", *FLASH)
@@ -71,6 +72,7 @@ def test_clients_of_both_kinds_call_each_other(gateway, tmp_path, speex, kinds):
     bob.close()
 
 
+@pytest.mark.needs("baresip", "ffmpeg", "rtmpdump")
 def test_what_is_published_by_rtmfp_is_called_by_phones(start, gateway, tmp_path):
     """The `call` application: a name with `@` is dialled when it is published."""
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20", *FLASH)

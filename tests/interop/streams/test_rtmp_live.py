@@ -101,6 +101,7 @@ def test_tags_out_equal_tags_in(start, server, corpus):
     assert {(kind, data) for kind, _, data in without_end(got)} - copied == set()
 
 
+@pytest.mark.needs("ffmpeg", "rtmpdump")
 def test_encoded_live_h264_and_aac(start, server):
     """Fresh from the encoders, for two players of each kind at once."""
     url = server.url("live")
@@ -113,6 +114,7 @@ def test_encoded_live_h264_and_aac(start, server):
     assert len(frame_hashes(players[0].file)) == 36
 
 
+@pytest.mark.needs("ffmpeg", "rtmpdump")
 def test_a_late_player_decodes_from_its_first_frame(start, server):
     """Metadata and codec headers first, then a key frame: not a picture is damaged."""
     url = server.url("late")
@@ -132,6 +134,7 @@ def test_a_late_player_decodes_from_its_first_frame(start, server):
 
 
 @pytest.mark.parametrize("sink", ["rtmp2sink", "rtmpsink"])
+@pytest.mark.needs("ffmpeg", "gst-launch-1.0")
 def test_gstreamer_publishes(start, server, sink):
     """Its own implementation, and librtmp."""
     own = start(Own, server.url(sink))
@@ -169,6 +172,7 @@ def test_without_re_nothing_is_lost(start, server, corpus):
     assert media(own.file) == media(rtmpdump.file) == media(source)
 
 
+@pytest.mark.needs("ffmpeg")
 def test_the_server_outlives_all_this(start, server):
     """A publisher that is killed is unpublished; its name is free again."""
     url = server.url("again")

@@ -30,6 +30,7 @@ def bodies(tags, kind):
     return [body for each, _, body in tags if each == kind]
 
 
+@pytest.mark.needs("ffmpeg")
 def test_obs_publishes(start, server):
     """Every frame that it recorded beside is played, from the first on; and it unpublishes."""
     players = start(Player, server.url("obs")), start(RtmpdumpPlayer, server.url("obs"))
@@ -61,6 +62,7 @@ def test_obs_publishes(start, server):
     server.says("closed by the peer")
 
 
+@pytest.mark.needs("ffmpeg")
 def test_vlc_demuxes_what_is_live(start, server):
     """Not only its access module: its demuxer finds both tracks, and each picture.
 

@@ -13,6 +13,7 @@ def server(start) -> Server:
     return start(Server, "--rtmpt", "127.0.0.1:0")
 
 
+@pytest.mark.needs("ffmpeg", "rtmpdump")
 def test_ffmpeg_publishes_through_a_tunnel(start, server):
     """Every picture arrives, in both kinds of player.  Covers Field §"HTTP tunnel"."""
     plain = start(Player, server.url("demo"))
@@ -38,6 +39,7 @@ def test_ffmpeg_plays_through_a_tunnel(start, server, corpus):
     assert len(sent) > 200 and sent - copied == set()
 
 
+@pytest.mark.needs("ffmpeg")
 def test_a_publisher_that_stops_is_unpublished(start, server):
     """ffmpeg closes its tunnel when asked to stop; the name is free at once."""
     url = server.url("again", "rtmpt")

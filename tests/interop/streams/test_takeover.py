@@ -3,11 +3,13 @@
 import signal
 from pathlib import Path
 
+import pytest
 from interop.streams.test_flv_http import WebServer
 from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
 from support.peers.rtmp_servers import Player
 
 
+@pytest.mark.needs("ffmpeg")
 def test_ffmpeg_takes_over_from_one_that_hangs(start, tmp_path):
     """It tries until it is let in; who watches by RTMP and by HTTP sees both, to the end."""
     server = start(WebServer, "--record", tmp_path)

@@ -2,12 +2,14 @@
 
 encode FILE CODEC...     a second or two of test pictures or tones, one track for each codec
 copy FROM TO SPEED       tags as they are, from a file or URL to a file or URL; 0 is full speed
+copy FROM TO SPEED loop  the same, over and over, until SIGINT
 vp8 FILE                 the same of VP8, which ffmpeg's muxer has no tags for, by ours
 decode FILE              one line per track: codec, frames decoded, width or sample rate
 """
 
 import sys
 import time
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -105,25 +107,27 @@ def tone(stream, number: int):
         at += size
 
 
-def copy(source: str, target: str, speed: str) -> None:
-    """Remux, at the pace of the time stamps."""
-    began = time.monotonic()
-    with (
-        av.open(source, options=url_options(source), timeout=20) as given,
-        av.open(target, "w", format="flv") as taken,
-    ):
-        streams = {
-            each.index: taken.add_stream_from_template(each, opaque=True)
-            for each in media_of(given)
-        }
-        print("copying", flush=True)
-        for packet in given.demux(media_of(given)):
-            if packet.dts is None:
-                continue
-            early = float(packet.dts * packet.time_base) / (float(speed) or 1e9)
-            time.sleep(max(0.0, began + early - time.monotonic()))
-            packet.stream = streams[packet.stream.index]
-            taken.mux(packet)
+def copy(source: str, target: str, speed: str, loop: str = "") -> None:
+    """Remux, at the pace of the time stamps; with `loop`, over and over until SIGINT."""
+    began, shift, streams = time.monotonic(), 0, {}
+    with av.open(target, "w", format="flv") as taken, suppress(KeyboardInterrupt):
+        while not shift or loop:
+            with av.open(source, options=url_options(source), timeout=20) as given:
+                if not streams:
+                    streams = {
+                        each.index: taken.add_stream_from_template(each, opaque=True)
+                        for each in media_of(given)
+                    }
+                    print("copying", flush=True)
+                for packet in given.demux(media_of(given)):
+                    if packet.dts is None:
+                        continue
+                    packet.dts, packet.pts = packet.dts + shift, packet.pts + shift
+                    early = float(packet.dts * packet.time_base) / (float(speed) or 1e9)
+                    time.sleep(max(0.0, began + early - time.monotonic()))
+                    packet.stream = streams[packet.stream.index]
+                    taken.mux(packet)
+            shift += FRAMES * 1000 // RATE + 100  # ms, as in FLV: beyond the last of all tracks
 
 
 def decode(path: str) -> None:
