@@ -79,6 +79,15 @@ def test_a_call_that_plays_and_records(listener, tmp_path):
     assert max(abs(a - b) for a, b in zip(heard, FEW, strict=True)) < 300
 
 
+def test_a_message(listener):
+    phone, uri = listener()
+    code, out, err = run("message", uri, "Grüße", "--from", "ann@127.0.0.1")
+    assert (code, out, err) == (0, "200 OK\n", "")
+    assert phone.stdout.readline() == "message from sip:ann@127.0.0.1: 'Grüße'\n"
+    code, out, err = run("message", uri, "x" * 2000)
+    assert (code, out) == (2, "") and "1300 octets" in err
+
+
 def test_options(listener):
     _, uri = listener()
     for target in (uri, uri.partition("@")[2]):  # a user, and a server

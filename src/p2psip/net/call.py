@@ -227,7 +227,8 @@ class Call:
         try:
             if self._concluding:
                 self._concluding = False
-                self._audio.conclude(sdp)
+                if sdp or self._audio.codec is None:  # else a reliable 18x has brought the answer
+                    self._audio.conclude(sdp)
         except RemoteError as error:
             self._signalling.bye(monotonic())
             self._end(str(error), error)
@@ -294,5 +295,7 @@ class _Owner(CallHandler):
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
         """Do nothing: the session stays as it was: §14.1."""
 
-    def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
+    def on_info(
+        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
         """Ignore the content."""

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from p2psip.errors import RemoteError
+from p2psip.rtp.extended_report import VoipMetrics
+from p2psip.rtp.feedback import Tmmb
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.rtcp import (
     Bye,
+    ExtendedReport,
     Feedback,
     Fir,
     Nack,
@@ -50,6 +53,7 @@ class Reporter:
     may grow and shrink.  `wallclock` plus `now` is Unix time (§4 allows any constant).
     `bandwidth` is for RTCP, in octets a second.  `early` says that AVPF is agreed on.  With `echo`
     our own packets, sent back by a reflector such as SIPp's, are heard as the peer's.
+    `remote_metrics` is what the peer last told of the quality that it hears (RFC 3611 §4.7).
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Reporter:
         self.invalid = 0
         self.last_heard: float | None = None
         self.remote_cname: str | None = None
+        self.remote_metrics: VoipMetrics | None = None
         self._wallclock, self._echo, self._early = wallclock, echo, early
         # RFC 4585 §3.5.1 [no-minimum]
         self._timer = RtcpTimer(now, random, bandwidth, least=0.0 if early else MIN_SECONDS)
@@ -117,6 +122,12 @@ class Reporter:
                     return [packet]
             case Pli() | Nack() | OtherFeedback() if self.sender(packet.media_ssrc):
                 return [packet]
+            case Tmmb(limits=limits) if any(self.sender(each.ssrc) for each in limits):
+                return [packet]
+            case ExtendedReport(blocks=blocks):
+                for block in blocks:
+                    if isinstance(block, VoipMetrics) and self.sender(block.ssrc):
+                        self.remote_metrics = block
             case Fir(requests=requests) if any(self.sender(ssrc) for ssrc, _ in requests):
                 return [packet]
         return []  # §6.1 [unknown-packets-ignored], §6.7 [unknown-app-ignored]

@@ -15,7 +15,8 @@ from p2psip.sip.params import find, parse_params
 
 SDP: Final = "application/sdp"
 ACCEPTED: Final = f"{SDP}, multipart/mixed, multipart/alternative"
-ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+CALL_METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
+ALLOW: Final = ", ".join(CALL_METHODS)
 
 
 class RefusalError(RemoteError):
@@ -66,16 +67,6 @@ def refuse_accept(request: Request) -> None:
     if ranges and not {SDP, "application/*", "*/*"}.intersection(ranges):
         warning = f'399 {request.uri.host or "-"} "A session description is all we can send"'
         raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
-
-
-def refuse_info_package(request: Request) -> None:
-    """Refuse an INFO of a package, since we take none: RFC 6086 §4.2.2.
-
-    One without a package is the older use of INFO, and is taken.  Raises RefusalError with 469,
-    which names the packages we would take: none.
-    """
-    if request.headers.get("Info-Package"):
-        raise RefusalError(469, "Bad Info Package", [("Recv-Info", "")])
 
 
 # Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.

@@ -143,7 +143,7 @@ class Leg:
         self._closed = True
         if self._session is not None and self._consent.is_open and self._wire.remote_rtcp:
             farewell = self._session.bye(now)
-            if farewell:  # empty if nothing was ever sent: RFC 3550 §6.3.7
+            if farewell:  # b"" where nothing was sent before: RFC 3550 §6.3.7
                 self._wire.send_rtcp(farewell)
         self._wire.close()
         self._pacer.clear()

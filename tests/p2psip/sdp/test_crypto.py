@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos, verify
-from p2psip.sdp.session import SessionDescription
-from p2psip.strategies.sdp import crypto_attributes
+from p2psip.sdp.session import Attribute, MediaDescription
+from p2psip.strategies.formats import crypto_attributes
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 SUITE = "AES_CM_128_HMAC_SHA1_80"
@@ -49,9 +49,8 @@ def test_bad_attributes(value):
 
 
 def line(*values):
-    text = "v=0\no=- 1 1 IN IP4 a\ns=-\nc=IN IP4 192.0.2.1\nt=0 0\nm=audio 9 RTP/SAVP 0\n"
-    text += "".join(f"a=crypto:{value}\n" for value in values)
-    return SessionDescription.parse(text.encode()).media[0]
+    attributes = tuple(Attribute("crypto", value) for value in values)
+    return MediaDescription("audio", 9, "RTP/SAVP", ("0",), attributes=attributes)
 
 
 def test_the_first_that_can_be_used_is_answered_with_our_key():

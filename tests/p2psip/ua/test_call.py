@@ -101,6 +101,7 @@ def test_a_new_offer_proves_that_the_200_arrived():
     ],
 )
 def test_requests_within_a_call(method, changes, status, header):
+    """Covers RFC 3311 §5.2 [answers-in-the-2xx]."""
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     answer = script.say(within(invite, response, method, 2, **changes), B)

@@ -150,8 +150,9 @@ class Phone(Element, CallHandler):
     def on_reoffer_failed(self, call, status, reason, now):
         self.log.append(("reoffer failed", call, status))
 
-    def on_info(self, call, content_type, body, now):
-        self.log.append(("info", call, content_type, body))
+    def on_info(self, call, content_type, body, now, package):
+        about = (content_type, body) if package is None else (content_type, body, package)
+        self.log.append(("info", call, *about))
 
 
 class Script:
