@@ -35,6 +35,7 @@ class Requirement:
     excused: tuple[str, ...] = ()
     why: str = ""
     replaced_by: str = ""
+    as_one: str = ""  # why it may stand for several commands of one sentence
     file: str = ""
     line: int = 0
 
@@ -150,6 +151,7 @@ def _requirement(spec: str, entry: Mapping[str, Any], file: str, line: int) -> R
         excused=tuple(entry.get("excused", ())),
         why=entry.get("why", ""),
         replaced_by=entry.get("replaced-by", ""),
+        as_one=entry.get("as-one", ""),
         file=file,
         line=line,
     )

@@ -206,11 +206,17 @@ def own_words(check: Check) -> Iterator[Problem]:
 
 
 def snapshot_fresh(check: Check) -> Iterator[Problem]:
-    """Rule 9: coverage.txt shows the claims as they are."""
+    """Rule 9: coverage.txt shows the claims as they are, and README.md states their number."""
     path = check.project.snapshot
     if not path.is_file() or path.read_text() != report.snapshot(check.project, check.claims):
         file = path.relative_to(check.project.root).as_posix()
         yield Problem(file, 1, 9, "stale; run `python -m rfc_annotations check --update`")
+    readme = check.project.root / "README.md"
+    said = report.FIGURES.search(readme.read_text()) if readme.is_file() else None
+    if said and said[0] != report.figures(check.project, check.claims):
+        line = said.string.count("\n", 0, said.start()) + 1
+        text = "stale figures; run `python -m rfc_annotations check --update`"
+        yield Problem(readme.name, line, 9, text)
 
 
 def complete(check: Check) -> Iterator[Problem]:

@@ -12,6 +12,8 @@ from rfc_annotations.scan import Cited
 
 OPEN: Final = ("open", "no test", "no code")  # states that rule 4 does not accept
 
+REASONED: Final = ("excused", "departs", "not done")  # states that need no claim, or no test
+
 
 @dataclass(slots=True)
 class Claims:

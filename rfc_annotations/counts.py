@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from rfc_annotations.catalogue import Key, Requirement
-from rfc_annotations.claims import Claims
+from rfc_annotations.claims import REASONED, Claims
 from rfc_annotations.evidence import Evidence
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 from rfc_annotations.ratchet import Ratchet
 from rfc_annotations.specs import section_order
 
-ACCOUNTED = ("excused", "departs", "not done")  # states that need no claim, or no test
 Killed = Mapping[Key, bool]  # requirements whose lines were mutated: was every change noticed?
 COLUMNS = (
     "sentences = catalogued + uncatalogued; requirements: claimed by code, tested, mutants killed"
@@ -89,7 +88,7 @@ def _of(item: Requirement, claims: Claims, proof: Evidence | None, killed: bool 
         requirements=1,
         claimed=bool(claims.code),
         tested=tested,
-        excused=claims.state(item) in ACCOUNTED,
+        excused=claims.state(item) in REASONED,
         killed=bool(killed),
         mutated=killed is not None,
     )

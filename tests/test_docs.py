@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from definitions import definitions
-from interop.gateway import Gateway
+from support.gateway.gateway import Gateway
 
 REPO = Path(__file__).resolve().parent.parent
 SOURCES = ("*.md", "docs/**/*.md", "perf/*.md", "rfc_annotations/*.md", "tests/**/*.md")

@@ -14,7 +14,7 @@ import pytest
 import rtmfp_dump
 import rtmfp_walk
 from Crypto.Cipher import AES
-from interop.gateway import ANY_PORT, Gateway
+from support.gateway.gateway import ANY_PORT, Gateway
 
 import rtmplite.rtmfp
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from interop.gateway import Gateway
-from interop.process import Process
+from support.gateway.gateway import Gateway
+from support.peers.process import Process
 
 P = TypeVar("P", bound=Process)
 

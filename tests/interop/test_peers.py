@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
-from interop import tones
-from interop.baresip import Baresip
-from interop.gateway import Gateway
-from interop.peers import (
+from support.gateway.gateway import Gateway
+from support.peers import tones
+from support.peers.baresip import Baresip
+from support.peers.peers import (
     AAC_H264,
     G711_ULAW,
     Ffmpeg,
@@ -21,7 +21,7 @@ from interop.peers import (
     decode_audio,
     frame_hashes,
 )
-from interop.process import require, wait_until
+from support.peers.process import require, wait_until
 
 pytestmark = pytest.mark.interop
 

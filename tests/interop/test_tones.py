@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from interop import tones
+from support.peers import tones
 
 
 @given(st.integers(60, 3500), st.sampled_from([8000, 16000, 48000]))

@@ -5,7 +5,7 @@ The outside address leads nowhere here, so a packet that is sent there is lost.
 
 import pytest
 from gevent.event import Event
-from interop.gateway import Gateway
+from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
 from rtmplite.net.client.rtmp_client import RtmpClient

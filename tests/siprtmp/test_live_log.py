@@ -1,7 +1,7 @@
 """What the gateway's log says of streams: each beginning and end, and names that lead nowhere."""
 
 import pytest
-from interop.gateway import Gateway
+from support.gateway.gateway import Gateway
 
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from interop.accounts import PASSWORD
-from interop.gateway import DEFAULTS, REPO, Gateway
-from interop.process import require
+from support.gateway.accounts import PASSWORD
+from support.gateway.gateway import DEFAULTS, REPO, Gateway
+from support.peers.process import require
 
 from p2psip.server.users import UserStore
 from p2psip.sip.auth import ha1

@@ -2,8 +2,8 @@
 
 import gevent
 import pytest
-from interop.accounts import PASSWORD, users_file
-from interop.gateway import Gateway
+from support.gateway.accounts import PASSWORD, users_file
+from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError

@@ -4,10 +4,10 @@ import signal
 import subprocess
 import sys
 
-from interop.accounts import PASSWORD, users_file
-from interop.gateway import Gateway
-from interop.process import wait_until
-from interop.rtmp_servers import Server
+from support.gateway.accounts import PASSWORD, users_file
+from support.gateway.gateway import Gateway
+from support.peers.process import wait_until
+from support.peers.rtmp_servers import Server
 
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient

@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.process import require
+from support.peers.process import require
 
 
 @dataclass(frozen=True)

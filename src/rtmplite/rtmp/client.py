@@ -244,7 +244,7 @@ class ClientChunkTransport(ChunkTransport):
 
     def _handshaken(self, now: float) -> None:
         self.settle()
-        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]
         self.send_window(self.limits.window)
         self.user.on_ready()
 

@@ -15,7 +15,7 @@ from p2psip.sdp.session import (
     SessionDescription,
     Timing,
 )
-from p2psip.strategies import sdp
+from p2psip.strategies import sdp, sdp_faults
 
 MINIMAL = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"
 
@@ -50,7 +50,7 @@ def test_odd_descriptions_are_forgiven(data):
     assert SessionDescription.parse(bytes(session)) == session
 
 
-@given(sdp.broken_sessions())
+@given(sdp_faults.broken_sessions())
 def test_broken_descriptions_are_refused(data):
     """Covers RFC 8866 §5 and §9."""
     with pytest.raises(RemoteError):

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections import Counter
 
 import pytest
-from interop.process import Process
+from support.peers.process import Process
 
 from rtmplite.amf import amf0
 from rtmplite.auth.credentials import user_lines

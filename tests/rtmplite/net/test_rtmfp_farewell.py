@@ -9,7 +9,7 @@ from collections import deque
 import gevent
 import pytest
 from gevent import socket
-from interop.process import Process
+from support.peers.process import Process
 
 from rtmplite.cli import tool
 from rtmplite.errors import RemoteError

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import gevent
 import pytest
-from interop.process import Process
+from support.peers.process import Process
 from support.sockets import until
 
 from rtmplite.cli.tool import main

@@ -26,7 +26,7 @@ from typing import Final
 
 from rtmplite.rtmfp.wire.address import Address
 
-LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-lifetime] asks for 95 at least
+LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-95-seconds]
 _HEAD: Final = Struct("!BQ")  # generation of the secret, and time of issue in microseconds
 _PROOF: Final = 16  # bytes of each HMAC
 _SECRET: Final = 32

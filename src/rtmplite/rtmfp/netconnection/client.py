@@ -51,16 +51,16 @@ class ClientFlowTransport(FlowTransport):
         self.addresses = addresses
 
     def attach(self, session: "Session") -> None:
-        """Use an open session: §5.3.1 [control-flow-first] [connect-on-control]."""
+        """Use an open session: §5.3.1."""
         self.settle()
-        super().attach(session)
+        super().attach(session)  # §5.3.1 [control-flow-first] [connect-on-control]
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
         """Send a command; one that ends a stream goes after the stream's media.
 
-        §5.2 [only-when-needed]: over chunks the order would be that of sending.
+        §5.2: over chunks the order would be that of sending.
         """
-        if command.name in _ENDINGS:
+        if command.name in _ENDINGS:  # §5.2 [only-when-needed]
             self.synchronize()
         super().send_command(command, stream_id)
 
@@ -73,10 +73,12 @@ class ClientFlowTransport(FlowTransport):
         return flow.associated is not None and super().accepts(metadata, flow)
 
     def on_accepted(self, answer: Command) -> None:
-        """Say where else we are: §5.3.3 [after-connect] [type-by-encoding] [format-zero]."""
+        """Say where else we are: §5.3.3."""
         information = answer.args[0] if answer.args else None
         encoding = information.get("objectEncoding") if isinstance(information, dict) else None
+        # §5.3.3 [type-by-encoding]
         type_id = MessageType.COMMAND_AMF3 if encoding == 3.0 else MessageType.COMMAND
+        # §5.3.3 [after-connect] [format-zero]
         self._send(peer_info(self.addresses()).message(0, type_id=type_id))
 
     def _on_keepalive(self, timers: SetKeepaliveTimers) -> None:

@@ -115,10 +115,10 @@ class FlowTransport(MessageTransport):
     def send_control(self, message: Control) -> None:
         """Send a user control message, about a stream in that stream's flow: §5.4.2.
 
-        What is about chunks is not sent: §5.1 [no-chunk-control].
+        What is about chunks is not sent: §5.1.
         """
         raw = message.message()
-        if raw.type_id in messages.CHUNK_STREAM_TYPES:
+        if raw.type_id in messages.CHUNK_STREAM_TYPES:  # §5.1 [no-chunk-control]
             return
         stream_id = getattr(message, "stream_id", 0)  # Figure 5: StreamBegin in SFlow-1
         if isinstance(message, control.SetBufferLength):
@@ -158,8 +158,9 @@ class FlowTransport(MessageTransport):
         self.enqueue(partial(self._output.put_barrier, stream_ids))
 
     def stream_ended(self, stream_id: int) -> None:
-        """Close the flows of a stream: §5.3.5.3 [closing-says-nothing]."""
+        """Close the flows of a stream: §5.3.5.3."""
         self._output.outlets.pop(stream_id, None)
+        # §5.3.5.3 [closing-says-nothing]
         self.enqueue(partial(self._output.close_stream, stream_id))
 
     @property
@@ -230,9 +231,9 @@ class FlowTransport(MessageTransport):
     def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
         """End the connection if our control flow was rejected; a stream just says no more.
 
-        §5.3 [exception-ends], §5.3.6 [abrupt].
+        §5.3, §5.3.6.
         """
-        if flow.stream_id == 0:
+        if flow.stream_id == 0:  # §5.3 [exception-ends], §5.3.6 [abrupt]
             self.connection_lost(now, "rejected by the peer")
 
     def media_flow_moved(self, flow: MediaFlow, now: float) -> None:
@@ -272,7 +273,7 @@ class FlowTransport(MessageTransport):
         self.incoming.hold()
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
-        """End the connection with the peer's control flow: §5.3.6 [complete-answered].
+        """End the connection with the peer's control flow: §5.3.6.
 
         Own design: what other flows still bring is waited for, as they are closed as well.
         """
@@ -280,18 +281,18 @@ class FlowTransport(MessageTransport):
             self._look_back("closed by the peer")  # which looks at no more of it
             self._linger = now + self.patience
         if self._linger is not None and self.incoming.is_empty:
-            self.close(now, "closed by the peer")
+            self.close(now, "closed by the peer")  # §5.3.6 [complete-answered]
 
     def control_rejected(self, now: float) -> None:
         """Give up a peer whose control flow breaks the limits: §5.3.5.3."""
         self.abort("a flow that breaks the limits", now)
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """End the connection with its session: §5.3.6 [abrupt]."""
+        """End the connection with its session: §5.3.6."""
         self._look_back(session.reason, session.reason == SILENT)
         self.session = None
         self._output.drop()
-        self.connection_lost(now, session.reason)
+        self.connection_lost(now, session.reason)  # §5.3.6 [abrupt]
         self._wake()  # to be forgotten
 
     def proceed(self, now: float) -> None:
@@ -345,7 +346,7 @@ class FlowTransport(MessageTransport):
             self.abort("nothing asked in time", now)
 
     def _shut(self, now: float) -> None:
-        """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
+        """Close our flows, and the session when they are complete: §5.3.6."""
         if self.aborted:
             self._look_back(self.reason)
             self._output.drop()

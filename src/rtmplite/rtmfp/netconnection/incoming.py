@@ -106,18 +106,18 @@ class Incoming(SessionListener):
     def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
         """Reject the other flows of the stream, too, as a barrier may have been lost.
 
-        §5.3.5.3 [reject-all] [code-zero]; a connection without its control flow is over.
+        §5.3.5.3; a connection without its control flow is over.
         """
         if stream_id:
-            self.reject(now, stream_id)
+            self.reject(now, stream_id)  # §5.3.5.3 [reject-all]
         else:
             self._owner.control_rejected(now)
 
     def reject(self, now: float, stream_id: int | None = None) -> None:
-        """Reject the flows of a stream, or of all streams: §5.3.5.3 [code-zero], §5.4.3."""
+        """Reject the flows of a stream, or of all streams: §5.3.5.3, §5.4.3."""
         for flow, receiver in list(self._receivers.items()):
             if stream_id is None or receiver.stream_id == stream_id:
-                flow.reject(REJECTED, now)
+                flow.reject(REJECTED, now)  # §5.3.5.3 [code-zero]
                 self.forget(flow)
 
     def forget(self, flow: "RecvFlow") -> None:
@@ -166,12 +166,12 @@ class Receiver(FlowReceiver):
         self._latest: int | None = None  # the highest time of sound taken out of order
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
-        """Take a message, whose stream is the flow's: §5.1.2 [stream-from-flow]."""
+        """Take a message, whose stream is the flow's: §5.1.2."""
         if self._undecided:
             self._undecided = False
             flow.ordered = message[:1] != _AUDIO
         if flow.ordered or not self._is_overtaken(message):
-            self._take(flow, message, self.stream_id, now)
+            self._take(flow, message, self.stream_id, now)  # §5.1.2 [stream-from-flow]
 
     def _is_overtaken(self, message: bytes) -> bool:
         """Whether a message is audio and older than the media already passed on: §5.1.1.

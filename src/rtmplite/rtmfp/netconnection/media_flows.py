@@ -244,7 +244,7 @@ class VideoFlow(MediaFlow):
 
 
 def make_media_flow(owner: MediaFlowOwner, stream_id: int, medium: Medium) -> MediaFlow:
-    """Make the flow of a medium: §5.1.1 [many-flows]."""
+    """Make the flow of a medium: §5.1.1."""
     if medium is Medium.VIDEO:
         return VideoFlow(owner, stream_id)
     return MediaFlow(owner, stream_id, medium)

@@ -61,8 +61,8 @@ class DirectTransport(FlowTransport):
         self._wake()
 
     def _release(self, now: float) -> None:
-        """Reject the flows that still arrive: §5.4.3, RFC 7425 §5.3.5.3 [code-zero]."""
-        self.incoming.reject(now)
+        """Reject the flows that still arrive: §5.4.3, RFC 7425 §5.3.5.3."""
+        self.incoming.reject(now)  # RFC 7425 §5.3.5.3 [code-zero]
         for flow in self._output.flows.values():
             flow.close(now)
 
@@ -93,16 +93,16 @@ class SubscriberTransport(DirectTransport):
             self._send(raw._replace(stream_id=self.stream_id))
 
     def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
-        """Note that the publisher rejects our flow: §5.4.3 [exception-closes]."""
+        """Note that the publisher rejects our flow: §5.4.3."""
         self.is_refused = not self._is_answered
-        self.connection_lost(now, "rejected by the peer")
+        self.connection_lost(now, "rejected by the peer")  # §5.4.3 [exception-closes]
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
         """Go on: that a return flow has ended means nothing: §5.4.2 [flows-come-and-go]."""
 
     def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
-        """Accept the flows of this stream: §5.4.2 [return-flows]."""
-        is_ours = metadata.stream_id == self.stream_id
+        """Accept the flows of this stream: §5.4.2."""
+        is_ours = metadata.stream_id == self.stream_id  # §5.4.2 [return-flows]
         self._is_answered = self._is_answered or is_ours
         return is_ours
 
@@ -151,14 +151,14 @@ class Subscription(NetClient):
             self.abort(reason, now)
 
     def send(self, name: str, *args: Value, stream_id: int = 0) -> None:
-        """Call without wanting an answer, over the control flow: §5.4.1 [play-on-flow].
+        """Call without wanting an answer, over the control flow: §5.4.1.
 
         There is no NetConnection, so deleteStream, which is a command of that, ends the stream.
         """
         if name == "deleteStream":
             self.transport.enqueue(lambda now: self.close(now))
         else:
-            super().send(name, *args, stream_id=self.stream_id)
+            super().send(name, *args, stream_id=self.stream_id)  # §5.4.1 [play-on-flow]
 
     def set_buffer_length(self, stream_id: int, milliseconds: int) -> None:
         """Say nothing: §5.4.1 [play-on-flow] has no place for it."""

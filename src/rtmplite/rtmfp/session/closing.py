@@ -110,7 +110,7 @@ class Closing:
         return todo
 
     def tick(self, now: float) -> Todo:
-        """Ring the alarm that is due, if any: §3.5.5 [close-repeats] [nearclose-90] [linger-19]."""
+        """Ring the alarm that is due, if any: §3.5.5 [nearclose-90] [linger-19]."""
         due = next((alarm for alarm, at in self._alarms.items() if at <= now), None)
         if due is None:
             return ()

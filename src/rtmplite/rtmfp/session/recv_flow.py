@@ -91,7 +91,7 @@ class RecvFlow:
 
     @property
     def blocks_available(self) -> int:
-        """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5 [blocks] [window].
+        """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5.
 
         At least one unless the user has suspended the flow; else a gap could never be closed:
         [one-block].
@@ -294,10 +294,10 @@ class RecvFlow:
         )
 
     def _miss(self, missing: int, now: float) -> None:
-        """Tell the user about fragments that were given up: §3.6.1.2 [gap-told]."""
+        """Tell the user about fragments that were given up: §3.6.1.2."""
         self._drop_partial()
         if missing > 0:
-            self.receiver.on_gap(self, missing, now)
+            self.receiver.on_gap(self, missing, now)  # §3.6.1.2 [gap-told]
 
     def _complete(self, now: float) -> None:
         """Complete the flow if all has come; tell the user when all is delivered: §3.6.3.8."""
@@ -309,9 +309,9 @@ class RecvFlow:
             self.receiver.on_complete(self, now)
 
     def _drop_partial(self) -> None:
-        """Forget the parts of a message that will never be whole: §3.6.3.3 [abandoned-go]."""
+        """Forget the parts of a message that will never be whole: §3.6.3.3."""
         if self._partial is not None:
-            self._partial = None
+            self._partial = None  # §3.6.3.3 [abandoned-go]
             self._count(-self._partial_bytes)
             self._partial_bytes = 0
 

@@ -152,9 +152,9 @@ class RecvSide:
             self.should_ack.pop(flow, None)
 
     def end(self, now: float) -> None:
-        """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
+        """Terminate all flows, as the session is open no longer: §3.5.5."""
         for flow in self.flows.values():
-            flow.end(now)
+            flow.end(now)  # §3.5.5 [flows-end]
         self.flows.clear()
         self.gaps, self.is_over = 0, True
         self._lingering.clear()

@@ -186,15 +186,16 @@ class SendSide:
                 del self._probes[flow]
             elif now >= when:
                 probes.append(BufferProbe(flow.flow_id))
-                # §3.6.2.9.1 [probes-slow-down]
+                # §3.6.2.9.1 [probe-each-minute]
                 longest = max(PROBE_MOST_SECONDS, self.round_trip.erto)
+                # §3.6.2.9.1 [probes-slow-down]
                 self._probes[flow] = now + period, min(period * 2, longest)
         return probes
 
     def end(self, now: float) -> None:
-        """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
+        """Terminate all flows, as the session is open no longer: §3.5.5."""
         for flow in self.flows.values():
-            flow.end(now)
+            flow.end(now)  # §3.5.5 [flows-end]
         self.flows.clear()
         self._ready.clear()
         self._lingering.clear()

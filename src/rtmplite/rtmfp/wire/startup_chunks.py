@@ -81,11 +81,11 @@ class ResponderRedirect:
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
-        """Read the payload: §2.3.5 [redirect-layout]."""
-        tag_echo, at = decode_counted(payload)
+        """Read the payload: §2.3.5."""
+        tag_echo, at = decode_counted(payload)  # §2.3.5 [redirect-layout]
         destinations: list[SocketAddress] = []
         while at < len(payload) and len(destinations) < MAX_DESTINATIONS:
-            address, at = parse_address(payload, at)
+            address, at = parse_address(payload, at)  # §2.3.5 [redirect-layout]
             destinations.append(address)
         return cls(tag_echo, tuple(destinations))
 

@@ -309,7 +309,7 @@ class SharedObject:
 
         LocalError for what cannot be written.
         """
-        # §7.1.3 [layout]
+        # §7.1.3 [layout], RTMP Errata §2 [reserved-zero]
         parts = [_raw(self.name), _HEADER.pack(self.version & _U32, self.flags & _U32, 0)]
         for event in self.events:
             data = event.encode(amf3)

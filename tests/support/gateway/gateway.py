@@ -1,0 +1,81 @@
+"""The gateway as its users run it: a process of its own, on free loopback ports."""
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.peers.process import Process
+
+REPO = Path(__file__).resolve().parents[3]
+
+
+ANY_PORT = "127.0.0.1:0"
+DEFAULTS = ["--rtmp", ANY_PORT, "--rtmfp", "off", "--sip", ANY_PORT, "--http", ANY_PORT]
+
+
+class Gateway(Process):
+    """`python -m siprtmp` with every listener on 127.0.0.1:0 unless `options` say otherwise.
+
+    After `start`, `listeners` holds what the ready line says, such as {"rtmp": "127.0.0.1:4711"}.
+    Leaving the block sends SIGTERM and fails the test unless the gateway ends with exit code 0.
+    """
+
+    def __init__(self, folder: Path, *options: str, program: tuple[str, ...] = ()) -> None:
+        """`options` are appended to the command line and so win over the defaults.
+
+        `program` replaces `python -m siprtmp`, to try this class itself.
+        """
+        words = program or (sys.executable, "-m", "siprtmp")
+        super().__init__(folder, [*words, *DEFAULTS, *options])
+        self.listeners: dict[str, str] = {}
+
+    def is_ready(self) -> bool:
+        """Truthy once the ready line is complete; reads the listeners from it."""
+        for line in self.output.splitlines(keepends=True):
+            if line.startswith("ready ") and line.endswith("\n"):
+                self.listeners = dict(word.split("=", 1) for word in line.split()[1:])
+        return bool(self.listeners)
+
+    @property
+    def rtmp(self) -> str:
+        """host:port of the RTMP listener."""
+        return self.listeners["rtmp"]
+
+    @property
+    def sip(self) -> str:
+        """host:port of the SIP listener, UDP and TCP."""
+        return self.listeners["sip"]
+
+    def url(self, application: str, stream: str = "") -> str:
+        """The RTMP address of `application`, with `stream` appended when given."""
+        return f"rtmp://{self.rtmp}/{application}" + (f"/{stream}" if stream else "")
+
+    def status(self) -> dict[str, Any]:
+        """The figures of /status."""
+        url = f"http://{self.listeners['http']}/status"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            figures: dict[str, Any] = json.load(answer)
+        return figures
+
+    def wait_status(self, expected: dict[str, Any], timeout: float = 15.0) -> None:
+        """Poll /status until every figure named in `expected` has that value."""
+        seen: dict[str, Any] = {}
+
+        def agrees() -> bool:
+            seen.update(self.status())
+            return all(seen.get(name) == value for name, value in expected.items())
+
+        try:
+            self.wait_until(agrees, what="/status to settle", timeout=timeout)
+        except pytest.fail.Exception as failure:
+            wrong = {k: (seen.get(k), v) for k, v in expected.items() if seen.get(k) != v}
+            pytest.fail(f"/status (is, should be): {wrong}\n{failure}")
+
+    def __exit__(self, *error: object) -> None:
+        """SIGTERM; a clean end is part of every test that did not fail already."""
+        code = self.stop(timeout=10)
+        if error[0] is None:
+            assert code == 0, f"the gateway ended with {code} after SIGTERM\n{self.tail()}"

@@ -1,0 +1,92 @@
+"""A browser as a test peer: mpegts.js, pinned in browser/package.json, in headless Chromium."""
+
+import http.server
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+from support.peers.process import Process, require
+
+FOLDER = Path(__file__).resolve().parents[2] / "interop" / "browser"
+SCRIPT = FOLDER / "node_modules" / "mpegts.js" / "dist" / "mpegts.js"
+
+
+class Page(http.server.ThreadingHTTPServer):
+    """Serves the page and the player; keeps what the page posts."""
+
+    def __init__(self) -> None:
+        """On a free loopback port."""
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.results: list[dict[str, Any]] = []
+
+    def url(self, stream: str) -> str:
+        """The page that plays `stream`."""
+        return f"http://127.0.0.1:{self.server_address[1]}/?url={quote(stream, safe='')}"
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """What the page said last."""
+        return self.results[-1] if self.results else {}
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Page
+
+    def do_GET(self) -> None:
+        files = {
+            "/": (FOLDER / "player.html", "text/html"),
+            "/mpegts.js": (SCRIPT, "text/javascript"),
+        }
+        path, kind = files.get(urlsplit(self.path).path, (None, ""))
+        self.send_response(200 if path else 404)
+        self.send_header("Content-Type", kind or "text/plain")
+        self.end_headers()
+        if path is not None:
+            self.wfile.write(path.read_bytes())
+
+    def do_POST(self) -> None:
+        self.server.results.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def page() -> Iterator[Page]:
+    """A running page server; skips, or fails in CI, where mpegts.js was not installed."""
+    if not SCRIPT.is_file():
+        missing = f"mpegts.js is not installed: npm ci --prefix {FOLDER.name}, or make peers"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with Page() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class Chromium(Process):
+    """Headless Chromium showing one page."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        """A profile of its own in `folder`; the sandbox needs a user that tests may not be."""
+        program = require("chromium", "chromium")
+        words = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--mute-audio",
+        ]
+        words += ["--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required"]
+        super().__init__(folder, [program, *words, f"--user-data-dir={folder}/profile", url])

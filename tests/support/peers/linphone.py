@@ -1,0 +1,125 @@
+"""The phone that speaks Speex: linphonec, told what to do on its standard input."""
+
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from support.peers.baresip import PHONE_PORTS
+from support.peers.process import Process, free_port, require, udp_is_bound
+from support.peers.tones import Samples, read_wav, tone, write_wav
+
+# What this build of linphonec would offer if it were not told otherwise.
+CODECS = ("opus/48000", "speex/16000", "speex/8000", "PCMU/8000", "PCMA/8000", "G729/8000")
+
+SETTINGS = """\
+[sip]
+sip_port={port}
+sip_tcp_port=0
+sip_tls_port=0
+contact=sip:{user}@127.0.0.1
+default_proxy={proxy}
+use_ipv6=0
+
+[rtp]
+audio_rtp_port={media_port}
+
+[video]
+capture=0
+display=0
+"""
+
+ACCOUNT = """\
+[proxy_0]
+reg_proxy=<sip:{registrar};transport=udp>
+reg_identity=sip:{user}@{domain}
+reg_expires=600
+reg_sendregister=1
+
+[auth_info_0]
+username={user}
+passwd={password}
+domain={domain}
+"""
+
+
+class Linphone(Process):
+    """A phone of `user` that answers by itself, plays a tone of `hz`, and records what it hears.
+
+    `codec` is the only one it knows, such as "speex/16000".  With `registrar` (host:port) it
+    registers there as sip:`user`@`domain` and is ready when that has agreed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        user: str,
+        *,
+        codec: str,
+        registrar: str = "",
+        password: str = "",
+        domain: str = "127.0.0.1",
+        hz: float = 440,
+    ) -> None:
+        """Write its settings and the sound that it plays."""
+        program = require("linphonec", "linphone-cli")
+        super().__init__(folder)
+        self.user, self.registrar, self.port = user, registrar, free_port()
+        self.recording = folder / "heard.wav"
+        write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
+        text = SETTINGS.format(
+            port=self.port,
+            user=user,
+            proxy=0 if registrar else -1,
+            media_port=f"{PHONE_PORTS[0]}-{PHONE_PORTS[-1]}",
+        )
+        for number, each in enumerate(CODECS):
+            mime, _, rate = each.partition("/")
+            enabled = int(each == codec)
+            text += f"\n[audio_codec_{number}]\nmime={mime}\nrate={rate}\nenabled={enabled}\n"
+        if registrar:
+            text += "\n" + ACCOUNT.format(
+                registrar=registrar, user=user, domain=domain, password=password
+            )
+        (folder / "settings").write_text(text)
+        (folder / ".local/share/linphone").mkdir(parents=True)  # it does not start without
+        self.argv = ["env", f"HOME={folder}", program, "-a", "-c", str(folder / "settings")]
+        self.argv += ["-d", "5", "-l", str(folder / "trace")]
+
+    def start(self, timeout: float = 10.0) -> Self:
+        """Start it with an ear for commands, and without a sound card."""
+        self.launch(subprocess.PIPE)
+        self.command("soundcard use files")
+        self.command(f"play {self.folder / 'tone.wav'}")
+        self.command(f"record {self.recording}")
+        self.wait_until(self.is_ready, what=f"{self.user}'s linphonec to be ready", timeout=timeout)
+        return self
+
+    def is_ready(self) -> bool:
+        """Truthy once it listens and, where it should be, is registered."""
+        if self.registrar:
+            return "to [LinphoneRegistrationOk]" in self.trace
+        return udp_is_bound(self.port)
+
+    @property
+    def trace(self) -> str:
+        """What its libraries have written down."""
+        file = self.folder / "trace"
+        return file.read_text(errors="replace") if file.is_file() else ""
+
+    def command(self, text: str) -> None:
+        """Say one line: "call sip:...", "answer", "terminate"."""
+        assert self.child.stdin is not None
+        self.child.stdin.write(f"{text}\n".encode())
+        self.child.stdin.flush()
+
+    def wait_for(self, state: str, times: int = 1, timeout: float = 15.0) -> None:
+        """Wait until its calls have come to a state, such as "LinphoneCallReleased", so often."""
+
+        def seen() -> bool:
+            return self.trace.count(f" to {state}\n") >= times
+
+        self.wait_until(seen, what=f"{state} of {self.user}'s linphonec", timeout=timeout)
+
+    def heard(self) -> tuple[Samples, int]:
+        """What its call has brought, decoded, and the rate."""
+        return read_wav(self.recording)
