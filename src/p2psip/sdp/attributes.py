@@ -88,7 +88,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
         RtpMap(6, "DVI4", 16000),
         RtpMap(7, "LPC", 8000),
         RtpMap(8, "PCMA", 8000),
-        RtpMap(9, "G722", 8000),  # sampled at 16 kHz: RFC 3551 §4.5.2 [clock-of-8-khz]
+        RtpMap(9, "G722", 8000),  # sampled at 16 kHz all the same: RFC 3551 §4.5.2
         RtpMap(10, "L16", 44100, 2),
         RtpMap(11, "L16", 44100),
         RtpMap(12, "QCELP", 8000),

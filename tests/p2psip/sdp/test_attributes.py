@@ -72,7 +72,7 @@ def test_static_payload_types_are_those_of_the_tables(specs):
 
 
 def test_g722_counts_half_its_samples():
-    """Covers RFC 3551 §4.5.2 [clock-of-8-khz]."""
+    """Covers RFC 3551 §4.5.2."""
     assert rtpmaps(line(formats=("9",))) == (RtpMap(9, "G722", 8000),)
 
 

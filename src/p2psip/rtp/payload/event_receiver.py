@@ -84,6 +84,7 @@ class EventReceiver:
         for report in parse_events(payload):
             if report.duration:  # §2.3.5 [zero-duration-ignored]
                 self._report(timestamp, report, told)
+            # §2.5.1.5 [timestamp-of-first]
             timestamp = timestamp + report.duration & 0xFFFFFFFF  # §2.5.2.4
         self.deadline = now + PATIENCE if self._current else None
         return told

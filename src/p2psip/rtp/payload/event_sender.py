@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from p2psip.errors import LocalError
 from p2psip.rtp.payload.dtmf import FINAL_REPORTS, TelephoneEvent
 
+# §2.5.1.2 [fifty-ms]
 INTERVAL: Final = 0.05  # s between reports. Source: §2.5.1.2
 MAX_DURATION: Final = 0xFFFF  # ticks of one segment. Source: §2.5.1.3
 MAX_QUEUED: Final = 64  # Own design: more keys than anybody waits for
@@ -112,7 +113,7 @@ class EventSender:
 
     def _begin(self, now: float, timestamp: int) -> None:
         self._press = self._queue.popleft()
-        self._began, self._ended, self._marked = now, 0, False
+        self._began, self._ended, self._marked = now, 0, False  # §2.5.1.2 [reports-at-once]
         self._segments = [_Segment(timestamp)]
 
     def _reports(self, now: float) -> Iterator[EventPacket]:
@@ -122,6 +123,7 @@ class EventSender:
         total = max(1, round(press.seconds * self._clock_rate))
         elapsed = min(round((now - self._began) * self._clock_rate), total)
         newest = self._segments[-1]
+        # §2.5.1.3 [as-many-segments]
         while not newest.final and elapsed - self._ended > MAX_DURATION:
             # §2.5.1.3 [max-duration-without-end]
             newest.final = bytes(TelephoneEvent(press.event, MAX_DURATION, False, press.volume))
@@ -134,7 +136,7 @@ class EventSender:
             # §2.5.1.2 [final-has-end], §2.5.1.3 [last-segment-has-end]
             newest.final = bytes(TelephoneEvent(press.event, duration, True, press.volume))
         for segment in self._segments:
-            payload = segment.final
+            payload = segment.final  # §2.5.1.4 [end-stays]
             if not payload and duration > 0:  # §2.3.5 [no-zero-duration]
                 # §2.5.1.2 [duration-grows] [no-end-meanwhile]
                 payload = bytes(TelephoneEvent(press.event, duration, False, press.volume))

@@ -76,6 +76,8 @@ def test_a_key_as_packets():
     """Covers RFC 4733 §2.5.1.2 [first-has-marker] [duration-grows] [no-end-meanwhile]
     [final-has-end] [constant-intervals], §2.5.1.4 [final-three-times] and §2.3.5
     [no-zero-duration].
+
+    Covers RFC 4733 §2.5.1.2 [fifty-ms] [reports-at-once] and §2.5.1.4 [end-stays].
     """
     sender = EventSender(RATE)
     sender.press(EventPress(11, 0.12, 7), 0.0)
@@ -95,6 +97,8 @@ def test_a_long_event_is_one_event_in_segments():
     """Covers RFC 4733 §2.5.1.3 [max-duration-without-end] [segment-begins-where-the-last-ended]
     [no-marker-on-segments] [last-segment-has-end] and §2.5.2.3
     [segments-without-gap-are-one-event].
+
+    Covers RFC 4733 §2.5.1.3 [as-many-segments].
     """
     sender = EventSender(RATE)
     sender.press(EventPress(1, 20.0), 0.0)
@@ -184,7 +188,10 @@ def test_an_event_without_an_end_is_over_when_nothing_more_comes():
 
 
 def test_several_events_in_one_packet():
-    """Covers RFC 4733 §2.5.1.5 and §2.5.2.4: each begins where the one before it ended."""
+    """Covers RFC 4733 §2.5.1.5 and §2.5.2.4: each begins where the one before it ended.
+
+    Covers RFC 4733 §2.5.1.5 [timestamp-of-first].
+    """
     payload = b"".join(bytes(TelephoneEvent.of(key, 400, end=True)) for key in "12")
     receiver = EventReceiver()
     told = receiver.heard(0xFFFFFFF0, payload, 0.0)
