@@ -24,8 +24,10 @@ import gevent
 from gevent import socket
 from gevent.event import Event
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.connection import Connection, ConnectionPool
 from redis.exceptions import RedisError
+from redis.retry import Retry
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
@@ -57,8 +59,15 @@ class RedisLocation:
         self, url: str, tell: Callable[[str, str], None], *, clock: Callable[[], float] = time.time
     ) -> None:
         try:
+            if not url.startswith("redis://"):
+                raise ValueError("neither TLS nor a socket in the file system")
             pools = [
-                ConnectionPool.from_url(url, connection_class=_Connection, socket_timeout=PATIENCE)
+                ConnectionPool.from_url(
+                    url,
+                    connection_class=_Connection,
+                    socket_timeout=PATIENCE,
+                    retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
+                )
                 for _ in range(2)
             ]
         except ValueError as error:
@@ -222,6 +231,7 @@ class RedisLocation:
                 together.execute()
         if self._wanted.get(aor, {}) == wanted:  # nothing has changed while we waited
             del self._to_write[aor]
+            self._remember(self._wanted, aor, wanted)
         self._remember(self._stored, aor, wanted)
 
     def _take(self, aor: Aor, rows: _Rows) -> None:

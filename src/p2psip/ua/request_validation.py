@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import split
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import METHODS, Request, Response
 from p2psip.sip.multipart import Part, is_multipart, leaves
-from p2psip.sip.params import find, parse_params
+from p2psip.sip.values import Term, Warn
 
 SDP: Final = "application/sdp"
 ACCEPTED: Final = f"{SDP}, multipart/mixed, multipart/alternative"
@@ -63,9 +62,10 @@ def refuse_accept(request: Request) -> None:
     Raises RefusalError with 406.  An empty Accept would ask for no body at all, and is taken for
     none, since phones write empty headers.
     """
-    ranges = [each.partition(";")[0].strip().lower() for each in request.headers.all("Accept")]
-    if ranges and not {SDP, "application/*", "*/*"}.intersection(ranges):
-        warning = f'399 {request.uri.host or "-"} "A session description is all we can send"'
+    ranges = [Term.parse(each) for each in request.headers.all("Accept")]
+    # §20.1 [sdp-is-the-default]
+    if ranges and not any(each.covers(SDP) for each in ranges):
+        warning = Warn(399, "p2psip", "A session description is all that can be sent")
         raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
 
 
@@ -92,6 +92,7 @@ def session(message: Request | Response) -> bytes | None:
     except RemoteError:
         return None  # a 2xx is to be acknowledged all the same
     for part in parts:
+        # §20.11 [sdp-is-a-session]
         if part.body and part.content_type == SDP and not _is_encoded(part):
             return part.body
     return None
@@ -103,14 +104,16 @@ def offer_of(request: Request) -> bytes | None:
     Raises RefusalError with 415 for a body that is no session description, or compressed, unless
     its sender marks it as optional (§8.2.3).
 
-    Own design: beside a session description, a part of another type counts as optional unless its
-    sender says that it is required: most are remarks for gateways to the telephone network.
+    Departs from RFC 3261 §20.11 [required-unless-said]: beside a session description, a part of
+    another type counts as optional unless its sender says otherwise: most are remarks for gateways
+    to the telephone network.
     """
     offer = session(request)
     for part in _parts(request):
         handling = _handling(part.headers)
         if not part.body or handling == "optional":
             continue
+        # §20.11 [required-unless-said]
         if part.content_type != SDP and (offer is None or handling == "required"):
             raise RefusalError(415, "Unsupported Media Type", [("Accept", ACCEPTED)])
         if part.content_type == SDP and _is_encoded(part):
@@ -133,5 +136,5 @@ def _is_encoded(part: Part) -> bool:
 
 def _handling(headers: Headers) -> str:
     """What is said of a receiver that does not understand a body, "" if nothing is (§20.11)."""
-    _, *parameters = split(headers.get("Content-Disposition", ""), ";")
-    return (find(parse_params(parameters), "handling") or "").lower()
+    text = headers.get("Content-Disposition")
+    return (Term.parse(text).param("handling") or "").lower() if text else ""

@@ -112,6 +112,16 @@ def test_a_strict_router_before_us():
     assert (str(out.uri), out.routes, to) == (f"sip:bob@{BOB}", (), BOB)
 
 
+def test_a_strict_router_behind_us():
+    """Covers RFC 3261 §16.6 step 6: it gets its own URI as the target, and the true one last."""
+    before = ("Record-Route", f"<sip:{FAR};x=y>")  # of an RFC 2543 proxy at the caller's side
+    home, branches = forked(BOB, message=request("INVITE", "sip:bob@home", before))
+    dialog(home, branches)
+    [(out, to, _)] = home.hear(of_bob("BYE", "sip:x", "<sip:home;lr>"), source=BOB)
+    assert (str(out.uri), to) == (f"sip:{FAR};x=y", FAR)
+    assert [str(route.uri) for route in out.routes] == [f"sip:alice@{ALICE}"]
+
+
 def test_the_proxies_of_either_side_are_kept():
     """Covers RFC 3261 §12.1: beyond us lies what each side has recorded, nearest first."""
     before = [("Record-Route", f"<sip:{FAR};lr>"), ("Record-Route", "<sip:p.away;lr>")]

@@ -1,15 +1,18 @@
 """Where users can be reached."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.sip.elements import PORT
-from support.sip.homes import ALICE, BOB, Home, register, request, signed, store
+from support.sip.homes import ALICE, BOB, CAROL, Home, register, request, signed, store
 
-from p2psip.server.location import MemoryLocation
+from p2psip.server.location import Binding, MemoryLocation
 from p2psip.server.register_request import MAX_EXPIRES, MIN_EXPIRES
 from p2psip.server.registrar import MAX_BINDINGS, Registrar
+from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
 
@@ -258,3 +261,57 @@ def test_a_register_for_another_domain_is_not_ours_to_take():
     """Covers RFC 3261 §10.3 step 1."""
     message = request("REGISTER", "sip:away", ("To", "<sip:bob@away>"))
     assert answer(Home(), message).status == 403
+
+
+# What other processes have stored
+
+
+def stored(*phones, cseq=1, transport="UDP", proven=True):
+    """Bindings of bob's as another process would have them, by a REGISTER from each phone."""
+    return [
+        Binding(
+            Address.parse(f"<sip:bob@{phone}>"),
+            Flow(transport, (phone, 40_000 if transport == "TCP" else PORT), ("10.9.9.9", PORT)),
+            phone,
+            cseq,
+            600.0,
+            is_proven=proven,
+        )
+        for phone in phones
+    ]
+
+
+def test_the_bindings_of_other_processes_are_adopted_and_dropped():
+    """Covers RFC 3261 §10.3: what is stored is in force, and an own binding stays as it is."""
+    home, aor = Home(), ("bob", "home")
+    answer(home, register(), transport="UDP")
+    [own] = home.registrar.registered(AOR, 0.0)
+    kept = home.registrar.adopt(aor, [own, *stored(CAROL)], 1.0)
+    assert [each.contact.uri.host for each in kept] == [BOB, CAROL] and kept[0] is own
+    assert bound(home, 1.0) == [f"sip:bob@{BOB}", f"sip:bob@{CAROL}"]
+    [later] = home.registrar.adopt(aor, stored(BOB, cseq=7), 2.0)
+    assert (later.cseq, later.call_id) == (7, BOB)
+    assert home.registrar.adopt(aor, [], 3.0) == [] and home.registrar.count(3.0) == 0
+    assert home.registrar.adopt(aor, stored(BOB), 600.0) == []  # over by now
+
+
+def test_what_only_the_other_process_can_reach_is_left_to_it():
+    """Covers RFC 5626 §5.3: a connection is of use to the process that it leads to."""
+    home, aor = Home(), ("bob", "home")
+    [asked] = home.registrar.adopt(aor, stored(BOB, transport="TCP"), 0.0)
+    assert not asked.is_proven and bound(home) == []  # its Contact has another port: it is asked
+    assert home.registrar.adopt(aor, stored(CAROL, proven=False), 0.0) == []
+    far = [replace(each, flow=Flow("UDP", ("198.51.100.1", PORT))) for each in stored(CAROL)]
+    assert home.registrar.adopt(aor, far, 0.0) == []
+
+
+def test_a_stranger_in_the_store_is_nobody_here():
+    """Covers RFC 3261 §10.3 step 5: users come from the users file, and there is a limit."""
+    home = Home(users=store("bob"))
+    assert home.registrar.adopt(("eve", "home"), stored(BOB), 0.0) == []
+    assert len(home.registrar.adopt(("bob", "home"), stored(BOB), 0.0)) == 1
+    home = Home()
+    home.registrar._max_users = 1
+    home.registrar.adopt(("bob", "home"), stored(BOB), 0.0)
+    assert home.registrar.adopt(("carol", "home"), stored(CAROL), 0.0) == []
+    assert len(home.registrar.adopt(("bob", "home"), stored(BOB, CAROL), 0.0)) == 2

@@ -38,7 +38,7 @@ def demanding(part, handling):
 
 @pytest.mark.parametrize("kind", ["mixed", "alternative", "related"])
 def test_an_offer_is_found_among_other_parts(kind):
-    """Covers RFC 3261 §7.4.1 and §8.2.3."""
+    """Covers RFC 3261 §7.4.1, §8.2.3 and §20.11 [sdp-is-a-session]."""
     for parts in ([SDP, REMARK], [REMARK, SDP], [SDP], [demanding(REMARK, "optional"), SDP]):
         request = invite(*parts, kind=kind)
         assert offer_of(request) == session(request) == SDP.body
@@ -49,7 +49,7 @@ def test_an_offer_is_found_among_other_parts(kind):
 
 
 def test_a_part_that_must_be_understood_is_refused():
-    """Covers RFC 3261 §8.2.3 and §20.11."""
+    """Covers RFC 3261 §8.2.3 and §20.11 [required-unless-said]."""
     for parts in ([SDP, demanding(REMARK, "required")], [REMARK]):
         with pytest.raises(RefusalError) as refusal:
             offer_of(invite(*parts))
@@ -74,14 +74,15 @@ def test_parts_that_cannot_be_read():
         ("*/*", None),
         ("application/*;q=0.5", None),
         ("", None),
+        (None, None),
         ("text/plain", 406),
     ],
 )
 def test_what_the_caller_takes_back(accept, status):
-    """Covers RFC 3261 §20.1 and §21.4.7."""
+    """Covers RFC 3261 §21.4.7 and §20.1 [sdp-is-the-default]."""
     refused = None
     try:
-        refuse_accept(invite(Accept=accept))
+        refuse_accept(invite() if accept is None else invite(Accept=accept))
     except RefusalError as refusal:
         refused = refusal.status
     assert refused == status
