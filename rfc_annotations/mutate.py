@@ -109,7 +109,7 @@ class Mutator:
                     yield from self._of_lines(_lines_of(node))
 
     def _borne(self, comment: Comment) -> Lines:
-        """Say which lines a comment speaks about."""
+        """The lines that a comment speaks about."""
         statement, own = Anchors(self._tree).statement_of(comment.last)
         after = comment.last + 1 if comment.alone else comment.last
         if statement is None:
@@ -238,7 +238,7 @@ def _enums(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what can be changed: no docstrings, no annotations, no texts for people.
+    """Walk over the nodes that can be changed: no docstrings, annotations or texts for people.
 
     Those are the insides of f-strings and what is raised.
     """

@@ -352,3 +352,12 @@ def test_an_agent_serves_until_it_is_closed(bob):
     bob.close(timeout=0.5)
     serving.join(5)
     assert serving.successful()
+
+
+def test_a_message_is_read_or_refused(alice, bob):
+    heard = []
+    bob.on_message = heard.append
+    assert alice.message(uri(bob), "hello").status == 200
+    assert [(m.sender.uri.user, m.text) for m in heard] == [("alice", "hello")]
+    with pytest.raises(RemoteError, match="405"):
+        bob.message(uri(alice), "nobody reads this")

@@ -27,6 +27,7 @@ from p2psip.sdp.offer_answer import (
     AgreedMedia,
     Codec,
     LocalMedia,
+    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -149,7 +150,9 @@ class AudioStream:
             self._port.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia("audio", self._port.rtp_port, self._codecs, self.direction)
+        return LocalMedia(
+            "audio", self._codecs, LocalTransport(self._port.rtp_port), self.direction
+        )
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")

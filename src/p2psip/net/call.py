@@ -123,7 +123,7 @@ class Call:
         self.wait_answered(timeout)
 
     def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
-        """Refuse a call that rings here (§13.3.1.3); does nothing if it rings no more."""
+        """Refuse a call that rings here (§13.3.1.3); does nothing if it no longer rings."""
         sip = self._signalling
         if not isinstance(sip, IncomingCall):
             raise LocalError("only a call that comes in can be refused")
@@ -227,7 +227,8 @@ class Call:
         try:
             if self._concluding:
                 self._concluding = False
-                self._audio.conclude(sdp)
+                if sdp or self._audio.codec is None:  # else a reliable 18x has brought the answer
+                    self._audio.conclude(sdp)
         except RemoteError as error:
             self._signalling.bye(monotonic())
             self._end(str(error), error)
@@ -294,5 +295,7 @@ class _Owner(CallHandler):
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
         """Do nothing: the session stays as it was: §14.1."""
 
-    def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
+    def on_info(
+        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
         """Ignore the content."""

@@ -273,7 +273,7 @@ def _read(packet_type: int, count: int, body: bytes) -> RtcpPacket:
 
 
 def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, ...], bytes]:
-    """Answer `count` report blocks from `at`, and what follows them: §6.4.3."""
+    """Parse `count` report blocks from `at`; return them and the rest of the packet: §6.4.3."""
     end = at + count * _BLOCK.size
     if end > len(body):
         raise RemoteError("report blocks beyond the end")

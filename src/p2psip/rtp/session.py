@@ -93,7 +93,7 @@ class RtpSession(Sender):
         )
 
     def received_rtp(self, data: bytes | memoryview, now: float) -> Header | None:
-        """Take a datagram; answer `fast.Header` with the sequence number extended: §A.1.
+        """Take a datagram; return its `fast.Header` with the extended sequence number: §A.1.
 
         None if it is not RTP, or not of the source we listen to.  The caller ignores an
         unknown payload type, once its turn in the order has come.
@@ -128,7 +128,7 @@ class RtpSession(Sender):
         return payload_type, marker, extended, timestamp, ssrc, start, end
 
     def received_rtcp(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """Take a datagram; answer what it asks of our stream, and the peer's BYE: §6.4.
+        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4.
 
         What cannot be parsed is counted and dropped.
         """

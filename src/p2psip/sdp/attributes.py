@@ -186,6 +186,11 @@ def direction(media: MediaDescription, session: SessionDescription) -> str:
     return "sendrecv"
 
 
+def mid(media: MediaDescription) -> str | None:
+    """Give the name of a line within its session, None without one: RFC 5888 §4."""
+    return next((each.value for each in media.attributes if each.name == "mid"), None)
+
+
 def ptime(media: MediaDescription) -> int | None:
     """Give the packet time the author wants to receive, in whole ms: §6.4."""
     return _milliseconds(media.attribute("ptime"))

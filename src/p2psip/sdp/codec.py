@@ -36,7 +36,7 @@ class Codec:
     fmtp: str = ""
 
     def same(self, other: "Codec") -> bool:
-        """Say whether both mean one encoding, whatever their numbers: RFC 8866 §5.14.
+        """Say whether both mean one encoding, even under different numbers: RFC 8866 §5.14.
 
         Names match in any case.  Profile and packetization mode of H.264 count as part of its
         name: RFC 6184 §8.2.2.

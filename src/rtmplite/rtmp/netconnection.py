@@ -207,10 +207,7 @@ class NetConnection(ConnectionEnd):
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """Close after what is queued and a last status, such as NetConnection.Connect.Closed.
-
-        RTMP 1.0 §7.2.2.
-        """
+        """Close after sending the queue and a last status, `code`: RTMP 1.0 §7.2.2."""
         if code is not None:
             self.send_command(on_status("status", code, reason))
         super().close(now, reason)
@@ -310,7 +307,6 @@ class NetConnection(ConnectionEnd):
         # RTMP Errata §4.2 [stream-id-limit]
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:
-            # RTMP 1.0 §7.2.1.3 [gives-the-stream]
             self.error(command.transaction_id, RemoteError("Too many streams"))
             return
         self.streams[stream_id] = ServerStream(self, stream_id)

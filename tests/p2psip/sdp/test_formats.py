@@ -9,7 +9,14 @@ from p2psip.sdp import formats
 from p2psip.sdp.attributes import events
 from p2psip.sdp.codec import Codec, numbered
 from p2psip.sdp.h264_parameters import LEVEL_1B, H264Parameters, ProfileLevel
-from p2psip.sdp.offer_answer import LocalMedia, Origin, apply_answer, make_answer, make_offer
+from p2psip.sdp.offer_answer import (
+    LocalMedia,
+    LocalTransport,
+    Origin,
+    apply_answer,
+    make_answer,
+    make_offer,
+)
 from p2psip.sdp.opus_parameters import OpusParameters
 from p2psip.sdp.session import SessionDescription
 from p2psip.strategies.formats import h264_fmtps, opus_fmtps
@@ -175,9 +182,11 @@ def test_two_profiles_of_one_encoding_keep_their_numbers_and_their_partners():
     mode = ";packetization-mode=1"
     alice = [h264(f"profile-level-id={each}{mode}", -1) for each in ("64001f", "42e01f")]
     bob = [h264(f"profile-level-id={each}{mode}", -1) for each in ("42e028", "640028")]
-    offer = make_offer([LocalMedia("video", 5006, tuple(alice))], Origin.at(A, 1), A)
+    offer = make_offer(
+        [LocalMedia("video", tuple(alice), LocalTransport(5006))], Origin.at(A, 1), A
+    )
     answer, (at_bob,) = make_answer(
-        offer, [LocalMedia("video", 5008, tuple(bob))], Origin.at(B, 1), B
+        offer, [LocalMedia("video", tuple(bob), LocalTransport(5008))], Origin.at(B, 1), B
     )
     assert answer.media[0].formats == offer.media[0].formats == ("96", "97")
     assert [codec.fmtp for codec in at_bob.codecs] == [
@@ -237,7 +246,7 @@ def test_an_answer_lists_our_events_and_heeds_theirs():
         f"v=0\no=- 1 1 IN IP4 {A}\ns=-\nc=IN IP4 {A}\nt=0 0\nm=audio 9 RTP/AVP 0 97\n"
         "a=rtpmap:97 telephone-event/8000\na=fmtp:97 0-11,64-70\n".encode()
     )
-    media = LocalMedia("audio", 5004, (Codec("PCMU", 8000), ours))
+    media = LocalMedia("audio", (Codec("PCMU", 8000), ours), LocalTransport(5004))
     answer, (agreed,) = make_answer(offer, [media], Origin.at(B, 1), B)
     assert answer.media[0].attribute("fmtp") == "97 0-15,66"
     assert agreed.events == frozenset([*range(12), *range(64, 71)])

@@ -87,7 +87,7 @@ COMPONENTS = {
 }
 METADATA = {
     "another signature": "of another kind",
-    "no flags": "of another kind",
+    "no flags": "of another kind|without a stream id",
     "no stream id": "without a stream id",
     "stream id cut": VLU,
     "stream id of more than 24 bits": "flow for stream",

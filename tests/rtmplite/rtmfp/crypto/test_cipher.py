@@ -220,7 +220,7 @@ def test_window_against_a_set(numbers, size):
 
 
 def test_a_window_does_not_grow():
-    """Covers RFC 7425 §4.7.3.3 [window-of-32]: a long session takes no more memory than a short."""
+    """Covers RFC 7425 §4.7.3.3: a long session takes no more memory than a short."""
     window = ReplayWindow()
 
     def pass_by(numbers):

@@ -86,7 +86,7 @@ def test_only_the_proven_and_open_are_reachable():
 
 
 def test_nothing_stays_of_what_is_discarded():
-    """Covers RFC 7016 §5 [resources-bounded]."""
+    """Covers RFC 7016 §5."""
     sessions, one, two = table(), held(1), held(2, THIRD)
     sessions.add(one)
     sessions.add(two)

@@ -154,7 +154,7 @@ def test_a_chunk_size_may_be_extreme(size):
 
 
 def test_no_message_is_longer_than_its_length_can_say():
-    """Covers RTMP Errata §7 [within-limits], RTMP 1.0 §5.3.1.2 [compact]."""
+    """Covers RTMP Errata §7 [within-limits]."""
     with pytest.raises(LocalError):
         ChunkWriter().write(audio(0, 1 << 24), 3)
     with pytest.raises(LocalError):
