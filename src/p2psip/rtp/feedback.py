@@ -153,7 +153,7 @@ class RateLimit:
 
     @classmethod
     def of(cls, ssrc: int, bits_per_second: int, overhead: int = 0) -> Self:
-        """Make a limit; a rate that needs more than 17 bits is rounded down."""
+        """Make a limit; a rate of more than 17 bits is rounded down: RFC 5104 §4.2.1.1."""
         exponent = max(bits_per_second.bit_length() - 17, 0)
         return cls(ssrc, exponent, bits_per_second >> exponent, overhead)
 
