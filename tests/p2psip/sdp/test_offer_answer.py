@@ -84,9 +84,8 @@ def test_any_offer_has_an_answer(offer, sound, picture):
     assert answer.times == offer.times
     for theirs, ours, result in zip(offer.media, answer.media, agreed, strict=True):
         assert (ours.kind, ours.protocol) == (theirs.kind, theirs.protocol) and ours.formats
-        assert result.accepted == (ours.port != 0) and ours.port in (
-            *(0, sound.transport.port, picture.transport.port),
-        )
+        ports = 0, sound.transport.port, picture.transport.port
+        assert result.accepted == (ours.port != 0) and ours.port in ports
         event(f"accepted: {result.accepted}")
     assert sum(media.accepted for media in agreed) <= 2
     assert [media.accepted for media in apply_answer(offer, answer)] == [
