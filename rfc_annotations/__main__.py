@@ -20,15 +20,15 @@ SHOWN = 8  # sections that a message names
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; the message is one line."""
+    """The command cannot be carried out; the message is one line."""
 
 
 class NotFoundError(Exception):
-    """What was asked for is not there; the message is one line."""
+    """The section, requirement or file does not exist; the message is one line."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line."""
+    """Reports a wrong option in one line, without the page of usage that argparse prints first."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", parents=[shared], help="apply the rules")
     check.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
-    check.add_argument("--update", action="store_true", help="write coverage.txt first")
+    check.add_argument("--update", action="store_true", help="write coverage.txt and figures first")
     check.add_argument("--mutants", help="what `mutants --results FILE` wrote")
     writing = commands.add_parser("report", parents=[shared], help="count by section")
     writing.add_argument("--write", action="store_true", help="write coverage.txt too")
@@ -92,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
     trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
     trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
-    trying.add_argument("--docstrings", action="store_true", help="and whole functions that claim")
+    trying.add_argument("--sample", type=int, metavar="N", help="try one mutant of N random claims")
+    trying.add_argument("--seed", type=int, default=0, help="of that choice (0)")
     trying.add_argument("--results", help="write what was tried, for `check --mutants`")
     return parser
 
@@ -137,11 +138,15 @@ def _check(project: Project, options: argparse.Namespace) -> int:
 
 
 def _update(project: Project) -> None:
-    """Write down what is now: the ratchet first, which coverage.txt shows."""
+    """Write the present numbers: first ratchet.toml, then coverage.txt and README.md."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
     ratchet.save(project.folder / ratchet.NAME, now)
-    project.snapshot.write_text(report.snapshot(project, collect(project)))
+    claims = collect(project)
+    project.snapshot.write_text(report.snapshot(project, claims))
+    readme = project.root / "README.md"
+    if readme.is_file():
+        readme.write_text(report.FIGURES.sub(report.figures(project, claims), readme.read_text()))
 
 
 def _evidence(name: str) -> evidence.Evidence:
@@ -173,7 +178,7 @@ def _report(project: Project, options: argparse.Namespace) -> int:
 
 
 def _place(project: Project, text: str) -> tuple[str, str]:
-    """Read `RFC 3261 §17.1.3`, or what somebody types in a hurry for it."""
+    """Read `RFC 3261 §17.1.3`, or an abbreviation of it."""
     found = lookup.find_section(text, project.library.specs, project.index)
     if len(found.places) == 1:
         return found.places[0]
@@ -226,7 +231,10 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
         if not Path(options.evidence).is_file():
             raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
         proof = _evidence(options.evidence)
-        planned = mutants.plan(project, proof, only, options.docstrings)
+        if options.sample is None:
+            planned = mutants.plan(project, proof, only)
+        else:
+            planned = mutants.draw(project, proof, only, options.sample, options.seed)
         for found in mutants.run(project, planned, trial, options.seconds):
             print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
     except mutants.Unusable as error:

@@ -3,8 +3,8 @@
 The anchor of a claim is a set of lines; running any of them will do.
 
 - A comment in a function stands for its statement, or above a statement, for the one that follows.
-  On the line of a `case` or an `else` it stands for the first statement inside: being considered
-  is not being taken.
+  On the line of a `case` or an `else`, or alone below an `if`, it stands for the first statement
+  inside: being considered is not being taken.
 - A docstring stands for every line of its function; that of a class or module, for every line of
   the functions within.
 - A statement of a class or a module runs at import, so a claim on it (a table, a constant) stands
@@ -55,7 +55,7 @@ class Anchors:
 
     def of_comment(self, line: int, column: int = 0) -> Lines:
         """Give the anchor of a claim in a comment that begins at `column` and ends on `line`."""
-        statement, inside = self._statement(line)
+        statement, inside = self._statement(line, column)
         if _after_all(statement, line, column):
             return frozenset([line])  # which nothing runs
         if statement is None:
@@ -64,14 +64,14 @@ class Anchors:
             return self.of_docstring(statement)
         return frozenset(_own_lines(statement)) if inside else self._module
 
-    def statement_of(self, line: int) -> tuple[ast.stmt | None, range]:
+    def statement_of(self, line: int, column: int = 0) -> tuple[ast.stmt | None, range]:
         """Give the statement that a comment ending on `line` stands for, and its own lines."""
-        statement, _ = self._statement(line)
+        statement, _ = self._statement(line, column)
         return statement, _own_lines(statement) if statement else range(0)
 
-    def _statement(self, line: int) -> tuple[ast.stmt | None, bool]:
+    def _statement(self, line: int, column: int) -> tuple[ast.stmt | None, bool]:
         around = [found for found in self._statements if line in _own_lines(found[0])]
-        if around:
+        if around and not (column and line > _head(around[-1][0])):
             return around[-1]
         return next((s for s in self._statements if _first(s[0]) > line), (None, False))
 
@@ -118,6 +118,16 @@ def _own_lines(statement: ast.stmt) -> range:
         return range(statement.lineno, _last(statement) + 1)
     within = inner[0].pattern.lineno if isinstance(inner[0], ast.match_case) else _first(inner[0])
     return range(_first(statement), max(statement.lineno + 1, within))
+
+
+def _head(statement: ast.stmt) -> int:
+    """Say where the condition, or the like, of a statement that holds others ends."""
+    if not hasattr(statement, "body"):
+        return _last(statement)
+    blocks = (set(getattr(statement, name, ())) for name in BLOCKS)
+    within = set().union(*blocks)
+    parts = (node for node in ast.iter_child_nodes(statement) if node not in within)
+    return max([statement.lineno, *(getattr(part, "end_lineno", None) or 0 for part in parts)])
 
 
 def _first(statement: ast.stmt) -> int:

@@ -1,11 +1,13 @@
 """Entries of the catalogue that are none by their form: rule 13."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 from rfc_annotations import sentences
 from rfc_annotations.catalogue import NotOurs, Requirement
+from rfc_annotations.fingerprint import fingerprint
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 
@@ -15,14 +17,18 @@ COMMON: Final = frozenset(["and", "are", "for", "from", "has", "its", "not", "th
 # Source: RFC 2119 §1, §2, §3, §4 and §5: words of one strength
 WEAK: Final = {"SHOULD", "SHOULD NOT", "RECOMMENDED", "NOT RECOMMENDED"}
 STRONG: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT"}
+OF_PROSE: Final = ("numbered", "sequence")  # styles whose sentences can be told from tables
+SHOWN: Final = 40  # characters that a message shows
 Finding = tuple[str, int, str]  # file, line, message
 
 
 def findings(project: Project) -> Iterator[Finding]:
-    """Yield what an entry, or the list of specs, says to no purpose or against the text."""
+    """Yield the faults of entries and of the list of specs: empty reasons, false levels."""
     for entry in project.catalogue.entries:
-        if entry.why and len(entry.why.split()) < REASON_WORDS:
-            yield entry.file, entry.line, f"{entry}: {entry.why!r} is no reason"
+        as_one = entry.as_one if isinstance(entry, Requirement) else ""
+        for reason in (entry.why, as_one):
+            if reason and len(reason.split()) < REASON_WORDS:
+                yield entry.file, entry.line, f"{entry}: {reason!r} is no reason"
     for item in project.catalogue.requirements.values():
         if text := _unrelated(project, item):
             yield item.file, item.line, text
@@ -30,6 +36,7 @@ def findings(project: Project) -> Iterator[Finding]:
             yield item.file, item.line, text
     yield from _plain(project)
     yield from _declined(project)
+    yield from _cut_short(project)
 
 
 def _unrelated(project: Project, item: Requirement) -> str:
@@ -44,7 +51,7 @@ def _words(item: Requirement) -> set[str]:
 
 
 def _weakened(project: Project, item: Requirement) -> str:
-    """Tell a SHOULD whose sentence says MUST, and of which no other entry makes a MUST."""
+    """Find the SHOULD entries whose sentence says MUST and that no other entry lists as a MUST."""
     if item.level not in WEAK:
         return ""  # of permissions rule 6 speaks
     spec = project.library.specs.get(item.spec)
@@ -74,7 +81,7 @@ def _plain(project: Project) -> Iterator[Finding]:
 
 
 def _declined(project: Project) -> Iterator[Finding]:
-    """A section that the code cites cannot be declined to the last sentence."""
+    """Find sections that the code cites and the catalogue declines to the last sentence."""
     cited = {(c.spec, c.section): c for c in project.cited if project.kind(c.file) == "code"}
     for entry in project.catalogue.not_ours:
         place = cited.get((entry.spec, entry.section))
@@ -88,3 +95,39 @@ def _declined(project: Project) -> Iterator[Finding]:
             section = spell(entry.spec, entry.section)
             told = f"all of {section} is declined, and {place.file}:{place.line} cites it"
             yield entry.file, entry.line, told
+
+
+def _cut_short(project: Project) -> Iterator[Finding]:
+    """Tell a mark of half a sentence, and one requirement that stands for two commands."""
+    of_marks: dict[tuple[str, str], dict[str, list[Requirement | NotOurs]]] = {}
+    for entry in project.catalogue.entries:
+        marks = of_marks.setdefault((entry.spec, entry.section), defaultdict(list))
+        for mark in entry.marks:
+            marks[mark].append(entry)
+    for (name, _), marks in of_marks.items():
+        spec = project.library.specs.get(name)
+        text = _text(project, next(iter(marks.values()))[0])
+        if spec and spec.style in OF_PROSE:
+            for cover in sentences.covers(text, marks, spec.plain):
+                holders = [
+                    {id(entry): entry for mark in held for entry in marks[mark]}
+                    for held in cover.holders
+                ]
+                yield from _judge(cover, holders)
+
+
+def _judge(
+    cover: sentences.Cover, holders: list[dict[int, Requirement | NotOurs]]
+) -> Iterator[Finding]:
+    """Say what is wrong with a sentence; `holders` are the entries of each of its commands."""
+    every = {name: entry for held in holders for name, entry in held.items()}
+    ours = [e for e in every.values() if isinstance(e, Requirement) and not e.replaced_by]
+    if not ours:
+        return
+    item, mark = ours[0], fingerprint(cover.text)
+    if sum(map(str.isalnum, cover.left_out)) >= sentences.BESIDE:
+        told = f"its mark leaves out {cover.left_out[:SHOWN]!r} of the sentence {mark}"
+        yield item.file, item.line, f"{item}: {told}"
+    if len(every) < len(holders) and not any(entry.as_one for entry in ours):
+        told = f"stands for {len(holders)} commands of {mark}"
+        yield item.file, item.line, f"{item}: {told}; split it, or say why with as-one"

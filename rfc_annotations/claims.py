@@ -1,4 +1,4 @@
-"""Who claims what: the code and the tests behind each requirement, and the state it is in."""
+"""The claims behind each requirement, in code and in tests, and the state they put it in."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited
 
 OPEN: Final = ("open", "no test", "no code")  # states that rule 4 does not accept
+
+REASONED: Final = ("excused", "departs", "not done")  # states that need no claim, or no test
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class Claims:
 
 
 def collect(project: Project) -> dict[Key, Claims]:
-    """Gather the claims of the whole project by what they claim, catalogued or not."""
+    """Gather the claims of the whole project by requirement, catalogued or not."""
     claims: dict[Key, Claims] = defaultdict(Claims)
     for cited in project.cited:
         kind = project.kind(cited.file)

@@ -1,4 +1,4 @@
-"""Counting, per section and per spec: what a spec asks for, and how much of it is accounted for.
+"""Counts the normative sentences per section and per spec, and those that are catalogued.
 
 Sentences are those of the spec with a word that binds; the ratchet says how many are catalogued (as
 a requirement, or as none of ours for a reason).  Requirements are the catalogue's entries: one may
@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from rfc_annotations.catalogue import Key, Requirement
-from rfc_annotations.claims import Claims
+from rfc_annotations.claims import REASONED, Claims
 from rfc_annotations.evidence import Evidence
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 from rfc_annotations.ratchet import Ratchet
 from rfc_annotations.specs import section_order
 
-ACCOUNTED = ("excused", "departs", "not done")  # states that need no claim, or no test
 Killed = Mapping[Key, bool]  # requirements whose lines were mutated: was every change noticed?
 COLUMNS = (
     "sentences = catalogued + uncatalogued; requirements: claimed by code, tested, mutants killed"
@@ -89,7 +88,7 @@ def _of(item: Requirement, claims: Claims, proof: Evidence | None, killed: bool 
         requirements=1,
         claimed=bool(claims.code),
         tested=tested,
-        excused=claims.state(item) in ACCOUNTED,
+        excused=claims.state(item) in REASONED,
         killed=bool(killed),
         mutated=killed is not None,
     )
@@ -116,7 +115,7 @@ def by_section(counts: Counts, ratchet: Ratchet) -> Iterator[str]:
 
 
 def headline(counts: Counts) -> str:
-    """Say in one line how much of the specs is accounted for."""
+    """One line on how many of the specs' sentences are catalogued."""
     rows = [row for sections in counts.values() for row in sections.values()]
     rows = [row for row in rows if row.sentences]
     sum_ = total(rows)

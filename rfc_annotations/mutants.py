@@ -17,13 +17,16 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from rfc_annotations.catalogue import Key
 from rfc_annotations.claims import Claims, collect
 from rfc_annotations.evidence import PARAMETERS, Evidence, speaks_for
+from rfc_annotations.grammar import DEPARTS, NOT_DONE
 from rfc_annotations.mutate import Mutant, Mutator
 from rfc_annotations.project import SKIPPED, Project
 from rfc_annotations.scan import Cited
@@ -31,12 +34,13 @@ from rfc_annotations.scan import Cited
 BESIDE: Final = "shared"  # a folder beside the repository that tests may read
 PATIENCE: Final = 10  # times as long as without a mutant, after which tests hang, and notice so
 LEAST_PATIENCE: Final = 5.0  # s
+MORE_PATIENCE: Final = 30.0  # s longer than without a mutant, at most
 MEMORY: Final = 4 << 30  # bytes that a mutant may fill
 Tests = frozenset[str]
 
 
 class Unusable(Exception):  # noqa: N818
-    """Nothing can be said: the evidence is stale, or the tests fail without any mutant."""
+    """The mutants cannot be judged: the evidence is stale, or tests fail without any mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def accepted(path: Path) -> list[Accepted]:
 
 @dataclass(slots=True)
 class Trial:
-    """What became of the mutants so far."""
+    """The mutants' results so far."""
 
     accepted: Sequence[Accepted]
     killed: list[Mutant] = field(default_factory=list)
@@ -82,7 +86,7 @@ class Trial:
             self.survivors.append(mutant)
 
     def needless(self) -> list[Accepted]:
-        """Give what was accepted and is noticed now."""
+        """List the accepted survivors that a test notices now."""
         return [entry for mutant in self.killed if (entry := self._entry(mutant))]
 
     def __str__(self) -> str:
@@ -97,42 +101,76 @@ class Trial:
         return next((e for e in self.accepted if (e.file, e.was, e.now) == name), None)
 
 
-def plan(
-    project: Project, evidence: Evidence, only: Sequence[str], docstrings: bool
-) -> dict[Mutant, Tests]:
-    """Say which mutants to try with which tests: first one of each claim, then a second one."""
-    of_claims: list[list[tuple[Mutant, Tests]]] = []
-    makers = collect(project)
-    for file, claims in _claimed(project, only).items():
-        if evidence.stale(project.root, file):
-            raise Unusable(f"{file} changed since the evidence was taken; run the tests again")
-        mutator = Mutator(file, (project.root / file).read_text())
-        for claim in claims:
-            tests = _tests(evidence, claim, makers)
-            mutants = mutator.of_claim(claim.line, docstrings) if tests else ()
-            of_claims.append([(mutant, tests) for mutant in dict.fromkeys(mutants)])
+def plan(project: Project, evidence: Evidence, only: Sequence[str]) -> dict[Mutant, Tests]:
+    """Choose the mutants to try and their tests: first one of each claim, then a second one."""
+    planner = _Planner(project, evidence)
+    of_claims = [planner.of(claim) for claim in _claimed(project, only)]
     planned: dict[Mutant, Tests] = {}
     for found in chain.from_iterable(zip_longest(*of_claims)):
         if found:
             mutant, tests = found
             planned[mutant] = planned.get(mutant, Tests()) | tests
-    for file in {test.partition("::")[0] for tests in planned.values() for test in tests}:
-        if evidence.stale(project.root, file):
-            raise Unusable(f"{file} changed since the evidence was taken; run the tests again")
     return planned
 
 
-def _claimed(project: Project, only: Sequence[str]) -> dict[str, list[Cited]]:
-    found: dict[str, list[Cited]] = {}
+def draw(
+    project: Project, evidence: Evidence, only: Sequence[str], number: int, seed: int
+) -> dict[Mutant, Tests]:
+    """Draw claims at random, and plan one mutant of each; the same ones for the same `seed`."""
+    planner, random = _Planner(project, evidence), Random(seed)
+    claims = list(_claimed(project, only))
+    drawn: list[Mutant] = []
+    for claim in random.sample(claims, len(claims)):
+        if len(drawn) < number and (found := planner.of(claim)):
+            drawn.append(random.choice(found)[0])
+    planned = dict.fromkeys(drawn, Tests())
+    for claim in claims:  # of which others may bear on the same line
+        if any(mutant.file == claim.file for mutant in planned):
+            for mutant, tests in planner.of(claim):
+                if mutant in planned:
+                    planned[mutant] |= tests
+    return planned
+
+
+@dataclass
+class _Planner:
+    """Finds the mutants of claims, and the tests that must notice."""
+
+    project: Project
+    evidence: Evidence
+    _mutators: dict[str, Mutator] = field(default_factory=dict)
+
+    @cached_property
+    def _makers(self) -> Mapping[Key, Claims]:
+        return collect(self.project)
+
+    def of(self, claim: Cited) -> list[tuple[Mutant, Tests]]:
+        """Give the mutants of a claim, with its tests."""
+        tests = _tests(self.evidence, claim, self._makers)
+        for test in tests:
+            self._fresh(test.partition("::")[0])
+        if claim.file not in self._mutators:
+            self._fresh(claim.file)
+            source = (self.project.root / claim.file).read_text()
+            self._mutators[claim.file] = Mutator(claim.file, source)
+        mutants = self._mutators[claim.file].of_claim(claim.line) if tests else ()
+        return [(mutant, tests) for mutant in dict.fromkeys(mutants)]
+
+    def _fresh(self, file: str) -> None:
+        if self.evidence.stale(self.project.root, file):
+            raise Unusable(f"{file} changed since the evidence was taken; run the tests again")
+
+
+def _claimed(project: Project, only: Sequence[str]) -> Iterator[Cited]:
     for cited in project.cited:
         wanted = not only or any(f"{cited.file}/".startswith(f"{name}/") for name in only)
-        if cited.slugs and wanted and project.kind(cited.file) == "code":
-            found.setdefault(cited.file, []).append(cited)
-    return found
+        declined = cited.verb in (DEPARTS, NOT_DONE)
+        if cited.slugs and wanted and not declined and project.kind(cited.file) == "code":
+            yield cited
 
 
 def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Tests:
-    """Name the tests that claim what `claim` does, passed, and ran it if it can be run."""
+    """Name the tests that make the claim `claim`, passed, and ran its line if it has one."""
     place = (claim.file, claim.line)
     keys = ((claim.spec, claim.section, slug) for slug in claim.slugs)
     alike = [] if claim.anchor else [test for key in keys for test in makers[key].tests]
@@ -147,38 +185,54 @@ def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Te
 def run(
     project: Project, planned: Mapping[Mutant, Tests], trial: Trial, seconds: float
 ) -> Iterator[Mutant]:
-    """Try what is planned until `seconds` have passed; yield each survivor."""
+    """Try the planned mutants until `seconds` have passed; yield each survivor."""
     end = time.monotonic() + seconds
     for module in ("pytest", "hypothesis.stateful", "hypothesis.extra.pytestplugin"):
         importlib.import_module(module)  # once, for all the processes to come
     with _copy(project.root) as top:
         sys.pycache_prefix = str(top.parent / "pycache")  # nothing goes to the work tree
-        patience = _calibrate(top, planned)
+        bench = _Bench(top, planned)
         for done, (mutant, tests) in enumerate(planned.items()):
             if time.monotonic() > end:
                 trial.left = len(planned) - done
                 return
-            with _changed(top / mutant.file, mutant.apply((top / mutant.file).read_text())):
-                trial.note(mutant, not _pass(top, tests, patience[mutant.file]))
+            trial.note(mutant, bench.notices(mutant, tests))
             if mutant in trial.survivors[-1:]:
                 yield mutant
 
 
-def _calibrate(top: Path, planned: Mapping[Mutant, Tests]) -> dict[str, float]:
-    """Run the tests of each file untouched, and see that the copy is what they import."""
-    patience: dict[str, float] = {}
-    tests: dict[str, Tests] = {}
-    for mutant, names in planned.items():
-        tests[mutant.file] = tests.get(mutant.file, Tests()) | names
-    for file, names in tests.items():
+class _Bench:
+    """Tries mutants in a copy, once the tests of a file are known to pass without any."""
+
+    def __init__(self, top: Path, planned: Mapping[Mutant, Tests]) -> None:
+        self._top = top
+        self._patience: dict[str, float] = {}
+        self._imported: set[str] = set()  # files of the copy that tests are known to import
+        self._tests: dict[str, Tests] = {}
+        for mutant, names in planned.items():
+            self._tests[mutant.file] = self._tests.get(mutant.file, Tests()) | names
+
+    def notices(self, mutant: Mutant, tests: Tests) -> bool:
+        """Say whether a test fails, or hangs, because of a mutant."""
+        file = mutant.file
+        if file not in self._patience:
+            self._calibrate(file)
+        text = mutant.apply((self._top / file).read_text())
+        with _changed(self._top / file, text):
+            noticed = not _pass(self._top, tests, self._patience[file])
+        if not noticed and file not in self._imported:
+            with _changed(self._top / file, "raise RuntimeError\n"):
+                if _pass(self._top, self._tests[file], self._patience[file]):
+                    raise Unusable(f"the tests of {file} run another copy of it")
+        self._imported.add(file)
+        return noticed
+
+    def _calibrate(self, file: str) -> None:
         began = time.monotonic()
-        if not _pass(top, names, 600.0, write_bytecode=True):
+        if not _pass(self._top, self._tests[file], 600.0, write_bytecode=True):
             raise Unusable(f"the tests of {file} fail without any mutant")
-        patience[file] = max(LEAST_PATIENCE, PATIENCE * (time.monotonic() - began))
-        with _changed(top / file, "raise RuntimeError\n"):
-            if _pass(top, names, patience[file]):
-                raise Unusable(f"the tests of {file} run another copy of it")
-    return patience
+        usual = time.monotonic() - began
+        self._patience[file] = max(LEAST_PATIENCE, min(PATIENCE * usual, usual + MORE_PATIENCE))
 
 
 @contextmanager
@@ -197,7 +251,7 @@ def _ignored(folder: str, names: list[str]) -> set[str]:
 
 @contextmanager
 def _changed(path: Path, text: str) -> Iterator[None]:
-    """Let a file of the copy read otherwise; what was compiled from it does not count."""
+    """Write other text into a file of the copy, and drop the bytecode compiled from it."""
     before = path.read_text()
     Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
     path.write_text(text)
@@ -241,7 +295,7 @@ def _child(top: Path, tests: list[str], write_bytecode: bool) -> None:
 
 
 class _Quick:
-    """Draws the same examples each time, whatever another mutant failed on, and shrinks none."""
+    """Draws the same examples each time; replays no failure of another mutant, shrinks none."""
 
     def pytest_configure(self) -> None:
         from hypothesis import Phase, settings

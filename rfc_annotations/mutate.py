@@ -2,7 +2,10 @@
 
 A comment with a claim bears on the nodes of its own line; where it stands alone, on the statement
 or the line of a table that follows.  A claim in a function's docstring bears on the whole function,
-one in the docstring of a class without functions, such as an enumeration, on all its members.
+one in the docstring of a class on its members and fields, or else on its functions.
+
+A line that holds nothing to change has the value that it computes replaced by None, or its field
+taken away.
 """
 
 import ast
@@ -19,6 +22,7 @@ from rfc_annotations.anchors import (
     Definition,
     Lines,
     body_lines,
+    function_lines,
 )
 from rfc_annotations.scan import Comment, comments
 
@@ -43,6 +47,7 @@ OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+SWAPPED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 DROPPED: Final = (ast.Expr, ast.AugAssign, ast.Return, ast.Raise, ast.Delete)
 Located = ast.expr | ast.stmt | ast.pattern
 
@@ -76,6 +81,7 @@ class Mutator:
     file: str
     source: str
     _tree: ast.Module = field(init=False)
+    _anchors: Anchors = field(init=False)
     _offsets: list[int] = field(init=False)  # of each line, in bytes
     _comments: list[Comment] = field(init=False)
     _enums: dict[str, list[str]] = field(init=False)
@@ -83,6 +89,7 @@ class Mutator:
 
     def __post_init__(self) -> None:
         self._tree = ast.parse(self.source)
+        self._anchors = Anchors(self._tree)
         lines = self.source.splitlines(keepends=True)
         self._offsets = [0]
         for line in lines:
@@ -93,24 +100,27 @@ class Mutator:
         functions = (node for node in ast.walk(self._tree) if isinstance(node, FUNCTIONS))
         self._inside = {line for node in functions for line in body_lines(node)}
 
-    def of_claim(self, line: int, docstrings: bool = False) -> Iterator[Mutant]:
-        """Yield the mutants that tests of a claim on `line` must notice.
+    def of_claim(self, line: int) -> Iterator[Mutant]:
+        """Yield the mutants that tests of a claim on `line` must notice."""
+        lines = self._lines_of_claim(line)
+        found = list(self._of_lines(lines))
+        yield from found or self._crude(lines)
 
-        With `docstrings`, a claim in the docstring of a function or an enumeration counts too.
-        """
+    def _lines_of_claim(self, line: int) -> Lines:
         for comment in self._comments:
             if comment.line <= line <= comment.last:
-                yield from self._of_lines(self._borne(comment))
-                return
-        for node in ast.walk(self._tree) if docstrings else ():
+                return self._borne(comment)
+        for node in ast.walk(self._tree):
             if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None:
                 about = node.body[0]
                 if about.lineno <= line <= (about.end_lineno or line):
-                    yield from self._of_lines(_lines_of(node))
+                    return _lines_of(node)
+        return frozenset()
 
     def _borne(self, comment: Comment) -> Lines:
-        """Say which lines a comment speaks about."""
-        statement, own = Anchors(self._tree).statement_of(comment.last)
+        """List the lines that a comment speaks about."""
+        column = comment.column if comment.alone else 0
+        statement, own = self._anchors.statement_of(comment.last, column)
         after = comment.last + 1 if comment.alone else comment.last
         if statement is None:
             return frozenset()
@@ -131,10 +141,33 @@ class Mutator:
             elif node.lineno in self._inside and (isinstance(node, DROPPED) or _stores(node)):
                 yield from self._mutant(node, "pass")
         for inner in ast.walk(self._tree):
-            if isinstance(inner, ast.If | ast.While) and inner.test.lineno in lines:
-                yield from self._mutant(inner.test, f"not ({ast.unparse(inner.test)})")
-            if isinstance(inner, ast.Dict):
-                yield from self._entries(inner, lines)
+            match inner:
+                case ast.If(test=test) | ast.While(test=test) if test.lineno in lines:
+                    yield from self._mutant(test, f"not ({ast.unparse(test)})")
+                case ast.match_case(guard=ast.expr() as guard) if guard.lineno in lines:
+                    yield from self._mutant(guard, "True")
+                case ast.For(iter=iterated) if iterated.lineno in lines:
+                    yield from self._mutant(iterated, "()")
+                case ast.comprehension(ifs=tests):
+                    for test in tests:
+                        if test.lineno in lines:
+                            yield from self._mutant(test, f"(not ({ast.unparse(test)}))")
+                case ast.ExceptHandler(type=ast.expr() as type_) if type_.lineno in lines:
+                    yield from self._mutant(type_, "()")
+                case ast.Dict():
+                    yield from self._entries(inner, lines)
+
+    def _crude(self, lines: Lines) -> Iterator[Mutant]:
+        """Take away what a line computes, or the field that it declares."""
+        for node in _nodes(self._tree):
+            if not lines.issuperset(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+                continue
+            match node:
+                case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                    is_none = isinstance(value, ast.Constant) and value.value is None
+                    yield from self._mutant(value, "0" if is_none else "None")
+                case ast.AnnAssign():
+                    yield from self._mutant(node, "pass")
 
     def _expressions(self, node: ast.expr) -> Iterator[str]:
         match node:
@@ -155,6 +188,8 @@ class Mutator:
             case ast.Attribute(ast.Name(name), member) if member in self._enums.get(name, ()):
                 members = self._enums[name]
                 yield f"{name}.{members[(members.index(member) + 1) % len(members)]}"
+            case ast.Call(ast.Name(name), arguments, keywords) if name in SWAPPED:
+                yield ast.unparse(ast.Call(ast.Name(SWAPPED[name]), arguments, keywords))
             case ast.Tuple(elts=[_], ctx=ast.Load()):
                 yield "()"
             case ast.List(elts=[_, *_], ctx=ast.Load()):
@@ -182,23 +217,27 @@ class Mutator:
 
     def _change(self, line: int, start: int, end: int, after: str) -> Iterator[Mutant]:
         data = self.source.encode()
+        if data[start:end] == after.encode():
+            return
         changed = (data[:start] + after.encode() + data[end:]).decode()
         try:
-            same = ast.dump(ast.parse(changed)) == ast.dump(self._tree)
+            ast.parse(changed)
         except SyntaxError:  # a pattern or the like, where this cannot stand
             return
-        if not same:
-            was, now = (text.splitlines()[line - 1] for text in (self.source, changed))
-            yield Mutant(self.file, line, start, end, after, _bare(was), _bare(now))
+        was, now = (text.splitlines()[line - 1] for text in (self.source, changed))
+        yield Mutant(self.file, line, start, end, after, _bare(was), _bare(now))
 
 
 def _lines_of(node: Definition) -> Lines:
-    """The body of a function, or of a class that has none."""
+    """The body of a function; the members and fields of a class, or else its functions."""
     if isinstance(node, FUNCTIONS):
         return body_lines(node)
-    if any(isinstance(inner, FUNCTIONS) for inner in ast.walk(node)):
-        return frozenset()
-    return frozenset(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    inner = function_lines(node)
+    fields = (one for one in node.body[1:] if not isinstance(one, DEFINITIONS))
+    return (
+        frozenset(n for one in fields for n in range(one.lineno, (one.end_lineno or 0) + 1))
+        or inner
+    )
 
 
 def _bare(line: str) -> str:
@@ -213,7 +252,7 @@ def _constants(value: object) -> Iterator[str]:
             yield repr(value + 1)
         case float():
             yield repr(value + 1)
-        case str():
+        case str() if " " not in value.strip():  # several words are for people
             yield repr(f"{value}x")
         case bytes():
             yield repr(value + b"x")
@@ -238,7 +277,7 @@ def _enums(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what can be changed: no docstrings, no annotations, no texts for people.
+    """Walk over the nodes that can be changed: no docstrings, annotations or texts for people.
 
     Those are the insides of f-strings and what is raised.
     """

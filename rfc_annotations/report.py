@@ -1,11 +1,13 @@
-"""Reports: the committed snapshot, the table of sections, and what stands behind one citation."""
+"""Reports: the committed snapshot, the table of sections, and the sentences behind one citation."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from rfc_annotations import counts, ratchet
 from rfc_annotations.catalogue import Key, Requirement
-from rfc_annotations.claims import OPEN, Claims
+from rfc_annotations.claims import OPEN, REASONED, Claims
 from rfc_annotations.fingerprint import locate
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
@@ -36,6 +38,25 @@ def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
     return "\n".join(blocks)
 
 
+# The figures of README.md, in the one sentence where they stand.
+FIGURES: Final = re.compile(
+    r"\d+ requirements have code and tests, \d+ a reason why not, and \d+ of \d+ binding sentences"
+)
+
+
+def figures(project: Project, claims: Mapping[Key, Claims]) -> str:
+    """Say what README.md has to say, from the committed numbers."""
+    items = project.catalogue.requirements.values()
+    states = Counter(claims.get(item.key, Claims()).state(item) for item in items)
+    rows = counts.count(project, claims, ratchet.load(project)).values()
+    sum_ = counts.total(row for sections in rows for row in sections.values())
+    return (
+        f"{states['met']} requirements have code and tests,"
+        f" {sum(states[each] for each in REASONED)} a reason why not, and"
+        f" {sum_.uncatalogued} of {sum_.sentences} binding sentences"
+    )
+
+
 def _order(item: Requirement) -> tuple[str, list[tuple[int, str]], str]:
     return item.spec, section_order(item.section), item.slug
 
@@ -59,7 +80,7 @@ def table(project: Project, claims: Mapping[Key, Claims]) -> Iterator[str]:
 
 
 def totals(project: Project, claims: Mapping[Key, Claims]) -> str:
-    """Sum it up in a line."""
+    """Sum up the table in a line."""
     items = project.catalogue.requirements.values()
     states = [claims.get(item.key, Claims()).state(item) for item in items]
     lacking = sum(state in OPEN for state in states)
@@ -83,7 +104,7 @@ def show(project: Project, claims: Mapping[Key, Claims], spec: str, section: str
 def explain(
     project: Project, claims: Mapping[Key, Claims], file: str, line: int | None
 ) -> Iterator[str]:
-    """Yield what each citation of a file, or of one of its lines, refers to."""
+    """Yield the requirement or section that each citation of a file, or of one line, refers to."""
     for cited in project.cited:
         if cited.file != file or line not in (None, cited.line):
             continue

@@ -7,6 +7,7 @@ cut into blocks first, and blocks into sentences.
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from rfc_annotations.fingerprint import locate, squeeze
@@ -21,6 +22,7 @@ PLAIN: Final = re.compile(r"\b(?:must|shall|should|required|recommended)\b", re.
 ITEM: Final = re.compile(r"\s*(?:[o*•+-]|\(?(?:\d{1,2}|[a-z])[.)])\s+\S")  # begins a list's item
 RULED: Final = re.compile(r"\s*[|+].*[|+]\s*|\s*[-=+|_]{4,}\s*")  # a line of a table or figure
 STOPPED: Final = re.compile(r"[.:;!?][\"')\]]*\Z")
+PERMITTING: Final = ("MAY", "OPTIONAL")
 BESIDE: Final = 4  # letters of a mark: fewer beside a keyword are no sentence around it
 PAGE_BREAK: Final = 2  # blank lines in a row that part pages rather than paragraphs
 ENDS: Final = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[<]*[A-Z0-9])")
@@ -79,7 +81,7 @@ def unmarked(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[s
 
 
 def keywords(text: str, marks: Iterable[str], plain: bool = False) -> set[str]:
-    """Give the words of RFC 2119 in what the marks of a section name.
+    """Collect the words of RFC 2119 in the sentences that a section's marks name.
 
     >>> from rfc_annotations.fingerprint import fingerprint
     >>> sorted(keywords("It MUST NOT. It SHOULD.", [fingerprint("It MUST NOT.")]))
@@ -88,6 +90,60 @@ def keywords(text: str, marks: Iterable[str], plain: bool = False) -> set[str]:
     pattern = re.compile(KEYWORD.pattern, re.IGNORECASE) if plain else KEYWORD
     named = " ".join(locate(text, mark) or "" for mark in marks)
     return {" ".join(match[0].upper().split()) for match in pattern.finditer(named)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """A sentence that commands: which marks hold each command, and the words outside of all."""
+
+    text: str
+    holders: tuple[frozenset[str], ...]  # one set of marks per word that binds
+    left_out: str
+
+
+def covers(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[Cover]:
+    """Yield the sentences of a section of which a mark holds a command; permissions are none.
+
+    >>> from rfc_annotations.fingerprint import fingerprint
+    >>> text = "A host MAY wait. Unless it rains, a host MUST go, and SHOULD NOT wait."
+    >>> (cover,) = covers(text, [fingerprint("a host MUST go,")])
+    >>> [len(held) for held in cover.holders], cover.left_out
+    ([1, 0], 'Unless it rains, and SHOULD NOT wait.')
+    """
+    words = re.compile(KEYWORD.pattern, re.IGNORECASE) if plain else KEYWORD
+    squeezed = squeeze(text)
+    spans: dict[str, range] = {}
+    for mark in marks:
+        if stretch := squeeze(locate(text, mark) or ""):
+            start = squeezed.find(stretch)
+            spans[mark] = range(start, start + len(stretch))
+    begin = 0
+    for sentence in sentences(text):
+        begin = squeezed.index(squeeze(sentence), begin)
+        held = tuple(
+            frozenset(mark for mark, span in spans.items() if at in span)
+            for at in _commands(words, sentence, begin)
+        )
+        if any(held):
+            yield Cover(sentence, held, _left_out(sentence, begin, spans.values()))
+        begin += len(squeeze(sentence))
+
+
+def _commands(words: re.Pattern[str], sentence: str, begin: int) -> Iterator[int]:
+    """Yield where in the squeezed text the words stand that bind."""
+    for match in words.finditer(sentence):
+        if match[0].upper() not in PERMITTING:
+            yield begin + len(squeeze(sentence[: match.start()]))
+
+
+def _left_out(sentence: str, begin: int, spans: Iterable[range]) -> str:
+    inside = set().union(*spans)
+    left: list[str] = []
+    for word in sentence.split():
+        if not inside.issuperset(range(begin, begin + len(word))):
+            left.append(word)
+        begin += len(word)
+    return " ".join(left)
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -111,7 +167,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _parted(words: list[str], line: str, blank: int) -> bool:
-    """Do blank lines part `line` from the words before it, or does a sentence go on?"""
+    """Whether blank lines before `line` end the sentence before it."""
     if not blank:
         return False
     stopped = STOPPED.search(words[-1]) is not None

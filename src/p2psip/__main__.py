@@ -27,6 +27,7 @@ from p2psip.sip.uri import Uri
 from p2psip.talk import Talk, say
 from p2psip.ua.messages import InstantMessage
 
+NAME: Final = "p2psip"
 FAILED: Final = 1
 BAD_USAGE: Final = 2
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable, which other users cannot read
@@ -57,11 +58,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_USAGE, f"{self.prog.removeprefix('python -m ')}: {message}\n")
 
 
+def _program() -> str:
+    """The words that started this program: `p2psip`, or `python -m p2psip`."""
+    return NAME if Path(sys.argv[0]).stem == NAME else f"python -m {NAME}"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m p2psip",
+        prog=_program(),
         description="A SIP phone for the command line: it registers, calls, answers and asks.",
-        epilog="Each command explains its options: python -m p2psip call --help.  "
+        epilog=f"Each command explains its options: {_program()} call --help.  "
         "The exit code is 0 if the command did its work, 1 if the other side refused or was "
         "silent, and 2 if the command was given wrongly.",
     )

@@ -9,6 +9,7 @@ from array import array
 
 import pytest
 
+from p2psip import __main__
 from p2psip.net.sound import read_wav, write_wav
 
 SECOND = array("h", (int(9000 * math.sin(n * 0.35)) for n in range(8000)))
@@ -47,6 +48,21 @@ def listener():
     for process in processes:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [("/usr/bin/p2psip", "p2psip"), ("/lib/p2psip/__main__.py", "python -m p2psip")],
+)
+def test_help_names_the_program_as_it_was_started(capsys, monkeypatch, started_as, name):
+    monkeypatch.setattr(sys, "argv", [started_as])
+    with pytest.raises(SystemExit):
+        __main__.main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.startswith(f"usage: {name} [-h]") and f"options: {name} call --help." in told
+    with pytest.raises(SystemExit):
+        __main__.main(["call", "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: {name} call ")
 
 
 def test_a_call_that_plays_and_records(listener, tmp_path):

@@ -59,6 +59,15 @@ def test_a_branch_is_met_by_taking_it_not_by_considering_it():
     assert ANCHORS.of_comment(27) == {28}
 
 
+def test_a_comment_below_a_condition_stands_for_what_it_leads_to():
+    source = (
+        "def f(a):\n    # 2\n    if (\n        # 4\n        a\n    ):\n        # 7\n        a()\n"
+    )
+    anchors = Anchors(ast.parse(source))
+    assert anchors.of_comment(2, 4) == anchors.of_comment(4, 8) == {3, 4, 5, 6, 7}
+    assert anchors.of_comment(7, 8) == {8}
+
+
 def test_what_runs_at_import_stands_for_the_functions_that_use_it():
     for line in (4, 5, 11):
         assert ANCHORS.of_comment(line) == FUNCTIONS

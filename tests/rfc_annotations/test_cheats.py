@@ -259,7 +259,10 @@ def test_rule_1_refuses_a_departure_without_a_reason(repo, reason):
 
 def test_rule_13_refuses_an_unrelated_replacement(repo):
     new = '[[requirement]]\nsection = "1"\nslug = "warm"\nlevel = "MUST"\nsummary = "Warm the pot."'
-    mark = fingerprint("The host MUST warm the pot before any")
+    mark = fingerprint(
+        "The host MUST warm the pot before any water of a rolling boil is poured on the leaves"
+        " that were measured out for the guests in the room."
+    )
     replaced = 'replaced-by = "RFC 7001 §1 [warm]"'
     text = (repo.root / CATALOGUE).read_text()
     repo.write(CATALOGUE, f'{text}{replaced}\n\n{new}\nmark = "{mark}"\n')
@@ -306,3 +309,54 @@ def test_rule_13_refuses_to_decline_all_of_a_section_that_the_code_cites(repo):
     assert repo.problems(13) == [
         f"{CATALOGUE}:10: rule 13: all of RFC 7001 §1.1 is declined, and {CODE}:7 cites it"
     ]
+
+
+def two_commands(repo):
+    """Let the sentence of [waits] give a second command; return the mark of the whole."""
+    said = "The host MUST wait four minutes, and MUST NOT talk."
+    repo.replace(SPEC, "The host MUST wait four minutes.", said)
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), fingerprint(said))
+    return fingerprint(said)
+
+
+def test_rule_13_refuses_one_slug_for_two_commands(repo):
+    mark = two_commands(repo)
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: stands for 2 commands of {mark};"
+        " split it, or say why with as-one"
+    ]
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f'{text}as-one = "Nobody talks alone."\n')
+    assert repo.problems(13) == []
+    repo.write(CATALOGUE, f'{text}as-one = "x"\n')
+    assert repo.problems(13) == [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: 'x' is no reason"]
+    second = text.partition("\n\n")[2].replace("waits", "is-silent")
+    repo.write(CATALOGUE, f"{text}\n{second}")
+    assert repo.problems(13) == []
+
+
+def test_rule_13_does_not_count_a_permission_as_a_command(repo):
+    mark = two_commands(repo)
+    repo.replace(SPEC, "MUST NOT talk", "MAY talk")
+    said = fingerprint("The host MUST wait four minutes, and MAY talk.")
+    repo.replace(CATALOGUE, mark, said)
+    assert repo.problems(13) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "half", "left_out"),
+    [
+        ("The host MUST wait, unless it rains.", "The host MUST wait,", "unless it rains."),
+        ("If it rains, the host MUST wait.", "the host MUST wait.", "If it rains,"),
+    ],
+)
+def test_rule_13_refuses_a_mark_of_half_a_sentence(repo, sentence, half, left_out):
+    repo.replace(SPEC, "The host MUST wait four minutes.", sentence)
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), fingerprint(half))
+    assert repo.problems(6) == []
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: its mark leaves out {left_out!r}"
+        f" of the sentence {fingerprint(sentence)}"
+    ]
+    repo.replace(CATALOGUE, fingerprint(half), fingerprint(sentence))
+    assert repo.problems(13) == []

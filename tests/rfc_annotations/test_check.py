@@ -2,6 +2,7 @@
 
 import pytest
 
+from rfc_annotations.__main__ import main
 from rfc_annotations.evidence import Evidence, Run, digest, save
 from rfc_annotations.fingerprint import fingerprint
 
@@ -220,6 +221,17 @@ def test_rule_9_wants_a_fresh_snapshot(repo):
     (problem,) = repo.problems(9)
     assert problem.startswith("rfc_annotations/coverage.txt:1: rule 9: stale")
     repo.update()
+    assert repo.problems(9) == []
+
+
+def test_rule_9_wants_the_figures_of_the_readme_to_be_those_of_today(repo):
+    text = "requirements have code and tests, 0 a reason why not, and"
+    repo.replace("README.md", "RFC 7001 §2", f"7 {text} 0 of 1 binding sentences; RFC 7001 §2")
+    assert repo.problems(9) == [
+        "README.md:3: rule 9: stale figures; run `python -m rfc_annotations check --update`"
+    ]
+    main(["check", "--root", str(repo.root), "--specs", str(repo.root / "specs"), "--update"])
+    assert f"1 {text} 1 of 2 binding sentences" in (repo.root / "README.md").read_text()
     assert repo.problems(9) == []
 
 

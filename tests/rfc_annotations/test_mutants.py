@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rfc_annotations import mutants
+from rfc_annotations.evidence import load
+
 TOP = Path(__file__).resolve().parents[2]
 CODE, TEST = "src/tea/pot.py", "tests/test_pot.py"
 SURVIVOR = f"{CODE}:10: survived: return \"tea\"  ->  return 'teax'"
@@ -23,7 +26,8 @@ why = "Nobody reads the label."
 def run(repo):
     repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
     paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    alone = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {**os.environ, "PYTHONPATH": paths, **alone}
 
     def module(*arguments):
         command = [sys.executable, "-m", *arguments]
@@ -75,6 +79,20 @@ def test_a_survivor_is_told_unless_it_is_accepted_with_a_reason(run, repo):
     assert code == 2 and "accepts without a why" in complaint
 
 
+def test_a_sample_is_the_same_for_the_same_seed(run, repo):
+    code, (last,), _ = run("--sample", "1", "--seed", "3")
+    assert (code, last) == (0, summary(1, 0, 0))
+    proof = load(repo.root / "evidence.json")
+    drawn = {seed: mutants.draw(repo.project(), proof, [], 9, seed) for seed in range(20)}
+    assert {mutant.now for planned in drawn.values() for mutant in planned} == {
+        "return 'teax'",
+        "pass",
+    }
+    assert {len(planned) for planned in drawn.values()} == {1}  # there is but one claim
+    again = {seed: mutants.draw(repo.project(), proof, [], 9, seed) for seed in range(20)}
+    assert again == drawn
+
+
 def test_only_the_tests_that_claim_the_line_are_run(run, repo):
     repo.replace(TEST, '== "tea"', "is not None")
     more = '\n\ndef test_unclaimed():\n    assert brew(4) == "tea"\n'
@@ -92,14 +110,15 @@ def test_what_no_test_can_run_is_tried_by_those_that_claim_the_same(run, repo):
         f'"""Leaves."""\n\nfrom tea.leaf import Leaf\n\n\ndef test_leaves():\n{body}',
     )
     survivor = "src/tea/leaf.py:10: survived: BLACK = 2  ->  BLACK = 3"
-    told = run("--docstrings", "--only", "src/tea/leaf.py")
+    told = run("--only", "src/tea/leaf.py")
     assert told == (1, [survivor, summary(1, 0, 1)], "")
 
 
 def test_a_mutant_that_hangs_is_noticed(run, repo):
-    loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n"
+    repo.replace(CODE, "MINUTES = 4", "from time import sleep\n\nMINUTES = 4")
+    loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n        sleep(0.01)\n"
     repo.replace(CODE, "    if minutes", f"{loop}    if minutes")
-    survivor = f"{CODE}:9: survived: minutes += 1  ->  minutes += 2"
+    survivor = f"{CODE}:11: survived: minutes += 1  ->  minutes += 2"
     assert run() == (1, [survivor, summary(3, 0, 1)], "")  # without the addition it never ends
 
 
@@ -133,5 +152,5 @@ def test_a_claim_on_what_does_something_else_is_found_out(run, repo, docstring):
     repo.write(CODE, (repo.root / CODE).read_text() + more)
     repo.replace(TEST, "import brew", "import brew, rinse")
     repo.replace(TEST, "    assert", "    rinse(2)\n    assert")
-    code, told, _ = run(*(["--docstrings"] if docstring else []))
+    code, told, _ = run()
     assert code == 1 and f"{CODE}:15: survived: return cups + 1  ->  return (cups - 1)" in told

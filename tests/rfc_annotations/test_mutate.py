@@ -40,10 +40,10 @@ def brew(pot, minutes, warm):
 '''
 
 
-def texts(line, docstrings=False, source=SOURCE):
+def texts(line, source=SOURCE):
     mutator = Mutator("tea.py", source)
     number = next(n for n, text in enumerate(source.splitlines(), 1) if f"{line}" in text)
-    found = list(mutator.of_claim(number, docstrings))
+    found = list(mutator.of_claim(number))
     for mutant in found:
         changed = mutant.apply(source)
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
@@ -77,7 +77,7 @@ def texts(line, docstrings=False, source=SOURCE):
                 "if not (warm and minutes >= 4):",
             ],
         ),
-        (27, ["case 2 if not warm:", "case 1 if (warm):", "pass"]),
+        (27, ["case 2 if not warm:", "case 1 if (warm):", "case 1 if True:", "pass"]),
         (30, ["pass", 'pot.size, name = 4, "pot"', "pot.size, name = 3, 'potx'"]),
     ],
 )
@@ -85,19 +85,40 @@ def test_a_comment_bears_on_its_statement_row_or_case(line, mutants):
     assert sorted(texts(f"# {line}")) == sorted(mutants)
 
 
-def test_a_docstring_bears_on_its_function_when_asked():
-    assert texts("Brew: 21") == []
-    found = texts("Brew: 21", docstrings=True)
-    assert "pot.steep(1 >> 2)".replace("1 >> 2", "(1 >> 2)") in found and len(found) == 17
+def test_a_docstring_bears_on_its_function():
+    found = texts("Brew: 21")
+    assert "pot.steep(1 >> 2)".replace("1 >> 2", "(1 >> 2)") in found and len(found) == 18
     assert not any("ée" in text or "Brew" in text for text in found)
 
 
-def test_the_docstring_of_an_enumeration_bears_on_its_members_when_asked():
+def test_an_exception_may_go_uncaught():
+    source = "def f(x):\n    try:\n        x()\n    except KeyError:  # claim\n        pass\n"
+    assert texts("claim", source=source) == ["except ():"]
+
+
+def test_the_docstring_of_a_class_bears_on_its_members_or_fields_or_else_its_functions():
     source = 'class Leaf(IntEnum):\n    """Claim."""\n\n    GREEN = 1\n    BLACK = 2\n'
-    assert texts("Claim", source=source) == []
-    assert texts("Claim", docstrings=True, source=source) == ["GREEN = 2", "BLACK = 3"]
+    assert texts("Claim", source=source) == ["GREEN = 2", "BLACK = 3"]
     grown = f"{source}\n    def steep(self):\n        return 3\n"
-    assert texts("Claim", docstrings=True, source=grown) == []
+    assert texts("Claim", source=grown) == ["GREEN = 2", "BLACK = 3"]
+    fields = 'class Leaf:\n    """Claim."""\n\n    size: int\n    name: str\n'
+    assert texts("Claim", source=fields) == ["pass", "pass"]
+    function = 'class Leaf:\n    """Claim."""\n\n    def steep(self):\n        return 3\n'
+    assert texts("Claim", source=function) == ["pass", "return 4"]
+
+
+@pytest.mark.parametrize(
+    ("line", "mutants"),
+    [
+        ("return max(x, y)", ["pass", "return min(x, y)"]),
+        ("return [y for y in x if y]", ["pass", "return [y for y in x if (not (y))]"]),
+        ("for y in x: y.go()", ["for y in x: pass", "for y in (): y.go()"]),
+        ("y = x.size", ["y = None"]),
+        ("y = None", ["y = 0"]),
+    ],
+)
+def test_more_kinds_of_lines_can_be_changed(line, mutants):
+    assert texts("claim", source=f"def f(x):\n    {line}  # claim\n") == mutants
 
 
 def test_entries_of_tables_and_lone_members_go():

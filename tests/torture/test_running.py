@@ -4,13 +4,19 @@ The page docs/6-conformance/torture.md has the tables of these tests.
 """
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from support.sip.homes import BOB, store
 from torture.reactions import IPV6, PAGE, TORTURE, page
 from torture.rfc_messages import archive, messages
 from torture.running import SOURCE, feed, proxy, user_agent
 
-from p2psip.sip.message import parse_message
+from p2psip.sip.grammar import quote
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import METHODS, Request, parse_message
+from p2psip.sip.uri import Uri
 from p2psip.strategies.sip import EXCESSES
+from p2psip.strategies.sip_parts import free_text, tokens, uris
 
 LACK_LENGTH = {"inv2543", "baddn"}  # a stream would not know where these end
 
@@ -61,6 +67,25 @@ def test_a_proxy_changes_nothing_but_what_it_must(specs, row):
     ]
     assert out.headers.all("Via")[2:] == sent.headers.all("Via")[1:]
     assert out.vias[1].received == SOURCE[0]
+
+
+@given(
+    tokens(),
+    st.lists(st.tuples(tokens().map("X-".__add__), free_text()), max_size=3),
+    uris().map(str),
+    st.binary(max_size=40),
+)
+def test_what_nobody_knows_is_forwarded_as_it_came(method, more, uri, body):
+    """Covers RFC 3261 §16.6, §7.3.1 and §20.10: methods, headers, schemes and bodies."""
+    assume(method.upper() not in {*METHODS, "SIP"})
+    fields = [(name, quote(text)) for name, text in more]
+    fields += [("From", f"<{uri}>;tag=1"), ("To", f"<{uri}>"), ("Call-ID", "c")]
+    fields += [("CSeq", f"1 {method}"), ("Via", "SIP/2.0/UDP a;branch=z9hG4bK1")]
+    sent = Request(method, Uri.parse("sip:bob@example.com"), Headers(fields), body)
+    [out] = proxy(bytes(sent)).forwarded
+    assert (out.method, out.body) == (method, body)
+    for name, value in fields[:-1]:
+        assert value in out.headers.values(name)
 
 
 @named([row for row in TORTURE if row.agent.isdecimal()])

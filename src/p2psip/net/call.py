@@ -135,7 +135,7 @@ class Call:
         self.wait_answered(timeout)
 
     def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
-        """Refuse a call that rings here (§13.3.1.3); does nothing if it rings no more."""
+        """Refuse a call that rings here (§13.3.1.3); does nothing if it no longer rings."""
         sip = self._signalling
         if not isinstance(sip, IncomingCall):
             raise LocalError("only a call that comes in can be refused")

@@ -36,6 +36,7 @@ class Reception:
         self.source = Source(clock_rate)
         self.ssrc: int | None = None
         self.octets = 0
+        self.last_received: float | None = None
         self.sender_clock: tuple[int, int] | None = None
         self._heard_report: tuple[int, int, float] | None = None
         self._reported = 0
@@ -98,5 +99,5 @@ class Reception:
         extended = self._candidate.heard(sequence, timestamp, now)
         if extended is not None:
             self.source, self.ssrc, self.candidate_ssrc = self._candidate, ssrc, None
-            self.octets = self._reported = 0
+            self.octets = self._reported = 0  # §6.4.1 [statistics-start-anew]
         return extended

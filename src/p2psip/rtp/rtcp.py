@@ -16,6 +16,7 @@ from typing import Final, Self, TypeAlias
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import feedback, rtcp_frame
+from p2psip.rtp.extended_report import ExtendedReport
 from p2psip.rtp.feedback import Feedback, Fir, Nack, OtherFeedback, Pli
 from p2psip.rtp.rtcp_frame import APP, BYE, RR, SR, unpack_from
 from p2psip.rtp.source_description import SdesChunk, SourceDescription
@@ -23,6 +24,7 @@ from p2psip.rtp.source_description import SdesChunk, SourceDescription
 __all__ = [
     "App",
     "Bye",
+    "ExtendedReport",
     "Feedback",
     "Fir",
     "Nack",
@@ -170,6 +172,7 @@ class Bye:
         """Write the packet, the reason padded to whole words: §6.6."""
         reason = bytes([len(self.reason)]) + self.reason if self.reason else b""
         body = struct.pack(f"!{len(self.ssrcs)}I", *self.ssrcs) + reason
+        # §6.6 [reason-is-padded]
         return rtcp_frame.write(BYE, len(self.ssrcs), body + bytes(-len(body) % 4))
 
 
@@ -186,7 +189,7 @@ class App:
     data: bytes = b""
 
     def __post_init__(self) -> None:
-        if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:
+        if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:  # §6.7 [app-in-words]
             raise LocalError("an APP packet has a name of four octets and whole words of data")
 
     @classmethod
@@ -220,7 +223,14 @@ class UnknownPacket:
 
 
 RtcpPacket: TypeAlias = (
-    SenderReport | ReceiverReport | SourceDescription | Bye | App | Feedback | UnknownPacket
+    SenderReport
+    | ReceiverReport
+    | SourceDescription
+    | Bye
+    | App
+    | Feedback
+    | ExtendedReport
+    | UnknownPacket
 )
 """Any packet of a compound: §6.1."""
 
@@ -240,7 +250,7 @@ def parse_compound(data: bytes | memoryview, *, strict: bool = False) -> list[Rt
 def compound(*packets: RtcpPacket) -> bytes:
     """Write a datagram; LocalError unless a report comes first: §6.1."""
     if not packets or not isinstance(packets[0], SenderReport | ReceiverReport):
-        raise LocalError("a compound begins with a report")
+        raise LocalError("a compound begins with a report")  # §6.1 [report-in-each] [report-first]
     return b"".join(map(bytes, packets))
 
 
@@ -258,16 +268,18 @@ def _read(packet_type: int, count: int, body: bytes) -> RtcpPacket:
             return App._read(count, body)
         case rtcp_frame.RTPFB | rtcp_frame.PSFB:
             return feedback.read(packet_type, count, body)
+        case rtcp_frame.XR:
+            return ExtendedReport._read(count, body)
     return UnknownPacket(packet_type, count, body)
 
 
 def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, ...], bytes]:
-    """Answer `count` report blocks from `at`, and what follows them: §6.4.3."""
+    """Parse `count` report blocks from `at`; return them and the rest of the packet: §6.4.3."""
     end = at + count * _BLOCK.size
     if end > len(body):
         raise RemoteError("report blocks beyond the end")
     blocks = (ReportBlock.parse(body[i : i + _BLOCK.size]) for i in range(at, end, _BLOCK.size))
-    return tuple(blocks), body[end:]
+    return tuple(blocks), body[end:]  # §6.4.3 [extension-at-the-end]
 
 
 def _write_blocks(

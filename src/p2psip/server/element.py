@@ -58,7 +58,7 @@ class DialogUser(Protocol):
 
 
 class Judge(Protocol):
-    """Decides what a user may do, after the user's password is proved."""
+    """Decides whether a user may send a request, after the user's password is proved."""
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Judge a request outside of dialogs; raises RemoteError to refuse it: RFC 3261 §16.3."""

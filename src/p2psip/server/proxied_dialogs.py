@@ -149,7 +149,7 @@ class PassingDialogs:
         return max(found, key=lambda passage: passage.sender.nearness(place), default=None)
 
     def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
-        """Take that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
+        """Note that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
         if passage.sender.flow != flow and self._is_known(passage.dialog):
             self._reached(passage.sender.flow, -1)
             self._reached(flow, 1)
@@ -208,7 +208,7 @@ class PassingDialogs:
         return True
 
     def confirm(self, dialog: PassingDialog, now: float) -> None:
-        """Take that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
+        """Note that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
         dialog.confirmed = True
         if not dialog.over:
             self._agenda.set(dialog, now + SILENCE)
@@ -273,7 +273,7 @@ class Beginning:
             self._dialogs.confirm(dialog, now)
 
     def end(self) -> None:
-        """Take that no other answer can come (§12.3)."""
+        """Note that no other answer can come (§12.3)."""
         self._dialogs.drop_early(self._mine.values())
         self._dialogs.hold(self._shares[:1], -1)
 

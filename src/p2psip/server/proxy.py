@@ -172,7 +172,7 @@ class Proxy:
 
     @staticmethod
     def _directed(request: Request, passage: Passage) -> Request:
-        """The request with the receiver's own target and route, whatever it had: §12.2.1.1."""
+        """The request with its target and route replaced by the receiver's: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
         return request.replace(uri=receiver.target, headers=headers)
@@ -202,10 +202,11 @@ class Proxy:
 def _sameness(request: Request) -> _Sameness:
     """The parts that are equal in two copies of a request that loops: RFC 5393 §4.2.1.
 
-    RFC 5393 §4.2.1 [same-for-any-method]: the method is not among them.
+    The method is not among them.
     """
     tag, routes = request.from_.tag or "", request.headers.all("Route")
     # RFC 5393 §4.2.4 [differs-by-transaction], §4.2.1 [covers-target-and-route] [covers-choice]
+    # RFC 5393 §4.2.1 [same-for-any-method]
     return request.call_id, request.cseq.number, tag, str(request.uri), routes
 
 

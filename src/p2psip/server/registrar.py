@@ -181,7 +181,7 @@ class Registrar:
     # ProbationOwner
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Take that a contact has answered: call it from now on, and ask the user's next contact.
+        """Note that a contact has answered: call it from now on, and ask the user's next contact.
 
         Own design: see `p2psip.server.contact_probe`.
         """
@@ -198,7 +198,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Take that a contact has not answered: drop its binding.
+        """Note that a contact has not answered: drop its binding.
 
         Own design: the phone may register again, and its contact is then asked again.
         """
@@ -230,7 +230,7 @@ class Registrar:
                     self.on_silent(aor, uri, now)
 
     def _again(self, binding: Binding, now: float) -> Binding | None:
-        """A stored binding as it is after a restart; None if the phone cannot be reached by it."""
+        """A stored binding, adapted after a restart; None if the phone cannot be reached by it."""
         binding = replace(binding, expires_at=min(binding.expires_at, now + MAX_EXPIRES))
         is_local = binding.flow.transport == LOCAL
         if binding.expires_at <= now or not binding.is_proven or is_local:

@@ -76,7 +76,7 @@ class Watcher(Protocol):
         """Take a response to `asked`, which went by `flow`: §12.1, §12.2.1.2."""
 
     def end(self) -> None:
-        """Take that no other response can be passed back: §12.3."""
+        """Note that no other response can be passed back: §12.3."""
 
 
 class ResponseContext:
@@ -329,5 +329,6 @@ def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
         if final is not best and final.status in (401, 407):
             for name in ("WWW-Authenticate", "Proxy-Authenticate"):
                 for value in final.headers.values(name):
+                    # RFC 8760 §2.5 [all-are-passed-on] [order-is-kept]
                     headers = headers.append(name, value)
     return best.replace(headers=headers)

@@ -68,7 +68,7 @@ class StreamFramer:
         self._after_crlf = False
 
     def feed(self, data: bytes | memoryview) -> list[Item]:
-        """Take octets off the wire; return what they complete (RFC 3261 §18.3)."""
+        """Take octets from the wire; return the messages that they complete (RFC 3261 §18.3)."""
         self._buffer += data
         items: list[Item] = []
         while not self.broken and (item := self._next()) is not None:

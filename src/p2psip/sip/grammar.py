@@ -41,7 +41,7 @@ def text_of(data: bytes | memoryview | str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """Encode what `text_of` decoded (RFC 3261 §7.3.1); UnicodeEncodeError for other surrogates."""
+    """Encode, inverse to `text_of` (RFC 3261 §7.3.1); UnicodeEncodeError for other surrogates."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -22,7 +22,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++|\[[0-9A-Fa-f:.]++\]|[0-9A-F
 
 
 def parse_params(pieces: Sequence[str]) -> Params:
-    """Read what stood between the semicolons (§25.1).
+    """Parse the parameters, already split at the semicolons (§25.1).
 
     One semicolon at the end is forgiven, since phones write it.  Raises RemoteError for any other
     empty piece (RFC 4475 §3.1.2.1) or a value that is neither quoted nor free of separators.

@@ -43,7 +43,7 @@ class Uri:
     """A URI of any scheme; only sip, sips and tel are looked into (§19.1.1).
 
     `host` is in lower case and without brackets; `port` is None unless written.  For tel
-    the number is in `opaque` and in `user`; any other scheme is all `opaque`.
+    the number is in `opaque` and in `user`; any other scheme is all `opaque`, and as written.
     """
 
     scheme: str = "sip"
@@ -65,14 +65,14 @@ class Uri:
         scheme, colon, rest = text.partition(":")
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
             raise RemoteError("Bad URI")
-        scheme = scheme.lower()
+        written, scheme = scheme, scheme.lower()
         if scheme in ("sip", "sips"):
             return cls._parse_sip(scheme, rest)
         if scheme == "tel":  # RFC 3966 §3
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
-        return cls(scheme, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
+        return cls(written, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
     def _parse_sip(cls, scheme: str, rest: str) -> Self:
@@ -144,8 +144,8 @@ def equivalent(a: Uri, b: Uri) -> bool:
     >>> equivalent(Uri.parse("sip:carol@chicago.com"), Uri.parse("sip:carol@Chicago.com;new=5"))
     True
     """
-    if (a.scheme, a.user, a.password, a.port, a.opaque) != (
-        (b.scheme, b.user, b.password, b.port, b.opaque)
+    if (a.scheme.lower(), a.user, a.password, a.port, a.opaque) != (
+        (b.scheme.lower(), b.user, b.password, b.port, b.opaque)
     ) or not _same_host(a.host, b.host):
         return False
     mine, yours = ({k.lower(): (v or "").lower() for k, v in uri.params} for uri in (a, b))

@@ -162,15 +162,16 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     named = _named(uri)
     if not target or not usable or (named and named not in usable):
         return ()
+    # §4.1 [named-transport]
     transport = named or _default(usable)
-    if _is_numeric(target):
+    if is_numeric(target):
         return (Hop(transport, target, uri.port or default_port(transport), target),)
     if uri.port is not None:
         return (yield from _addresses([(transport, target, uri.port)], target, means))
     if named:
         services = [(named, _srv_name(named, target))]
     else:
-        (records,) = yield (Question(target, "NAPTR"),)
+        (records,) = yield (Question(target, "NAPTR"),)  # §4.1 [asks-naptr]
         services = _offered(records, usable) or [
             (each, _srv_name(each, target))
             for each in usable
@@ -193,6 +194,7 @@ def _named(uri: Uri) -> str | None:
 
 def _default(usable: Sequence[str]) -> str:
     """Choose UDP for SIP and TLS over TCP for SIPS, if we have them: §4.1."""
+    # §4.1 [number-by-udp] [port-by-udp] [udp-without-srv]
     return next((each for each in ("UDP", "TLS") if each in usable), usable[0])
 
 
@@ -208,6 +210,7 @@ def _offered(records: Answer, usable: Collection[str]) -> list[tuple[str, str]]:
         and record.flags.lower() == "s"
         and not record.regexp
         and record.replacement
+        # §4.1 [sips-wants-sips] [sip-takes-sips] [only-our-transports]
         and SERVICES.get(record.service.upper()) in usable
     ]
     first = min((record.order for record in mine), default=0)
@@ -255,13 +258,13 @@ def in_order(records: Iterable[Srv], random: Random) -> list[Srv]:
 
 def _addresses(servers: Sequence[_Server], domain: str, means: _Means) -> _Steps:
     """Ask for the addresses of every server, and line them up: §4.2."""
-    names = list(dict.fromkeys(name for _, name, _ in servers if not _is_numeric(name)))
+    names = list(dict.fromkeys(name for _, name, _ in servers if not is_numeric(name)))
     questions = [Question(name, family) for name in names for family in means.families]
-    known: dict[str, list[str]] = {name: [name] for _, name, _ in servers if _is_numeric(name)}
+    known: dict[str, list[str]] = {name: [name] for _, name, _ in servers if is_numeric(name)}
     if questions:
         answers = yield tuple(questions)
         for question, answer in zip(questions, answers, strict=True):
-            mine = [each for each in answer if isinstance(each, str) and _is_numeric(each)]
+            mine = [each for each in answer if isinstance(each, str) and is_numeric(each)]
             known.setdefault(question.name, []).extend(mine)
     hops = [
         Hop(transport, address, port, domain)
@@ -275,7 +278,8 @@ def _srv_name(transport: str, domain: str) -> str:
     return f"{LABELS[transport]}.{domain}"
 
 
-def _is_numeric(host: str) -> bool:
+def is_numeric(host: str) -> bool:
+    """Whether `host` is an IP address, which needs no DNS: §4.1."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

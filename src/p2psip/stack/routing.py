@@ -13,6 +13,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
+from p2psip.stack.locate import is_numeric
 from p2psip.transaction.flow import LOCAL, Flow
 from p2psip.transaction.key import default_port
 
@@ -94,7 +95,8 @@ class Hops:
         host = self._host(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
-        params = (("branch", branch), ("rport", None))
+        params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
+        # RFC 3581 §3 [answers-at-sent-by]
         return Via(listener.transport, host, listener.port, params)
 
     def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
@@ -110,7 +112,7 @@ class Hops:
         known = [flow for flow in by if flow not in self._gone]
         if transport is not None and transport not in self._listeners:
             return known
-        if not _is_numeric(host):
+        if not is_numeric(host):
             return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
@@ -118,14 +120,14 @@ class Hops:
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
-        """Take that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
+        """Note that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
         if flow.reliable and flow.local is not None:
             self._gone[flow] = None
             if len(self._gone) > MAX_GONE:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take that a message came over `flow`.  Own design: its peer is there again."""
+        """Note that a message came over `flow`.  Own design: its peer is there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
@@ -151,7 +153,7 @@ class Hops:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can be reached at `host`, or reach us there.
+    """Whether `host` can be reached from this machine only.
 
     Own design: of names only localhost, since nothing proves it of any other.
     """
@@ -198,10 +200,11 @@ def received_over(request: Request, flow: Flow) -> Request:
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
+    # RFC 3581 §4 [received-even-if-same]
     if via.host != host or via.has_rport or via.received not in (None, host):
         via = via.with_param("received", host)  # over any value that the client has put there
     if via.has_rport:
-        via = via.with_param("rport", str(port))
+        via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
     if via == request.via:
         return request
     vias = request.headers.all("Via")
@@ -214,7 +217,7 @@ def way_back(request: Request, flow: Flow) -> Flow:
     Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
     """
     via = request.via
-    if flow.reliable or via.has_rport:
+    if flow.reliable or via.has_rport:  # RFC 3581 §4 [answers-to-rport]
         return flow
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
@@ -230,7 +233,7 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
     if flow.transport == LOCAL or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
-    return Flow(flow.transport, (flow.remote[0], port))
+    return Flow(flow.transport, (flow.remote[0], port))  # RFC 3263 §5 [tls-by-tls]
 
 
 def _transport(uri: Uri) -> str | None:
@@ -239,11 +242,3 @@ def _transport(uri: Uri) -> str | None:
     if uri.scheme == "sips":
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
     return named.upper() if named else None
-
-
-def _is_numeric(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -97,7 +97,7 @@ def header_sections(draw: DrawFn, method: str, typed: bool = False) -> Headers:
 
 @cache
 def methods() -> SearchStrategy[str]:
-    """Methods of the RFCs, and tokens that are none (RFC 3261 §7.1)."""
+    """Methods of the RFCs, and other tokens (RFC 3261 §7.1)."""
     return st.sampled_from(sorted(METHODS)) | tokens()
 
 

@@ -101,7 +101,7 @@ class NonInviteClient(Machine[State, Event, Do]):
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere (§17.1.2.2).
+        """Take the figure's initial arrow (§17.1.2.2).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """
@@ -123,7 +123,7 @@ class NonInviteClient(Machine[State, Event, Do]):
     def _again(self, timer: Event) -> float:
         """Wind up timer E, the only one that fires in place."""
         if self.state is State.PROCEEDING:
-            return T2  # §17.1.2.2 [timer-e-in-proceeding]
+            return T2  # §17.1.2.2 [timer-e-at-t2]
         self._gap = min(2 * self._gap, T2)  # §17.1.2.2 [timer-e-doubles-to-t2]
         return self._gap
 

@@ -196,7 +196,7 @@ class UserAgentCall(ABC):
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design: the 2xx first, which may end the call."""
+        """Act on passed deadlines.  Own design: the 2xx first, which may end the call."""
         self.answered.tick(now)
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
             if self._timers.pop(timer, None) is not None:
@@ -342,7 +342,7 @@ class UserAgentCall(ABC):
 
     @abstractmethod
     def _on_timer(self, timer: Timer, now: float) -> None:
-        """Take that a timer has fired.  Own design: caller and callee have different timers."""
+        """Note that a timer has fired.  Own design: caller and callee have different timers."""
 
     def _set_state(self, state: CallState) -> None:
         self.state = state

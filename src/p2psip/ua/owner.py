@@ -34,7 +34,7 @@ class CallHandler(Protocol):
         """
 
     def on_cancelled(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the caller gave up before we answered (§9.2)."""
+        """Note that the caller gave up before we answered (§9.2)."""
 
     def on_ended(self, call: "UserAgentCall", reason: str, now: float) -> None:
         """Take the end of a call that was answered: a BYE, or a lost peer (§15)."""
@@ -49,15 +49,15 @@ class CallHandler(Protocol):
         """Take the peer's answer to our new offer (§14.1)."""
 
     def on_confirmed(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
+        """Note that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
 
     def on_alive(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the peer has sent any message within the dialog (§12.2)."""
+        """Note that the peer has sent any message within the dialog (§12.2)."""
 
     def on_reoffer_failed(
         self, call: "UserAgentCall", status: int, reason: str, now: float
     ) -> None:
-        """Take that our new offer was refused, and the session stays as it was (§14.1)."""
+        """Note that our new offer was refused, and the session stays as it was (§14.1)."""
 
     def on_refer(self, call: "UserAgentCall", referral: "Referral", now: float) -> None:
         """Take the peer's wish that we call somebody (RFC 3515 §2.4.2).

@@ -53,7 +53,7 @@ class Reoffer:
         self._wanted, self._outdated = sdp, False
 
     def overtaken(self) -> None:
-        """Take that the peer's offer came first: ours has to be written again (RFC 3264 §8)."""
+        """Note that the peer's offer came first: ours has to be written again (RFC 3264 §8)."""
         self._outdated = True
 
     def proceed(self, now: float) -> None:
@@ -80,7 +80,7 @@ class Reoffer:
         self._exchange = call.exchange(request, now)
 
     def tick(self, now: float) -> bool:
-        """Do what is due; true when it is time to `proceed` (§14.1)."""
+        """Act on the deadlines that have passed; true when it is time to `proceed` (§14.1)."""
         if self._give_up_at is not None and self._give_up_at <= now:
             self._give_up_at = None
             if self._exchange is not None:

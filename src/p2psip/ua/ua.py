@@ -212,7 +212,7 @@ class UserAgent:
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due in any call.  Own design: one agenda for all calls."""
+        """Act on passed deadlines of any call.  Own design: one agenda for all calls."""
         for call in self._agenda.due(now):
             if not self.stack.guarded(call.tick, now):
                 self.stack.guarded(call.bye, now)

@@ -227,4 +227,4 @@ class _Nobody:
     """The user of a fork's BYE, whose result is of no interest."""
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Do nothing.  Own design: the fork is over whatever the answer."""
+        """Do nothing.  Own design: any answer ends the fork."""

@@ -149,7 +149,7 @@ Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
 class NetClient(ConnectionEnd):
-    """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
+    """A client's half of a NetConnection; `events` gives its events, media as `Message`.
 
     Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
     """
@@ -244,7 +244,7 @@ class ClientChunkTransport(ChunkTransport):
 
     def _handshaken(self, now: float) -> None:
         self.settle()
-        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]
         self.send_window(self.limits.window)
         self.user.on_ready()
 

@@ -58,7 +58,7 @@ class ServerChunkTransport(ChunkTransport):
         self.send_window(self.limits.window)  # RTMP 1.0 §7.2.1.1 [window-first]
         # RTMP 1.0 §7.2.1.1 [then-bandwidth]
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
-        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk]
+        self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]
         self.send_control(control.StreamBegin(0))  # RTMP 1.0 §7.2.1.1 [then-begin]
 
 

@@ -19,6 +19,7 @@ from p2psip.sip.address import Address as SipAddress
 from p2psip.sip.uri import Uri
 from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
+from rtmplite.net.addresses import listener
 from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import OFF, ConfigError, did_you_mean
@@ -158,7 +159,7 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
     if name in _LISTENERS:
-        return values.listener(_text(value))
+        return listener(_text(value))
     if name == "rtp_ports":
         return values.port_range(_text(value))
     if name in _LISTS:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from rtmplite.net.addresses import listener
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import (
     Parser,
     count,
-    listener,
     merge,
     milliseconds,
     only_off,

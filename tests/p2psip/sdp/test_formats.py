@@ -19,7 +19,7 @@ from p2psip.sdp.offer_answer import (
 )
 from p2psip.sdp.opus_parameters import OpusParameters
 from p2psip.sdp.session import SessionDescription
-from p2psip.strategies import sdp
+from p2psip.strategies.formats import h264_fmtps, opus_fmtps
 
 A, B = "192.0.2.1", "192.0.2.2"
 
@@ -34,14 +34,14 @@ def agree(ours, theirs):
     return found and (found.receive.fmtp, found.send.fmtp)
 
 
-@given(sdp.h264_fmtps())
+@given(h264_fmtps())
 def test_reading_undoes_writing(fmtp):
     """Covers RFC 6184 §8.1."""
     read = H264Parameters.parse(fmtp)
     assert H264Parameters.parse(str(read)) == read
 
 
-@given(sdp.h264_fmtps() | st.text(max_size=60), st.text(max_size=60) | sdp.h264_fmtps())
+@given(h264_fmtps() | st.text(max_size=60), st.text(max_size=60) | h264_fmtps())
 def test_any_text_is_negotiated_or_declined(ours, theirs):
     """Covers RFC 8866 §6.15: nothing a peer writes is an error of the call."""
     for name in ("H264", "opus", "telephone-event", "mpeg4-generic", "VP8", "PCMU"):
@@ -52,7 +52,7 @@ def test_any_text_is_negotiated_or_declined(ours, theirs):
     formats.configuration("H264", theirs)
 
 
-@given(sdp.h264_fmtps(), sdp.h264_fmtps())
+@given(h264_fmtps(), h264_fmtps())
 def test_both_ends_compute_the_same_levels(alice, bob):
     """Covers RFC 6184 §8.2.2 [configuration-symmetric] [common-level-is-lower]
     [asymmetric-levels] [max-recv-level].
@@ -200,7 +200,7 @@ def test_two_profiles_of_one_encoding_keep_their_numbers_and_their_partners():
 # -- Opus -----------------------------------------------------------------------------------
 
 
-@given(sdp.opus_fmtps())
+@given(opus_fmtps())
 def test_reading_opus_undoes_writing(fmtp):
     """Covers RFC 7587 §6.1 and §7."""
     read = OpusParameters.parse(fmtp)

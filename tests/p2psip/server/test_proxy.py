@@ -129,7 +129,10 @@ def test_a_loop_is_a_loop_under_another_method():
     assert [s[0].status for s in home.hear(back, source=BOB)] == [482]
 
 
-@pytest.mark.parametrize("header", [("Call-ID", "other"), ("CSeq", "2 INVITE")])
+@pytest.mark.parametrize(
+    "header",
+    [("Call-ID", "other"), ("CSeq", "2 INVITE"), ("From", "<sip:alice@home>;tag=other")],
+)
 def test_another_transaction_to_the_same_place_is_no_loop(header):
     """Covers RFC 5393 §4.2.4 [differs-by-transaction]."""
     home, branches = forked(BOB)

@@ -32,7 +32,10 @@ def test_gaps_double_up_to_t2_until_timer_f():
 
 
 def test_a_provisional_response_slows_down_and_does_not_hush():
-    """Covers RFC 3261 §17.1.2.2 [timer-e-in-proceeding] [timer-f-in-proceeding]."""
+    """Covers RFC 3261 §17.1.2.2 [timer-e-in-proceeding] [timer-e-at-t2].
+
+    And §17.1.2.2 [timer-f-in-proceeding].
+    """
     client, _ = NonInviteClient.start(now=0.0)
     client.receive(100, now=0.1)
     sent, end = schedule(client)

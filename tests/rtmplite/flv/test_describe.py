@@ -113,7 +113,7 @@ def test_codecs_by_four_characters_and_tracks():
 
 
 def test_a_codec_of_old_beside_tracks_with_new_ones():
-    """Covers E-RTMP v2 §"Enhancing onMetaData" [default-track-on-top]."""
+    """Covers E-RTMP v2 §"Enhancing onMetaData": it is the one of the default track."""
     facts = Facts({9})
     facts.note(9, b"\x17\x00\0\0\0avcC")
     facts.note(9, b"\x96\x00av01\x01...")

@@ -229,8 +229,9 @@ def test_a_broken_shared_object_ends_it():
 
 
 def test_control_messages_fit_into_a_chunk():
-    """Covers RTMP 1.0 §6.2 [fits-a-chunk]: what goes into one has but one header."""
-    _, server, _ = connected()
+    """Covers RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]."""
+    _, server, writer = connected()
     server.send_control(control.SetBufferLength(1, 1000))
     ((raw,),) = [server.transport.take_output()]
-    assert len(raw) == 12 + 10 and server.transport._writer.chunk_size == CHUNK_SIZE
+    assert len(raw) == 12 + 10  # one header
+    assert server.transport._writer.chunk_size == writer.chunk_size == CHUNK_SIZE >= 128

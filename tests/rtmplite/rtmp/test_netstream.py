@@ -166,7 +166,7 @@ def test_playing_begins_as_players_expect():
 
 
 def test_no_reset_no_reset_status():
-    """Covers RTMP 1.0 §7.2.2.1."""
+    """Covers RTMP 1.0 §7.2.2.1 [reset-if-asked]."""
     peer = World().client()
     peer.play("demo", -2000.0, -1.0, False)
     assert peer.codes() == ["NetStream.Play.Start"]

@@ -75,7 +75,7 @@ class Element:
 
 
 class Phone(Element, CallHandler):
-    """An element with one user, who does what `answer` says and writes down what happens.
+    """An element with one user, which reacts as `answer` says and records its events.
 
     `answer` is called with every new incoming call.
     """
@@ -105,7 +105,7 @@ class Phone(Element, CallHandler):
         return not (self.stack.transactions or any(kept))
 
     def events(self, call=None):
-        """The names of what happened, for one call or all."""
+        """The names of the events, for one call or all."""
         return [name for name, about, *_ in self.log if call in (None, about)]
 
     # Core
@@ -156,7 +156,7 @@ class Phone(Element, CallHandler):
 
 
 class Script:
-    """A peer that does only what the test says, and keeps what it hears."""
+    """A peer that acts only when the test says so, and keeps the messages that it receives."""
 
     deadline = None
 

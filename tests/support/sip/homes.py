@@ -94,7 +94,7 @@ class Home(Element):
             link.join(HOME, self)
 
     def hear(self, message, source=None, transport="UDP", now=0.0):
-        """Take one message from `source`; [(message, address, transport)] of what is sent.
+        """Take one message from `source`; the messages sent, as (message, address, transport).
 
         Without a source it is Alice who speaks, but a phone that registers itself.
         """
@@ -103,7 +103,7 @@ class Home(Element):
         return self.said()
 
     def said(self):
-        """[(message, address, transport)] of what was sent since the last time."""
+        """The messages sent since the last time, as (message, address, transport)."""
         return [(parse_message(data), to, transport) for (transport, data), to, _ in self.take()]
 
     def wait(self, until):
@@ -245,7 +245,7 @@ class Member(Phone):
 
 
 def finals(sent):
-    """The statuses of the final responses among what was sent."""
+    """The statuses of the final responses among the messages sent."""
     return [m.status for m, _, _ in sent if isinstance(m, Response) and m.status >= 200]
 
 
@@ -255,5 +255,5 @@ def forwarded(sent):
 
 
 def answer_to(sent):
-    """The first final response among what was sent."""
+    """The first final response among the messages sent."""
     return next(m for m, _, _ in sent if isinstance(m, Response) and m.status >= 200)

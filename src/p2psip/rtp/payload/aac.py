@@ -102,7 +102,10 @@ class AacFrame:
 
 @dataclass(frozen=True, slots=True)
 class AacDamage:
-    """Frames are missing about this timestamp: `lost` packets, or 0 if one made no sense."""
+    """Frames are missing about this timestamp: §3.2.3.1.
+
+    `lost` counts packets that never came; 0 if one that came made no sense.
+    """
 
     timestamp: int
     lost: int

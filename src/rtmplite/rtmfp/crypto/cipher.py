@@ -54,7 +54,7 @@ class CbcEncryptor:
 
 
 class CbcDecryptor:
-    """Decrypts what `CbcEncryptor` encrypts: §4.7.1.
+    """Decrypts the output of `CbcEncryptor`: §4.7.1.
 
     Own design: the blocks are decrypted in ECB mode, and the block before each is XORed into it,
     for all blocks of a packet at once, as one large number.  So one key schedule serves all.
@@ -190,9 +190,10 @@ class Opener:
         return plain[start:]
 
     def _authenticated(self, encrypted: bytes, mac: hmac.HMAC) -> bytes:
-        """Remove the HMAC and verify it: §4.7.3.2 [hmac-mismatch-discarded]."""
+        """Remove the HMAC and verify it: §4.7.3.2."""
         blocks, received = encrypted[: -self._hmac_length], encrypted[-self._hmac_length :]
         mac.update(blocks)
+        # §4.7.3.2 [hmac-mismatch-discarded]
         if not hmac.compare_digest(mac.digest()[: self._hmac_length], received):
             # RFC 7016 §2.2.3 [unverified-discarded]
             raise RemoteError("the HMAC does not match")
@@ -213,8 +214,9 @@ class FlashCipher:
 def default_cipher() -> FlashCipher:
     """Give the cipher of the Default Session Key: a checksum and no numbers.
 
-    §4.1 [default-key] [default-checksum-no-sseq], §4.6.4, §4.6.6; RFC 7016 §2.2.3 [default-key].
+    §4.1, §4.6.4, §4.6.6; RFC 7016 §2.2.3.
     """
+    # §4.1 [default-key] [default-checksum-no-sseq], RFC 7016 §2.2.3 [default-key]
     protection = Protection(DEFAULT_SESSION_KEY)
     return FlashCipher(protection, protection)
 

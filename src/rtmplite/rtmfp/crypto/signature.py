@@ -23,17 +23,18 @@ _HMAC_LENGTH = 32
 def sign(parameters: bytes, passwords: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Sign with each (identifier, password) of `passwords`; without any the signature is "X".
 
-    §4.3.5.1.1 [password-layout], §4.3.5 [x-for-none].
+    §4.3.5.1.1, §4.3.5.
     """
     return (
         encode_options(
             Option(
                 SignatureOption.SIMPLE_PASSWORD,
+                # §4.3.5.1.1 [password-layout]
                 hmac.digest(password, parameters, "sha256") + identifier,
             )
             for identifier, password in passwords
         )
-        or NO_SIGNATURE
+        or NO_SIGNATURE  # §4.3.5 [x-for-none]
     )
 
 

@@ -26,7 +26,7 @@ from typing import Final
 
 from rtmplite.rtmfp.wire.address import Address
 
-LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-lifetime] asks for 95 at least
+LIFETIME: Final = 120.0  # seconds; §3.5.1.1.2 [cookie-95-seconds]
 _HEAD: Final = Struct("!BQ")  # generation of the secret, and time of issue in microseconds
 _PROOF: Final = 16  # bytes of each HMAC
 _SECRET: Final = 32
@@ -35,7 +35,7 @@ _TICKS: Final = 1_000_000  # of the time of issue, a second
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """What a cookie of ours says: when it was issued, and whether for the address it came from.
+    """The contents of a cookie of ours: its time of issue, and whether its address is the sender's.
 
     Own design: RFC 7016 §3.5.1.1.2 leaves the content of a cookie to its maker.
     """

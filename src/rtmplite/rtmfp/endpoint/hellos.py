@@ -78,10 +78,11 @@ class Hellos:
     def _may_answer(
         self, hello: InitiatorHello | ForwardedInitiatorHello, address: Address, now: float
     ) -> bool:
-        """Keep answers within limits: §5 [resources-bounded], `limits.StartupLimits`."""
+        """Keep answers within limits: §5, `limits.StartupLimits`."""
         longest = max(len(hello.tag), len(hello.endpoint_discriminator))
-        if longest > self._host.limits.field_bytes:
+        if longest > self._host.limits.field_bytes:  # §5 [resources-bounded]
             self._ignored("long field")
+        # §5 [resources-bounded]
         elif self._limiter.allows(rate_limit_key(address[0]), now):
             return True
         else:

@@ -48,17 +48,17 @@ TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] as
 
 
 class DuplicateSearch(Protocol):
-    """Looks for what makes an opening needless; `glare.Duplicates` does: §3.5.1.1.1."""
+    """Finds the session or opening with the same far end; see `glare.Duplicates`: §3.5.1.1.1."""
 
     def find(self, certificate: bytes, epd: bytes) -> "Session | Opening | None":
-        """Give what makes an opening a duplicate: §3.5.1.1.1."""
+        """Find the session, or earlier opening, that an opening duplicates: §3.5.1.1.1."""
 
     def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
         """Tell whether the owner of a certificate opens a session from `source`: §3.5.1.1.1."""
 
 
 class StartupHost(Protocol):
-    """What the machines of a startup see of their endpoint.  Own design: no more than needed."""
+    """The part of an endpoint that startup machines use.  Own design: no more than needed."""
 
     profile: "CryptoProfile"
     packets: "StartupPackets"
@@ -66,7 +66,7 @@ class StartupHost(Protocol):
 
     @property
     def duplicates(self) -> DuplicateSearch:
-        """What looks for other sessions with the same far end: §3.5.1.1.1."""
+        """The search for other sessions with the same far end: §3.5.1.1.1."""
 
     @property
     def openings(self) -> "Collection[Opening]":
@@ -140,11 +140,11 @@ class Opening:
         return self.state is OpeningState.KEYING_SENT and address == self.address
 
     def tick(self, now: float) -> None:
-        """Send again what has not been answered: §3.5.1.1.1 [hello-backoff] [keying-backoff]."""
+        """Send an unanswered chunk again: §3.5.1.1.1."""
         if now >= self._timeout:  # §3.5.1.1.1 [ultimate-timeout]
             self._on(OpeningEvent.TIMEOUT, now, "nobody has answered")
         else:
-            self._on(OpeningEvent.RESEND, now)
+            self._on(OpeningEvent.RESEND, now)  # §3.5.1.1.1 [hello-backoff] [keying-backoff]
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
         """Ask elsewhere too: §3.5.1.1.1.
@@ -193,19 +193,20 @@ class Opening:
         self._on(OpeningEvent.RHELLO, now)
 
     def on_cookie_change(self, change: RHelloCookieChange, now: float) -> None:
-        """Sign again, with another cookie: §3.5.1.2 [adopts-new-cookie], §2.3.6 [signs-again].
+        """Sign again, with another cookie: §3.5.1.2, §2.3.6.
 
-        Only once: §3.5.1.2 [changes-once].  A stranger that could see the first IIKeying could make
-        us sign for ever.
+        Only once: a stranger that could see the first IIKeying could make us sign for ever.
         """
         is_ours = self._agreement is not None and change.old_cookie == self._cookie
+        # §3.5.1.2 [changes-once]
         if not self._heeds(OpeningEvent.COOKIE_CHANGE) or not is_ours or self._cookie_has_changed:
             return
         if len(change.new_cookie) > self._host.limits.field_bytes:
             return
+        # §3.5.1.2 [adopts-new-cookie]
         self._cookie, self._cookie_has_changed = change.new_cookie, True
         self._keying = HandshakeBackoff(now)
-        self._on(OpeningEvent.COOKIE_CHANGE, now)
+        self._on(OpeningEvent.COOKIE_CHANGE, now)  # §2.3.6 [signs-again]
 
     def on_rikeying(self, keying: ResponderInitialKeying, now: float) -> None:
         """Make the keys of the session: §3.5.1.1.1.
@@ -284,10 +285,15 @@ class Opening:
         self._host.on_ended(self, now)
 
     def _iikeying(self, agreement: "Agreement") -> InitiatorInitialKeying:
-        """Construct and sign the IIKeying: §3.5.1.1.1 [iikeying-sent], §2.3.7 [has-cookie]."""
+        """Construct and sign the IIKeying: §3.5.1.1.1 [iikeying-sent]."""
         profile = self._host.profile
         keying = InitiatorInitialKeying(
-            self.near_id, self._cookie, profile.certificate, agreement.component, b""
+            # §2.3.7 [has-cookie]
+            self.near_id,
+            self._cookie,
+            profile.certificate,
+            agreement.component,
+            b"",
         )
         return replace(keying, signature=profile.sign(keying.signed_parameters))
 
@@ -324,7 +330,8 @@ class Openings:
         return list(self.by_tag.values())
 
     def new_tag(self) -> bytes:
-        """Draw a tag that no opening has: §3.5.1.1.1 [unique-tag] [tag-unguessable]."""
+        """Draw a tag that no opening has: §3.5.1.1.1."""
+        # §3.5.1.1.1 [unique-tag] [tag-unguessable]
         while (tag := self._random(TAG_BYTES)) in self.by_tag:
             continue
         return tag

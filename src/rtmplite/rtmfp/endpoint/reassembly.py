@@ -89,9 +89,10 @@ class Reassembler:
         return None if self._look_at == inf else self._look_at
 
     def tick(self, now: float) -> None:
-        """Forget packets that have paused, or have taken too long: §3.4 [sixty-seconds]."""
+        """Forget packets that have paused, or have taken too long: §3.4."""
         if now < self._look_at:
             return
+        # §3.4 [sixty-seconds]
         kept = {key: buffer for key, buffer in self._buffers.items() if now < buffer.expires}
         self._buffers = kept
         self._look_at = min((buffer.expires for buffer in kept.values()), default=inf)

@@ -55,7 +55,7 @@ class Keying:
 
 
 class ResponderHost(StartupHost, Protocol):
-    """What a responder sees of its endpoint besides: §3.5.1.1.2."""
+    """The part of an endpoint that only a responder uses: §3.5.1.1.2."""
 
     table: Table
 
@@ -97,12 +97,13 @@ class Responder:
         return len(self._in_work)
 
     def on_hello(self, tag: bytes, source: Address, now: float) -> None:
-        """Answer a hello that selects us, and forget it: §3.5.1.1.2 [rhello-sent] [no-state].
+        """Answer a hello that selects us, and forget it: §3.5.1.1.2.
 
         `source` is where it came from, or where a forwarder says that it did (§3.5.1.1.2).
         """
-        cookie = self._cookies.issue(source, now)
+        cookie = self._cookies.issue(source, now)  # §3.5.1.1.2 [no-state]
         hello = ResponderHello(tag, cookie, self._host.profile.certificate)
+        # §3.5.1.1.2 [rhello-sent]
         if not self._host.packets.send(hello, source, now):
             self._ignored("hellos of an address")
 

@@ -1,4 +1,4 @@
-"""What carries the messages of a NetConnection in the flows of an RTMFP session.
+"""Carries the messages of a NetConnection in the flows of an RTMFP session.
 
 Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which the owner of the
 network calls at the end of its turn (`on_output` says that there is something); media come in
@@ -45,14 +45,14 @@ class FlowEnd(Protocol):
 
     @property
     def transport(self) -> "FlowTransport":
-        """What carries its messages: §5."""
+        """The flows that carry its messages: §5."""
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`, None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
 
 
 class FlowTransport(MessageTransport):
@@ -96,7 +96,7 @@ class FlowTransport(MessageTransport):
     # -- what is sent -------------------------------------------------------------------
 
     def enqueue(self, order: Order, size: int = 0) -> None:
-        """Do this at the next `flush`, after what was queued before.
+        """Do this at the next `flush`, in the order of the queue.
 
         Own design: so that all that is sent in one turn shares packets.
         """
@@ -115,10 +115,10 @@ class FlowTransport(MessageTransport):
     def send_control(self, message: Control) -> None:
         """Send a user control message, about a stream in that stream's flow: §5.4.2.
 
-        What is about chunks is not sent: §5.1 [no-chunk-control].
+        What is about chunks is not sent: §5.1.
         """
         raw = message.message()
-        if raw.type_id in messages.CHUNK_STREAM_TYPES:
+        if raw.type_id in messages.CHUNK_STREAM_TYPES:  # §5.1 [no-chunk-control]
             return
         stream_id = getattr(message, "stream_id", 0)  # Figure 5: StreamBegin in SFlow-1
         if isinstance(message, control.SetBufferLength):
@@ -158,13 +158,14 @@ class FlowTransport(MessageTransport):
         self.enqueue(partial(self._output.put_barrier, stream_ids))
 
     def stream_ended(self, stream_id: int) -> None:
-        """Close the flows of a stream: §5.3.5.3 [closing-says-nothing]."""
+        """Close the flows of a stream: §5.3.5.3."""
         self._output.outlets.pop(stream_id, None)
+        # §5.3.5.3 [closing-says-nothing]
         self.enqueue(partial(self._output.close_stream, stream_id))
 
     @property
     def holds_media(self) -> bool:
-        """Whether some of what streams sent may not have arrived.
+        """Whether part of the streams' media may not have arrived.
 
         Own design: the owner of the network waits for it before it closes the port.
         """
@@ -183,7 +184,7 @@ class FlowTransport(MessageTransport):
         return self._output.flow(stream_id, medium)
 
     def flush(self, now: float) -> None:
-        """Give what waits to the session, and take from it what may be taken again.
+        """Hand the queue to the session, and let its receiving flows go on.
 
         Own design: the owner of the network calls it after `on_output`.
         """
@@ -212,7 +213,7 @@ class FlowTransport(MessageTransport):
         self.enqueue(order, len(data))
 
     def _may_be_slow(self) -> bool:
-        """Whether to count what waits in every flow; mostly the whole session holds little."""
+        """Whether to count the backlog of every flow; mostly the whole session holds little."""
         held = 0 if self.session is None else self.session.queued
         return self._output.is_slow or held > min(ROOM, self.limits.unread)
 
@@ -230,13 +231,13 @@ class FlowTransport(MessageTransport):
     def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
         """End the connection if our control flow was rejected; a stream just says no more.
 
-        §5.3 [exception-ends], §5.3.6 [abrupt].
+        §5.3, §5.3.6.
         """
-        if flow.stream_id == 0:
+        if flow.stream_id == 0:  # §5.3 [exception-ends], §5.3.6 [abrupt]
             self.connection_lost(now, "rejected by the peer")
 
     def media_flow_moved(self, flow: MediaFlow, now: float) -> None:
-        """Have what waits counted again at the next `flush`, if it matters.
+        """Have the flows' backlog counted again at the next `flush`, if it matters.
 
         Own design: last words that get on are given more time.
         """
@@ -272,7 +273,7 @@ class FlowTransport(MessageTransport):
         self.incoming.hold()
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
-        """End the connection with the peer's control flow: §5.3.6 [complete-answered].
+        """End the connection with the peer's control flow: §5.3.6.
 
         Own design: what other flows still bring is waited for, as they are closed as well.
         """
@@ -280,22 +281,22 @@ class FlowTransport(MessageTransport):
             self._look_back("closed by the peer")  # which looks at no more of it
             self._linger = now + self.patience
         if self._linger is not None and self.incoming.is_empty:
-            self.close(now, "closed by the peer")
+            self.close(now, "closed by the peer")  # §5.3.6 [complete-answered]
 
     def control_rejected(self, now: float) -> None:
         """Give up a peer whose control flow breaks the limits: §5.3.5.3."""
         self.abort("a flow that breaks the limits", now)
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """End the connection with its session: §5.3.6 [abrupt]."""
+        """End the connection with its session: §5.3.6."""
         self._look_back(session.reason, session.reason == SILENT)
         self.session = None
         self._output.drop()
-        self.connection_lost(now, session.reason)
+        self.connection_lost(now, session.reason)  # §5.3.6 [abrupt]
         self._wake()  # to be forgotten
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: at the next `flush`."""
+        """Process the messages kept while reading was paused.  Own design: at the next `flush`."""
         self._wake()
 
     def _on_event(self, flow: "RecvFlow", message: Message, now: float) -> None:
@@ -345,7 +346,7 @@ class FlowTransport(MessageTransport):
             self.abort("nothing asked in time", now)
 
     def _shut(self, now: float) -> None:
-        """Close our flows, and the session when they are complete: §5.3.6 [orderly]."""
+        """Close our flows, and the session when they are complete: §5.3.6."""
         if self.aborted:
             self._look_back(self.reason)
             self._output.drop()
@@ -355,7 +356,7 @@ class FlowTransport(MessageTransport):
         self._wake()
 
     def _look_back(self, reason: str, is_silent: bool = False) -> None:
-        """See whether this end comes before that of what streams had to send: `cut_short`.
+        """Note whether the connection ends before its streams' media were sent: `cut_short`.
 
         Where the far end has said nothing, what was given up as too late counts as well.
         """

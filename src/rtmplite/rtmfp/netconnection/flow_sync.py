@@ -37,16 +37,16 @@ class Barriers(Generic[F]):
     def meet(self, flow: F, barrier: FlowSynchronization) -> list[F]:
         """Let `flow` arrive; return the flows that may go on now, in order of arrival.
 
-        §5.2 [suspends].  Raises RemoteError for a count of 0 (§5.2 [count-at-least-1]) or one
-        that is beyond reason, and if the flow waits already, which means that it was not held.
+        §5.2.  Raises RemoteError for a count of 0 or one that is beyond reason, and if the flow
+        waits already, which means that it was not held.
         """
-        if not 1 <= barrier.count <= MAX_FLOWS:
+        if not 1 <= barrier.count <= MAX_FLOWS:  # §5.2 [count-at-least-1]
             raise RemoteError(f"a barrier of {barrier.count} flows")
         if flow in self:
             raise RemoteError("a barrier behind a barrier")
         flows = self._waiting.setdefault(barrier.sync_id, [])
         flows.append(flow)
-        if len(flows) < barrier.count:
+        if len(flows) < barrier.count:  # §5.2 [suspends]
             return []
         return self._waiting.pop(barrier.sync_id)
 

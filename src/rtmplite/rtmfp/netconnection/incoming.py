@@ -1,4 +1,4 @@
-"""The flows that a connection receives, and what keeps their messages in order.
+"""The flows that a connection receives, and the order of their messages.
 
 Implements RFC 7425 §5.1.1, §5.1.2, §5.2 and §5.3.5.3.
 """
@@ -29,7 +29,7 @@ _AUDIO: Final = bytes((MessageType.AUDIO,))
 
 
 class IncomingOwner(Protocol):
-    """What receiving flows want of their connection, which is a `connection.FlowTransport`.
+    """The part of a `connection.FlowTransport` that its receiving flows use.
 
     Own design: the two know each other by this alone.
     """
@@ -49,13 +49,13 @@ class IncomingOwner(Protocol):
         """Take a message: §5.1.2."""
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
-        """Hear that the far end has closed a flow: §5.3.6."""
+        """Note that the far end has closed a flow: §5.3.6."""
 
     def control_rejected(self, now: float) -> None:
-        """Hear that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
+        """Note that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """Hear that there is no session any more: §5.3.6."""
+        """Note that there is no session any more: §5.3.6."""
 
 
 class Incoming(SessionListener):
@@ -106,18 +106,18 @@ class Incoming(SessionListener):
     def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
         """Reject the other flows of the stream, too, as a barrier may have been lost.
 
-        §5.3.5.3 [reject-all] [code-zero]; a connection without its control flow is over.
+        §5.3.5.3; a connection without its control flow is over.
         """
         if stream_id:
-            self.reject(now, stream_id)
+            self.reject(now, stream_id)  # §5.3.5.3 [reject-all]
         else:
             self._owner.control_rejected(now)
 
     def reject(self, now: float, stream_id: int | None = None) -> None:
-        """Want no more of a stream, or of all streams: §5.3.5.3 [code-zero], §5.4.3."""
+        """Reject the flows of a stream, or of all streams: §5.3.5.3, §5.4.3."""
         for flow, receiver in list(self._receivers.items()):
             if stream_id is None or receiver.stream_id == stream_id:
-                flow.reject(REJECTED, now)
+                flow.reject(REJECTED, now)  # §5.3.5.3 [code-zero]
                 self.forget(flow)
 
     def forget(self, flow: "RecvFlow") -> None:
@@ -166,15 +166,15 @@ class Receiver(FlowReceiver):
         self._latest: int | None = None  # the highest time of sound taken out of order
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
-        """Take a message, whose stream is the flow's: §5.1.2 [stream-from-flow]."""
+        """Take a message, whose stream is the flow's: §5.1.2."""
         if self._undecided:
             self._undecided = False
             flow.ordered = message[:1] != _AUDIO
         if flow.ordered or not self._is_overtaken(message):
-            self._take(flow, message, self.stream_id, now)
+            self._take(flow, message, self.stream_id, now)  # §5.1.2 [stream-from-flow]
 
     def _is_overtaken(self, message: bytes) -> bool:
-        """Whether it is sound from before what has been taken: §5.1.1.
+        """Whether a message is audio and older than the media already passed on: §5.1.1.
 
         The player would have to go back in time.  A codec's header is of use whenever it comes.
         """

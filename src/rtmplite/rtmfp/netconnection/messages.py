@@ -29,7 +29,7 @@ Address: TypeAlias = tuple[str, int]
 SIGNATURE: Final = b"TC"  # §5.1.1 [signature]
 MAX_STREAM_ID: Final = 0xFFFFFF  # 24 bits, as chunks have it: §5.1 [stream-id-range]
 SET_PEER_INFO: Final = "setPeerInfo"
-STAND_IN: Final = "standIn"  # own design: a client asks for a way to another through us
+RELAY_COMMAND: Final = "standIn"  # own design: a client asks for a way to another through us
 MAX_ADDRESSES: Final = 64  # own design: more than any host has
 
 # Chunk size, abort, acknowledgement, window and bandwidth: RTMFP has its own means for these.
@@ -86,23 +86,25 @@ class FlowMetadata:
 
 
 def encode_message(type_id: int, timestamp: int, payload: bytes) -> bytes:
-    """Give the RTMFP message for an RTMP one, `timestamp` in ms: §5.1.2 [header].
+    """Give the RTMFP message for an RTMP one, `timestamp` in ms: §5.1.2.
 
-    The time has 32 bits: §5.1 [time-range].
+    The time has 32 bits: §5.1.
 
     Neither stream nor flow shows in it, so the same bytes suit every player of a live stream.
     """
+    # §5.1.2 [header], §5.1 [time-range]
     return _HEADER.pack(type_id, timestamp) + payload
 
 
 def parse_message(data: bytes | memoryview, stream_id: int) -> Message:
-    """Read a message from a flow of `stream_id`: §5.1.2 [header] [stream-from-flow].
+    """Read a message from a flow of `stream_id`: §5.1.2.
 
     Raises RemoteError if it is too short.
     """
     if len(data) < _HEADER.size:
         raise RemoteError(f"a message of {len(data)} bytes in a flow")
-    type_id, timestamp = _HEADER.unpack_from(data)
+    type_id, timestamp = _HEADER.unpack_from(data)  # §5.1.2 [header]
+    # §5.1.2 [stream-from-flow]
     return Message(type_id, timestamp, stream_id, bytes(data[_HEADER.size :]))
 
 
@@ -121,7 +123,7 @@ class _Event:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read what follows the event type: §5.2, §5.3.4; RemoteError if it is too short."""
+        """Read the fields after the event type: §5.2, §5.3.4; RemoteError if they are too short."""
         if len(data) < 8:
             raise RemoteError(f"an event {cls.event_type} of {len(data)} bytes")
         return cls(int.from_bytes(data[:4]), int.from_bytes(data[4:8]))  # type: ignore[call-arg]
@@ -167,11 +169,11 @@ _EVENTS: Final[Mapping[int, type[FlowSynchronization | SetKeepaliveTimers]]] = {
 
 
 def parse_control(message: Message) -> Control | None:
-    """Read a user control message; None for any other: §5.1 [ignores-chunk-control].
+    """Read a user control message; None for any other: §5.1.
 
     Raises RemoteError if the payload is too short.
     """
-    if message.type_id in CHUNK_STREAM_TYPES:
+    if message.type_id in CHUNK_STREAM_TYPES:  # §5.1 [ignores-chunk-control]
         return None
     parsed = control.parse_control(message)
     if isinstance(parsed, control.OtherUserControl) and (kind := _EVENTS.get(parsed.event_type)):
@@ -185,12 +187,13 @@ def keepalive_period(milliseconds: int) -> float:
 
 
 def peer_info(addresses: Iterable[Address]) -> Command:
-    """Make the command that tells a server where else we may be reached: §5.3.3 [layout].
+    """Make the command that tells a server where else we may be reached: §5.3.3.
 
-    Link-local and loopback addresses are left out: §5.3.3 [no-local].
+    Link-local and loopback addresses are left out.
     """
+    # §5.3.3 [no-local]
     shown = [_show(host, port) for host, port in addresses if _is_reachable(host)]
-    return Command(SET_PEER_INFO, 0.0, None, tuple(shown))
+    return Command(SET_PEER_INFO, 0.0, None, tuple(shown))  # §5.3.3 [layout]
 
 
 def parse_peer_info(command: Command) -> tuple[Address, ...]:

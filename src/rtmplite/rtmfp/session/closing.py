@@ -102,7 +102,7 @@ class Closing:
         return min(self._alarms.values(), default=None)
 
     def on(self, event: Event, now: float) -> Todo:
-        """Follow the arrow of `event`, and answer the chunks to send: §3.5.5."""
+        """Follow the arrow of `event`, and return the chunks to send: §3.5.5."""
         former = self.state
         self.state, todo = FIGURE_8[former].get(event, (former, ()))
         if self.state is not former:
@@ -110,7 +110,7 @@ class Closing:
         return todo
 
     def tick(self, now: float) -> Todo:
-        """Ring the alarm that is due, if any: §3.5.5 [close-repeats] [nearclose-90] [linger-19]."""
+        """Ring the alarm that is due, if any: §3.5.5 [nearclose-90] [linger-19]."""
         due = next((alarm for alarm, at in self._alarms.items() if at <= now), None)
         if due is None:
             return ()

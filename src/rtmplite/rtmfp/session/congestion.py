@@ -102,10 +102,10 @@ class CongestionControl:
         self.pre_ack_outstanding = outstanding
 
     def acknowledged(self, count: int) -> None:
-        """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3 [six-packets]."""
+        """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3."""
         self.any_acks = True
         self.acked_bytes_this_packet += count
-        self.data_packet_count = 0
+        self.data_packet_count = 0  # §3.5.2.3 [six-packets]
 
     def timeout(self, was_loss: bool) -> None:
         """Shrink the window, as nothing was acknowledged for ERTO: §A.2 [timeout]."""
@@ -130,7 +130,7 @@ class CongestionControl:
             self.cwnd = max(self.cwnd + min(increase, SMSS), CWND_INIT)
 
     def _shrink(self, tc_sent: bool, fastgrow: bool) -> None:
-        """Reduce the window to 7/8 of what was in flight, or to a half: §A.2 [loss]."""
+        """Reduce the window to 7/8 of the bytes in flight, or to a half: §A.2 [loss]."""
         before = self.pre_ack_outstanding
         if tc_sent or (before > LARGE_WINDOW and fastgrow):
             self.cwnd = max(before * 7 // 8, CWND_INIT)
@@ -151,8 +151,7 @@ class CongestionControl:
     def _grow_slowly(self, tc_sent: bool) -> int:
         """Return the growth that leaves room for real-time data: §A.2 [yielding-increase].
 
-        A session that sends real-time data itself grows faster: §3.5.2.1 [no-slow-start]
-        [half-percent].
+        A session that sends real-time data itself grows faster: §3.5.2.1.
         """
         if self.cwnd < self.ssthresh and tc_sent:  # §3.5.2.1 [no-slow-start]
             return ceil(self.acked_bytes_this_packet / 4)

@@ -42,8 +42,8 @@ class Keepalive:
         return max(self.heard + self.interval, self._pinged + self._round_trip.erto)
 
     def tick(self, now: float) -> bool:
-        """Whether to send a Ping now: §3.5.4.1 [once-per-erto] [unanswered-backs-off]."""
-        if now < self._due:
+        """Whether to send a Ping now: §3.5.4.1."""
+        if now < self._due:  # §3.5.4.1 [once-per-erto]
             return False
         if self._pinged > self.heard:  # §3.5.4.1 [unanswered-backs-off]
             self._round_trip.back_off()

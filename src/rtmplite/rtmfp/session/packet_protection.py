@@ -49,8 +49,7 @@ class PacketProtection:
     def seal(self, chunks: bytes, now: float, *, critical: bool = False) -> bytes:
         """Return the datagram for encoded chunks; `critical` if real-time data is in them: §2.2.2.
 
-        A flag tells the far end when other sessions receive real-time data: §3.5.2
-        [tcr-when-others].
+        A flag tells the far end when other sessions receive real-time data: §3.5.2.
         """
         timestamp, echo = self._round_trip.stamp(now)
         flags = int(self._mode)
@@ -74,7 +73,7 @@ class PacketProtection:
         return packet, flags, timestamp, echo, at
 
     def heard(self, flags: int, now: float) -> bool:
-        """Take what the flags of a packet say of real-time data: §3.5.2.1.
+        """Note a packet's flags about real-time data: §3.5.2.1.
 
         Returns whether the far end receives real-time data in other sessions.
         """

@@ -21,7 +21,7 @@ _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
 
 class FlowReceiver:
-    """The user of a receiving flow; a subclass overrides what it wants to know: §3.6.3."""
+    """The user of a receiving flow; a subclass overrides the events that it needs: §3.6.3."""
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
         """A whole message has come; in order, if the flow is ordered: §3.6.3.3."""
@@ -37,7 +37,7 @@ class FlowReceiver:
 
 
 class RecvHost(Protocol):
-    """What a receiving flow needs of its session; `buffered` and `gaps` are sums of all flows.
+    """The part of a session a receiving flow uses; `buffered` and `gaps` are sums of all flows.
 
     Own design: `RecvSide` fills this, and so the two modules need not import each other.
     """
@@ -91,7 +91,7 @@ class RecvFlow:
 
     @property
     def blocks_available(self) -> int:
-        """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5 [blocks] [window].
+        """The receive window to advertise, in blocks of 1024 bytes: §3.6.3.5.
 
         At least one unless the user has suspended the flow; else a gap could never be closed:
         [one-block].
@@ -294,10 +294,10 @@ class RecvFlow:
         )
 
     def _miss(self, missing: int, now: float) -> None:
-        """Tell the user about fragments that were given up: §3.6.1.2 [gap-told]."""
+        """Tell the user about fragments that were given up: §3.6.1.2."""
         self._drop_partial()
         if missing > 0:
-            self.receiver.on_gap(self, missing, now)
+            self.receiver.on_gap(self, missing, now)  # §3.6.1.2 [gap-told]
 
     def _complete(self, now: float) -> None:
         """Complete the flow if all has come; tell the user when all is delivered: §3.6.3.8."""
@@ -309,9 +309,9 @@ class RecvFlow:
             self.receiver.on_complete(self, now)
 
     def _drop_partial(self) -> None:
-        """Forget the parts of a message that will never be whole: §3.6.3.3 [abandoned-go]."""
+        """Forget the parts of a message that will never be whole: §3.6.3.3."""
         if self._partial is not None:
-            self._partial = None
+            self._partial = None  # §3.6.3.3 [abandoned-go]
             self._count(-self._partial_bytes)
             self._partial_bytes = 0
 

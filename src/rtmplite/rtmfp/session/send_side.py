@@ -25,7 +25,7 @@ PROBE_MOST_SECONDS: Final = 60.0
 
 
 class SendSide:
-    """What the sending flows of a session share: §3.5.
+    """The state that the sending flows of a session share: §3.5.
 
     `room` is how many bytes of chunks go into a packet, `queued` the memory that the flows take,
     `overflowed` whether that is more than the limit.  `wake` is called when a flow may be ready.
@@ -173,7 +173,7 @@ class SendSide:
         self.congestion.finish(now)
 
     def tick(self, now: float) -> list[BufferProbe]:
-        """Do what is due; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
+        """Act on passed deadlines; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
         if now >= self.timeout_alarm:
             self._time_out()
         while self._lingering and now >= self._lingering[0][0]:
@@ -186,15 +186,16 @@ class SendSide:
                 del self._probes[flow]
             elif now >= when:
                 probes.append(BufferProbe(flow.flow_id))
-                # §3.6.2.9.1 [probes-slow-down]
+                # §3.6.2.9.1 [probe-each-minute]
                 longest = max(PROBE_MOST_SECONDS, self.round_trip.erto)
+                # §3.6.2.9.1 [probes-slow-down]
                 self._probes[flow] = now + period, min(period * 2, longest)
         return probes
 
     def end(self, now: float) -> None:
-        """Terminate all flows, as the session is open no longer: §3.5.5 [flows-end]."""
+        """Terminate all flows, as the session is open no longer: §3.5.5."""
         for flow in self.flows.values():
-            flow.end(now)
+            flow.end(now)  # §3.5.5 [flows-end]
         self.flows.clear()
         self._ready.clear()
         self._lingering.clear()

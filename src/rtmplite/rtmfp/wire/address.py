@@ -54,13 +54,13 @@ class SocketAddress:
 def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
     """Read the address at `at`; return it and the index of the next byte: §2.1.5 [address-layout].
 
-    Raises RemoteError when `data` ends first: §2 [truncation-noticed].
+    Raises RemoteError when `data` ends first: §2.
     """
     first = bytes(data[at : at + 1])
     length = 16 if first and first[0] & _INET6 else 4
     end = at + 1 + length
     packed, port = bytes(data[at + 1 : end]), bytes(data[end : end + 2])
-    if len(port) < 2:
+    if len(port) < 2:  # §2 [truncation-noticed]
         raise RemoteError("a socket address is cut off")
     ip = IPv6Address(packed) if length == 16 else IPv4Address(packed)
     origin = Origin(first[0] & _ORIGIN)  # §2 [reserved-ignored]

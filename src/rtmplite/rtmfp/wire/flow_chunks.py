@@ -174,14 +174,16 @@ class FlowException:
 def flow_options(metadata: bytes, associated_flow_id: int | None = None) -> tuple[Option, ...]:
     """Give the options that open a flow: its metadata, and which flow it answers.
 
-    §2.3.11.1 [options-supported], §2.3.11.1.1 [metadata-layout] [has-metadata], §2.3.11.1.2
-    [association-layout] [one-at-most].  Raises LocalError for metadata beyond 512 bytes.
+    §2.3.11.1 [options-supported], §2.3.11.1.1, §2.3.11.1.2.  Raises LocalError for metadata
+    beyond 512 bytes.
     """
     if len(metadata) > MAX_METADATA:  # §2.3.11.1.1 [512-bytes]
         raise LocalError(f"{len(metadata)} bytes of metadata")
+    # §2.3.11.1.1 [metadata-layout] [has-metadata]
     options = (Option(USER_METADATA, metadata),)
     if associated_flow_id is None:
         return options
+    # §2.3.11.1.2 [association-layout] [one-at-most]
     return (*options, Option(RETURN_FLOW_ASSOCIATION, encode_vlu(associated_flow_id)))
 
 

@@ -104,7 +104,7 @@ class Packet:
     def encode(self) -> bytes:
         """Write the packet without padding, the reserved bits clear.
 
-        §2.2.4 [packet-layout], §2 [reserved-clear].  Raises
+        §2.2.4 [packet-layout], §2.  Raises
         LocalError for the forbidden mode, for a chunk that does not belong to the mode, and for a
         time beyond 16 bits.
         """
@@ -112,6 +112,7 @@ class Packet:
         # §2.2.4 [startup-chunks] [session-chunks]
         if self.mode == Mode.FORBIDDEN or any(chunk.type_id in ignored for chunk in self.chunks):
             raise LocalError(f"a receiver ignores such chunks in a packet of mode {self.mode}")
+        # §2 [reserved-clear]
         flags = self.mode | self.time_critical << 7 | self.time_critical_reverse << 6
         times = []
         for bit, time in ((_TIMESTAMP, self.timestamp), (_TIMESTAMP_ECHO, self.timestamp_echo)):

@@ -32,7 +32,7 @@ def test_cut_option_aborts_all(options, data):
 
 
 def test_more_options_than_anybody_has():
-    """Own design: a stranger's list is read up to a limit."""
+    """Covers RFC 7425 §3 [error-aborts-element]: a stranger's list is read up to a limit."""
     most = fields.OPTIONS_MOST
     options = [Option(9, b"x")] * most
     assert fields.read(encode_options(options)) == options
@@ -40,6 +40,8 @@ def test_more_options_than_anybody_has():
     assert fields.read(MARKER * most) == []
     with pytest.raises(RemoteError, match="options"):
         fields.read(encode_options([*options, Option(9, b"x")]))
+    with pytest.raises(RemoteError, match="options"):
+        fields.read(encode_options(options[1:]) + MARKER + encode_options(options[:2]))
     with pytest.raises(RemoteError, match="Markers"):
         fields.read(MARKER * (most + 1))
 

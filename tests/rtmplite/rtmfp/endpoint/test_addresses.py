@@ -41,5 +41,5 @@ def test_addresses_as_sockets_and_packets_have_them():
 
 @pytest.mark.parametrize("ip", ["224.0.0.1", "255.255.255.255", "0.0.0.0"])
 def test_no_address_of_many_is_told_in_disguise(ip):
-    """Covers RFC 7016 §5: a socket for both families would send it there."""
+    """Covers RFC 7016 §5 [resources-bounded]: a socket for both families would send it there."""
     assert told(SocketAddress(f"::ffff:{ip}", 5)) == (ip, 5)

@@ -36,9 +36,9 @@ def test_an_address_and_a_port_are_not_run_together():
 
 @pytest.mark.parametrize("begin", [0.0, 1.0, 60.0, 119.9, 1000.0])
 def test_a_cookie_is_good_for_two_minutes(begin):
-    """Covers RFC 7016 §3.5.1.1.2 [cookie-lifetime]: that is longer than the 95 s of an opening.
+    """Covers RFC 7016 §3.5.1.1.2 [cookie-lifetime] [cookie-95-seconds].
 
-    It is, whenever the secret it was made with began to be used.
+    That is longer than an opening takes, whenever the secret of the cookie came into use.
     """
     assert LIFETIME >= 95.0
     cookies = jar()

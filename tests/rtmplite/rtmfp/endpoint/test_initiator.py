@@ -123,7 +123,9 @@ def test_a_redirect_with_many_destinations_costs_little(monkeypatch):
 
 def test_redirects_come_too_late_once_somebody_has_answered():
     """Covers RFC 7016 §3.5.1.1.1 [redirect-adds]: only in S_IHELLO_SENT."""
-    lone = Lone()
+    lone, early = Lone(), SocketAddress("203.0.113.77", 5)
+    lone.hear(ResponderRedirect(lone.opening.tag, (early,)))
+    assert ("203.0.113.77", 5) in lone.opening.candidates
     lone.hello()
     lone.hear(ResponderRedirect(lone.opening.tag, (SocketAddress(*THIRD),)))
     assert THIRD not in lone.opening.candidates
@@ -302,6 +304,9 @@ def test_a_cookie_is_not_changed_before_it_was_sent():
     assert lone.last(InitiatorInitialKeying).cookie_echo == b"cookie"
     lone.hear(RHelloCookieChange(b"cookie", bytes(5000)), lone.opening.near_id)
     assert lone.last(InitiatorInitialKeying).cookie_echo == b"cookie"
+    lone.hear(RHelloCookieChange(b"cookie", b"new cookie"), lone.opening.near_id)
+    lone.world.run(1.0)
+    assert lone.last(InitiatorInitialKeying).cookie_echo == b"new cookie"
 
 
 def test_a_second_opening_to_the_same_identity_gives_way():

@@ -86,7 +86,7 @@ def test_only_the_proven_and_open_are_reachable():
 
 
 def test_nothing_stays_of_what_is_discarded():
-    """Covers RFC 7016 §5."""
+    """Covers RFC 7016 §5: nor does memory fill with what is over."""
     sessions, one, two = table(), held(1), held(2, THIRD)
     sessions.add(one)
     sessions.add(two)

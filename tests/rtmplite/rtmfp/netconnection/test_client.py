@@ -86,7 +86,10 @@ def test_the_first_return_flow_is_the_one_to_answer():
 
 
 def test_flows_out_of_nowhere_are_rejected():
-    """Covers RFC 7425 §5.3.5.3 [may-reject] [code-zero]: what answers nothing is no answer."""
+    """Covers RFC 7425 §5.3.5.3 [may-reject] [code-zero], §5.3.2 [canonical-is-first].
+
+    What answers nothing is no answer.
+    """
     world = FlashWorld()
     peer = world.client()
     flow = peer.server_session.open_flow(bytes(FlowMetadata(0)), world.now)

@@ -136,6 +136,17 @@ def test_the_player_ends_it():
     assert len(pair.alice.node.connections) == len(pair.bob.node.connections) == 1
 
 
+def test_the_flow_of_the_question_ends():
+    """Covers RFC 7425 §5.4.3 [publisher-closes]: whatever else may come of the subscriber."""
+    pair = Pair()
+    pair.play()
+    (peer,) = pair.bob.peers.sessions
+    (question,) = peer.session.send_flows.values()
+    question.close(pair.world.now)
+    pair.world.run()
+    assert pair.live.players == 0
+
+
 def test_the_publisher_ends_it():
     """Covers RFC 7425 §5.4.3 [exception-closes]: by rejecting the subscriber's flow.
 

@@ -44,6 +44,7 @@ def test_only_whole_messages_are_handed_over():
         [(2, BEGIN), (3, WHOLE)],
         [(2, BEGIN), (3, BEGIN), (4, END)],
         [(2, END), (3, MIDDLE)],
+        [(2, BEGIN), (4, END)],
     ],
 )
 def test_parts_of_nothing_are_dropped(stray):

@@ -204,8 +204,10 @@ def test_a_complete_flow_answers_for_two_minutes():
     assert (wire.heard.complete, wire.flow.state) == (1, RecvState.COMPLETE_LINGER)
     wire.session.keepalive.heard = 100.0
     wire.wait(119.9)
-    assert acked(wire.put(data(1, final=True))) == [(0, 1)]
     flow = wire.flow
+    assert flow.state is RecvState.COMPLETE_LINGER
+    assert acked(wire.put(data(1, final=True))) == [(0, 1)]
+    assert wire.flow is flow
     wire.wait(0.1)
     assert (flow.state, dict(wire.session.recv_flows)) == (RecvState.CLOSED, {})
     flow.resume(200.0)

@@ -73,7 +73,7 @@ def test_a_timeout_loses_all_that_is_in_flight():
 
 def test_a_closed_window_is_probed():
     """Covers RFC 7016 §3.6.2.9.1 [probes] [probe-soon] [probe-period] [probes-slow-down]
-    [probes-end]."""
+    [probe-each-minute] [probes-end]."""
     wire = Sending()
     flow = wire.flow()
     send(flow, 10, 0.0)

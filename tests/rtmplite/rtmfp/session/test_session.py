@@ -8,9 +8,10 @@ from support.rtmfp.pair import FAR, NEAR, Pair, PlainCipher
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.recv_flow import RecvState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.address import SocketAddress
-from rtmplite.rtmfp.wire.chunks import UnknownChunk
+from rtmplite.rtmfp.wire.chunks import UnknownChunk, encode_chunk
 from rtmplite.rtmfp.wire.control_chunks import (
     ForwardedInitiatorHello,
     Ping,
@@ -149,6 +150,9 @@ def test_hellos_come_and_go():
     """Covers RFC 7016 §2.3.3 [fihello-only-in]: a forwarder uses the sessions it has."""
     pair = Pair()
     hello = ForwardedInitiatorHello(b"epd", SocketAddress("203.0.113.9", 1), b"tag")
+    startup = bytes((Mode.STARTUP,)) + encode_chunk(hello)
+    pair.far.receive(b"ours" + startup, NEAR, 0.0)
+    assert pair.far_listener.hellos == []
     pair.near.queue_chunk(hello)
     assert pair.woken == [pair.near]
     pair.run(1.0)
@@ -254,6 +258,7 @@ def test_an_orderly_close():
     flow = pair.flow()
     flow.send(b"x", 0.0)
     pair.run(1.0)
+    (arriving,) = pair.far.recv_flows.values()
     pair.near.close(pair.now, "enough")
     assert (pair.near.state, flow.state) == (State.NEARCLOSE, "F_CLOSED")
     with pytest.raises(LocalError):
@@ -261,6 +266,7 @@ def test_an_orderly_close():
     pair.run(0.1)
     assert (pair.near.state, pair.far.state) == (State.CLOSED, State.FARCLOSE_LINGER)
     assert dict(pair.far.recv_flows) == dict(pair.near.send_flows) == {}
+    assert arriving.state is RecvState.CLOSED
     assert pair.near_listener.closed == [(1.0, "enough")]
     assert pair.far_listener.closed == [(1.02, "closed there")]
     assert pair.near.deadline is None

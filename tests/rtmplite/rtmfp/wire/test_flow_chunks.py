@@ -13,6 +13,7 @@ from rtmplite.rtmfp.wire.flow_chunks import (
     NextUserData,
     UserData,
     flow_options,
+    has_unknown_option,
     read_flow_options,
 )
 from rtmplite.rtmfp.wire.option import Option
@@ -179,3 +180,5 @@ def test_unknown_options_from_8192_on_are_passed_by():
     """Covers RFC 7016 §2.3.11.1 [unknown-passed-by] [unknown-rejects]."""
     options = [Option(0x2000, b"?"), Option(0, b""), Option(1 << 40)]
     assert read_flow_options(options) == (b"", None)
+    assert not has_unknown_option(options)
+    assert has_unknown_option([*options, Option(0x1FFF)])

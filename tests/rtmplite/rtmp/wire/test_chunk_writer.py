@@ -167,7 +167,8 @@ def test_no_message_is_longer_than_its_length_can_say():
 def test_what_is_shared_is_what_a_writer_begins_with(time, length, number):
     """Covers RTMP Errata §7 [within-limits], RTMP 1.0 §5.3.1.2.1 [type-0-extended].
 
-    At the limits of times, chunks and numbers; and RTMP 1.0 §5.3.1.2.5 [stream-id-is-little].
+    At the limits of times, chunks and numbers; and RTMP 1.0 §5.3.1.2.5 [stream-id-is-little],
+    RTMP Errata §4.2 [stream-id-is-little].
     """
     message = Message(9, time, 0x04030201, b"?" * length)
     raw = encode_absolute(9, time, 0x04030201, message.payload, number, 128)

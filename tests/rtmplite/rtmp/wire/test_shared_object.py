@@ -145,6 +145,7 @@ def test_memory_follows_the_input(unit):
 
 
 def test_what_is_reserved_is_ignored():
-    """Covers RTMP Errata §2 [reserved-ignored]."""
+    """Covers RTMP Errata §2 [reserved-ignored] [reserved-zero]."""
     other = HEADER[:-4] + b"\xde\xad\xbe\xef"
     assert SharedObject.read(other) == SharedObject.read(HEADER)
+    assert bytes(SharedObject.read(other)) == HEADER
