@@ -29,22 +29,22 @@ from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, server_uri
+from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_core import PhoneCore
 from p2psip.net.port_pool import NoPortsError, PortPool
-from p2psip.net.waiting import FinalAnswer, Registered, result_of
+from p2psip.net.waiting import Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import Request
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
-from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.digest_client import Login
 from p2psip.ua.extensions import Extensions
-from p2psip.ua.messages import TEXT, InstantMessage, Messages
-from p2psip.ua.outside import outside_request
+from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
-from p2psip.ua.request_validation import CALL_METHODS, SDP
+from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import IncomingCall, UserAgent
 from p2psip.ua.ua import UserAgentCall as Signalling
 
@@ -52,11 +52,13 @@ __all__ = ["Agent", "Call"]
 
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 # What a phone takes beyond calls.
-EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
+EXTENSIONS: Final = Extensions(
+    methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"), options=("100rel", "timer", "replaces")
+)
 log: Final = logging.getLogger(__name__)
 
 
-class Agent:
+class Agent(OutsideRequests):
     """One user at one address: §8.
 
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
@@ -70,6 +72,8 @@ class Agent:
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
     message, in the hub, and must not wait; unless it is set, messages are refused with 405.
+    `on_replace(call, sender)`, in the hub, tells whether the sender of an INVITE may take the place
+    of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
     `contact` reaches the agent at its `address`; `aor` is its address-of-record.  Raises
     LocalError, and OSError as `bind` does.
     """
@@ -93,6 +97,7 @@ class Agent:
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
+        self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
         self._closing = Event()
         self._codecs = [audio_codec(name) for name in codecs]
@@ -110,6 +115,7 @@ class Agent:
         self._agents = UserAgent(
             self._stack, random=os.urandom, answer_timeout=answer_timeout, extensions=EXTENSIONS
         )
+        self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self._stack.core = PhoneCore(
             self._agents, user, self._incoming, lambda message: self.on_message(message)
@@ -195,57 +201,13 @@ class Agent:
         call = self._new_call()
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
-
-        def invite(offer: bytes, owner: CallHandler) -> Signalling:
-            return self._agents.invite(
-                to,
-                self.aor,
-                self.contact,
-                offer,
-                owner,
-                monotonic(),
-                credentials=self._own_login,
-                route=self._route,
-            )
-
-        call.dial(invite)
+        call.dial(self._inviter(to))
         try:
             call.wait_answered(timeout)
         except BaseException:
             call.hangup()
             raise
         return call
-
-    def options(self, uri: str, timeout: float = 10.0) -> Response:
-        """Ask a user or server for its capabilities, and return the answer: §11.1.
-
-        Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
-        """
-        to = self._destination(uri)
-        headers = [("Contact", Address(self.contact)), ("Accept", SDP)]
-        request = self._request("OPTIONS", to, headers)
-        question, login = FinalAnswer(), self._own_login
-        keyring = DigestClient(login, os.urandom) if login else None
-        exchange = AuthenticatedRequest(
-            self._stack, question, iter(range(2, 100)).__next__, keyring
-        )
-        self._driver.run(exchange.send, request, monotonic())
-        return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
-
-    def message(
-        self, uri: str, text: str | bytes, timeout: float = 30.0, *, content_type: str = TEXT
-    ) -> Response:
-        """Send an instant message, and wait until it is accepted: RFC 3428 §4.
-
-        Raises RemoteError with the SIP status if it is refused, TimeoutError, LocalError for one
-        that is too large.
-        """
-        body = text.encode() if isinstance(text, str) else text
-        request = self._request("MESSAGE", self._destination(uri), (), body, content_type)
-        question, login = FinalAnswer(), self._own_login
-        keyring = DigestClient(login, os.urandom) if login else None
-        self._driver.run(self._messages.send, request, question.heard, monotonic(), keyring)
-        return result_of(question.answer, timeout, "the message was not answered")
 
     # -- the end ------------------------------------------------------------------------
 
@@ -287,26 +249,6 @@ class Agent:
             gevent.sleep(PATIENCE)
         return True
 
-    def _request(
-        self,
-        method: str,
-        to: Address,
-        headers: Sequence[tuple[str, object]],
-        body: bytes = b"",
-        content_type: str = "",
-    ) -> Request:
-        request = outside_request(
-            os.urandom,
-            method,
-            to,
-            self.aor,
-            route=self._route,
-            headers=headers,
-            body=body,
-            content_type=content_type,
-        )
-        return self._agents.signed(request)
-
     @property
     def _own_login(self) -> Login | None:
         """The password, with all that is known of the server it belongs to: §22.1."""
@@ -324,8 +266,37 @@ class Agent:
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
+    def _inviter(
+        self, to: Address, headers: Sequence[tuple[str, object]] = ()
+    ) -> Callable[[bytes, CallHandler], Signalling]:
+        def invite(offer: bytes, owner: CallHandler) -> Signalling:
+            return self._agents.invite(
+                to,
+                self.aor,
+                self.contact,
+                offer,
+                owner,
+                monotonic(),
+                credentials=self._own_login,
+                route=self._route,
+                headers=headers,
+            )
+
+        return invite
+
+    def _follow(self, referral: Referral) -> Call:
+        """Call the target of a transfer: RFC 3515 §2.4.2."""
+        call = self._new_call()
+        call.dial(self._inviter(referral.target, referral.headers))
+        return call
+
+    def _may_replace(self, sip: Signalling, request: Request) -> bool:
+        """Whether the sender of an INVITE may take the place of a call's peer: RFC 3891 §3."""
+        call = next((each for each in self.calls if each.is_of(sip)), None)
+        return call is not None and self.on_replace(call, request.from_)
+
     def _new_call(self) -> Call:
-        call = Call(self._driver, self._open_audio, self._over)
+        call = Call(self._driver, self._open_audio, self._over, self._follow)
         self.calls.append(call)
         return call
 
@@ -349,7 +320,8 @@ class Agent:
             return self._agents.incoming(server, self.contact, owner, now, credentials=login)
 
         if call.take(accept):
-            gevent.spawn(self._tell, call)
+            old = next((each for each in self.calls if call.replaces(each)), None)
+            gevent.spawn(self._tell, call) if old is None else gevent.spawn(old.yield_to, call)
 
     def _tell(self, call: Call) -> None:
         try:

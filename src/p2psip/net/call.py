@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
@@ -19,7 +20,10 @@ from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.replaces import Replaces
+from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import CallState, IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
 
@@ -37,7 +41,10 @@ class Call:
     when it goes down with None, and when it is up again with the time that it was down.
     `on_ringing(status, reason)` is told of 18x answers, and `on_ended(reason)` once of the end,
     whichever side brought it about.  All are called in the hub and must not wait.
-    `remote` is the other side, `reason` tells why the call has ended ("" before).
+    `on_transfer(target)`, in the hub, tells whether to follow a wish of the other side that we call
+    somebody else (RFC 3515 §2.4.2); no wish is followed unless it is set.  `on_transferred(call)`
+    is given the call that takes this one's place, in a greenlet of its own; unless it is set, that
+    call is hung up.  `remote` is the other side, `reason` tells why the call has ended ("" before).
     """
 
     def __init__(
@@ -45,13 +52,18 @@ class Call:
         driver: SipDriver,
         open_audio: Callable[[AudioHandler, EventHandler], AudioStream],
         on_over: Callable[["Call"], object],
+        follow: Callable[[Referral], "Call"],
     ) -> None:
+        self.on_transfer: Callable[[Address], bool] = lambda target: False
+        self.on_transferred: Callable[[Call], object] = lambda call: call.hangup()
         self.on_audio: AudioHandler = lambda payload, timestamp: None
         self.on_digit: Callable[[str, float | None], object] = lambda digit, seconds: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
-        self._driver, self._on_over = driver, on_over
+        self._driver, self._on_over, self._follow = driver, on_over, follow
+        self._referral: Referral | None = None  # that had us place this call
+        self._transfer: AsyncResult[None] = AsyncResult()
         self._answered: AsyncResult[None] = AsyncResult()
         self._ended = Event()
         self._audio = open_audio(
@@ -149,6 +161,25 @@ class Call:
             self._audio.direction = "sendonly" if on else "sendrecv"
             self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
 
+    def transfer(self, target: "str | Call", timeout: float = 60.0) -> None:
+        """Have the other side call `target`, a URI or the peer of another call of ours.
+
+        RFC 3515 §2.4, and RFC 3891 §4 for a call, whose place the new one takes.  Waits until that
+        call is answered; this one goes on until it is hung up.  Raises RemoteError with the SIP
+        status if the transfer is refused or fails, TimeoutError, LocalError.
+        """
+        replaces = None
+        if isinstance(target, Call):
+            dialog = target._signalling.dialog
+            if dialog is None or not target.is_up:
+                raise LocalError("only a call that is up can be transferred to")
+            uri, replaces = dialog.target, Replaces.of(dialog)
+        else:
+            uri = _uri(target)
+        self._transfer = AsyncResult()
+        self._driver.run(self._signalling.refer, uri, monotonic(), replaces)
+        result_of(self._transfer, timeout, "the transfer was not finished")
+
     def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
         """Send one payload now; the caller keeps the pace (see `AudioStream.send`).
 
@@ -210,6 +241,25 @@ class Call:
         """Give back the ports of a call that never began.  Own design."""
         self._end("never began", RemoteError("Request Terminated", 487))
 
+    def is_of(self, sip: Signalling) -> bool:
+        """Whether this is the call of that signalling.  Own design."""
+        return self._sip is sip
+
+    def replaces(self, other: "Call") -> bool:
+        """Whether the INVITE of this call asks for the place of another one (RFC 3891 §3)."""
+        replaced = self._sip.replaced if isinstance(self._sip, IncomingCall) else None
+        return replaced is not None and other.is_of(replaced)
+
+    def yield_to(self, other: "Call") -> None:
+        """Answer a call that takes this one's place, and end this one (RFC 3891 §3)."""
+        try:
+            other.answer()
+        except (RemoteError, TimeoutError) as error:
+            log.info("call %s: %s", other.id, error)
+            return
+        self._end("replaced", RemoteError("Request Terminated", 487))
+        self.on_transferred(other)
+
     @property
     def _signalling(self) -> Signalling:
         if self._sip is None:
@@ -234,6 +284,25 @@ class Call:
             self._end(str(error), error)
             return
         self._answered.set(None)
+        self._progress(200, "OK")
+
+    def _progress(self, status: int, reason: str) -> None:
+        if self._referral is not None:
+            self._referral.progress(status, reason, monotonic())
+
+    def _refer(self, referral: Referral) -> None:
+        if not self.on_transfer(referral.target):
+            raise RemoteError("Decline", 603)
+        new = self._follow(referral)
+        new._referral = referral
+        gevent.spawn(self._hand_over, new)
+
+    def _hand_over(self, new: "Call") -> None:
+        try:
+            new.wait_answered()
+        except RemoteError:
+            return  # this call goes on, and its other side is told
+        self.on_transferred(new)
 
     def _end(self, reason: str, error: RemoteError) -> None:
         if self.is_over:
@@ -246,6 +315,13 @@ class Call:
             self._answered.set_exception(error)
         self._on_over(self)
         self.on_ended(reason)
+
+
+def _uri(text: str) -> Uri:
+    try:
+        return Uri.parse(text if text.lower().startswith("sip:") else f"sip:{text}")
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no address: {error.reason}") from None
 
 
 class _Owner(CallHandler):
@@ -262,12 +338,23 @@ class _Owner(CallHandler):
                 self._call._audio.conclude(sdp)  # early media: §13.2.1
             except RemoteError as error:
                 log.info("early media of %s: %s", call.id, error)
+        self._call._progress(status, reason)
         self._call.on_ringing(status, reason)
+
+    def on_refer(self, call: Signalling, referral: Referral, now: float) -> None:
+        self._call._refer(referral)
+
+    def on_transfer(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        if status >= 300:
+            self._call._transfer.set_exception(RemoteError(reason, status))
+        elif status >= 200:
+            self._call._transfer.set(None)
 
     def on_accepted(self, call: Signalling, sdp: bytes, now: float) -> None:
         self._call._accepted(sdp)
 
     def on_rejected(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        self._call._progress(status, reason)
         self._call._end(f"{status} {reason}", RemoteError(reason, status))
 
     def on_cancelled(self, call: Signalling, now: float) -> None:

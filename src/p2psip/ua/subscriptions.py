@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from p2psip.dialog.dialog import Dialog
-from p2psip.dialog.subscription import Do, EventName, Notifier, State, Subscriber, SubscriptionState
+from p2psip.dialog.subscription import Do, Notifier, State, Subscriber, SubscriptionState
+from p2psip.dialog.subscription import EventName as EventName
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response

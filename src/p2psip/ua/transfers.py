@@ -65,6 +65,20 @@ class Referral:
             self._served.tell(SIPFRAG, body, now, last=last)
 
 
+def status_of(content_type: str, body: bytes) -> tuple[int, str]:
+    """Read the status and reason in a NOTIFY of the event refer (RFC 3515 §2.4.5).
+
+    Raises RemoteError: 415 for another type, 400 for a body that does not begin with a status.
+    """
+    if content_type != SIPFRAG:
+        raise RemoteError("Unsupported Media Type", 415)
+    version, _, rest = body.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
+    digits, _, reason = rest.partition(" ")
+    if version.upper() != "SIP/2.0" or len(digits) != 3 or not digits.isdecimal():
+        raise RemoteError("Bad Status Line", 400)
+    return int(digits), reason
+
+
 class Transfers:
     """The transfers of one call, in either direction (RFC 3515 §2.4)."""
 
@@ -103,13 +117,7 @@ class Transfers:
         self, subscription: Subscription, content_type: str, body: bytes, now: float
     ) -> None:
         """Take the status of the peer's call (RFC 3515 §2.4.5)."""
-        if content_type != SIPFRAG:
-            raise RemoteError("Unsupported Media Type", 415)
-        version, _, rest = body.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
-        digits, _, reason = rest.partition(" ")
-        if version.upper() != "SIP/2.0" or not (digits.isascii() and digits.isdecimal()):
-            raise RemoteError("Bad Status Line", 400)
-        self._tell(int(digits), reason, now)
+        self._tell(*status_of(content_type, body), now)
 
     def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
         """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""

@@ -1,0 +1,218 @@
+"""What a script asks of others outside of calls: OPTIONS, messages, subscriptions, transfers.
+
+Implements RFC 3261 §8.1 from the user's side, RFC 3428 §4, RFC 6665 §4.1 and RFC 3515 §2.4.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gevent.event import AsyncResult, Event
+
+from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipDriver
+from p2psip.net.waiting import FinalAnswer, result_of
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.messages import TEXT, Messages
+from p2psip.ua.outside import outside_request
+from p2psip.ua.request_validation import SDP
+from p2psip.ua.subscriptions import EventName as EventName
+from p2psip.ua.subscriptions import Subscription
+from p2psip.ua.transfers import status_of
+from p2psip.ua.ua import UserAgent
+
+# The types that notifications of the usual packages have, for the Accept of a SUBSCRIBE.
+BODIES: Final = {
+    "dialog": "application/dialog-info+xml",
+    "message-summary": "application/simple-message-summary",
+    "presence": "application/pidf+xml",
+    "refer": "message/sipfrag",
+}
+
+
+class Watch:
+    """A subscription of a script (RFC 6665 §4.1): ended by `close`, or by the other side.
+
+    `reason` tells why it has ended ("" before).
+    """
+
+    def __init__(self, driver: SipDriver, on_notify: Callable[[str, bytes], object]) -> None:
+        self.reason = ""
+        self.subscription: Subscription
+        self.first: AsyncResult[None] = AsyncResult()
+        self._driver, self._on_notify = driver, on_notify
+        self._over = Event()
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Unsubscribe; False if the other side does not confirm in time: RFC 6665 §4.1.2.3."""
+        self._driver.run(self.subscription.end, monotonic())
+        return self._over.wait(timeout)
+
+    def wait_over(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if it has not come within `timeout` seconds."""
+        return self._over.wait(timeout)
+
+    # SubscriptionOwner
+
+    def on_notify(
+        self, subscription: Subscription, content_type: str, body: bytes, now: float
+    ) -> None:
+        """Pass a notification on: RFC 6665 §4.1.3."""
+        if not self.first.ready():
+            self.first.set(None)
+        self._on_notify(content_type, body)
+
+    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
+        """Take the end: RFC 6665 §4.1.3."""
+        self.reason = reason or str(status)
+        if not self.first.ready():
+            if status < 300:
+                self.first.set(None)
+            else:
+                self.first.set_exception(RemoteError(reason, status))
+        self._over.set()
+
+
+class OutsideRequests(ABC):
+    """The requests of a script outside of calls: §8.1."""
+
+    contact: Uri
+    aor: Address
+    _driver: SipDriver
+    _agents: UserAgent
+    _messages: Messages
+    _route: tuple[Uri, ...]
+
+    @abstractmethod
+    def _destination(self, text: str) -> Address: ...
+
+    @property
+    @abstractmethod
+    def _own_login(self) -> Login | None: ...
+
+    def options(self, uri: str, timeout: float = 10.0) -> Response:
+        """Ask a user or server for its capabilities, and return the answer: §11.1.
+
+        Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
+        """
+        to = self._destination(uri)
+        headers = [("Contact", Address(self.contact)), ("Accept", SDP)]
+        request = self._request("OPTIONS", to, headers)
+        question = FinalAnswer()
+        exchange = AuthenticatedRequest(
+            self._agents.stack, question, iter(range(2, 100)).__next__, self._keyring
+        )
+        self._driver.run(exchange.send, request, monotonic())
+        return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
+
+    def message(
+        self, uri: str, text: str | bytes, timeout: float = 30.0, *, content_type: str = TEXT
+    ) -> Response:
+        """Send an instant message, and wait until it is accepted: RFC 3428 §4.
+
+        Raises RemoteError with the SIP status if it is refused, TimeoutError, LocalError for one
+        that is too large.
+        """
+        body = text.encode() if isinstance(text, str) else text
+        request = self._request("MESSAGE", self._destination(uri), (), body, content_type)
+        question = FinalAnswer()
+        self._driver.run(self._messages.send, request, question.heard, monotonic(), self._keyring)
+        return result_of(question.answer, timeout, "the message was not answered")
+
+    def subscribe(
+        self,
+        uri: str,
+        event: str,
+        on_notify: Callable[[str, bytes], object],
+        timeout: float = 30.0,
+        *,
+        expires: int = 3600,
+    ) -> Watch:
+        """Subscribe to the events of a user, and wait for the first notification: RFC 6665 §4.1.
+
+        `on_notify(content_type, body)` is called in the hub for each notification.  The
+        subscription is refreshed until `Watch.close`.  Raises RemoteError with the SIP status if it
+        is refused, TimeoutError, LocalError.
+        """
+        name = EventName.parse(event)
+        fields: list[tuple[str, object]] = [("Event", name), ("Expires", expires)]
+        if name.package in BODIES:
+            fields.append(("Accept", BODIES[name.package]))
+        return self._watch("SUBSCRIBE", self._destination(uri), name, fields, on_notify, timeout)
+
+    def refer(
+        self,
+        uri: str,
+        target: str,
+        timeout: float = 60.0,
+        *,
+        on_progress: Callable[[int, str], object] = lambda status, reason: None,
+    ) -> None:
+        """Ask a phone to call `target`, and wait until it has: RFC 3515 §2.4.
+
+        `on_progress(status, reason)` is told of each response to the phone's call.  Raises
+        RemoteError with the SIP status if the phone refuses or its call fails, TimeoutError.
+        """
+        result: AsyncResult[None] = AsyncResult()
+
+        def heard(content_type: str, body: bytes) -> None:
+            status, reason = status_of(content_type, body)
+            on_progress(status, reason)
+            if status >= 300:
+                result.set_exception(RemoteError(reason, status))
+            elif status >= 200:
+                result.set(None)
+
+        fields = [("Refer-To", self._destination(target)), ("Referred-By", self.aor)]
+        name = EventName("refer", "1")
+        self._watch("REFER", self._destination(uri), name, fields, heard, timeout)
+        result_of(result, timeout, "the transfer was not finished")
+
+    def _watch(
+        self,
+        method: str,
+        to: Address,
+        event: EventName,
+        fields: Sequence[tuple[str, object]],
+        on_notify: Callable[[str, bytes], object],
+        timeout: float,
+    ) -> Watch:
+        watch, now = Watch(self._driver, on_notify), monotonic()
+        watch.subscription = Subscription(
+            self._agents, watch, self.contact, event, now, keyring=self._keyring
+        )
+        request = self._request(method, to, [("Contact", Address(self.contact)), *fields])
+        self._driver.run(watch.subscription.start, request, now)
+        result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
+        return watch
+
+    @property
+    def _keyring(self) -> DigestClient | None:
+        login = self._own_login
+        return DigestClient(login, os.urandom) if login else None
+
+    def _request(
+        self,
+        method: str,
+        to: Address,
+        headers: Sequence[tuple[str, object]],
+        body: bytes = b"",
+        content_type: str = "",
+    ) -> Request:
+        request = outside_request(
+            os.urandom,
+            method,
+            to,
+            self.aor,
+            route=self._route,
+            headers=headers,
+            body=body,
+            content_type=content_type,
+        )
+        return self._agents.signed(request)

@@ -1,0 +1,98 @@
+"""Agents on loopback that transfer calls: blind, attended, refused; and one that is referred."""
+
+import gevent
+import pytest
+
+from p2psip.agent import Agent
+from p2psip.errors import LocalError, RemoteError
+
+
+@pytest.fixture
+def agents():
+    """Alice, Bob and Carol; the latter two answer every call, and keep it in `taken`."""
+    found = [Agent(user=name) for name in ("alice", "bob", "carol")]
+    for agent in found[1:]:
+        agent.taken = []
+
+        def on_call(call, agent=agent):
+            call.on_transfer = lambda target: True
+            call.on_transferred = agent.taken.append
+            call.answer(timeout=5)
+            agent.taken.append(call)
+
+        agent.on_call = on_call
+    yield found
+    for agent in found:
+        agent.close(timeout=0.5)
+
+
+def uri(agent):
+    host, port = agent.address
+    return f"sip:{agent.user}@{host}:{port}"
+
+
+def wait_for(condition):
+    with gevent.Timeout(5):
+        while not condition():
+            gevent.sleep(0.005)
+
+
+def test_a_blind_transfer(agents):
+    alice, bob, carol = agents
+    call = alice.call(uri(bob))
+    call.transfer(uri(carol), timeout=5)
+    wait_for(lambda: len(bob.taken) == 2 and carol.taken)
+    new = bob.taken[1]
+    assert new.is_up and new.remote.uri.user == "carol" and carol.taken[0].remote.uri.user == "bob"
+    assert call.is_up
+    call.hangup()
+    wait_for(lambda: bob.taken[0].is_over)
+    assert new.is_up
+
+
+def test_a_transfer_is_refused_unless_it_is_allowed(agents):
+    alice, bob, carol = agents
+    call = alice.call(uri(bob))
+    wait_for(lambda: bob.taken)
+    bob.taken[0].on_transfer = lambda target: False
+    with pytest.raises(RemoteError, match="603"):
+        call.transfer(uri(carol), timeout=5)
+    assert call.is_up and not carol.taken
+    with pytest.raises(LocalError):
+        call.transfer("sip:<", timeout=5)
+    carol.on_call = lambda call: call.reject(486, "Busy Here")
+    bob.taken[0].on_transfer = lambda target: True
+    with pytest.raises(RemoteError, match="486"):
+        call.transfer(uri(carol), timeout=5)
+    assert call.is_up
+
+
+def test_an_attended_transfer(agents):
+    alice, bob, carol = agents
+    first, second = alice.call(uri(bob)), alice.call(uri(carol))
+    wait_for(lambda: bob.taken and carol.taken)
+    with pytest.raises(RemoteError, match="403"):  # nobody may take alice's place at carol's
+        first.transfer(second, timeout=5)
+    asked = []
+    carol.on_replace = lambda call, sender: asked.append((call, sender.uri.user)) or True
+    first.transfer(second, timeout=5)
+    wait_for(lambda: len(carol.taken) == 2 and len(bob.taken) == 2)
+    assert asked == [(carol.taken[0], "bob")]
+    wait_for(lambda: second.is_over and carol.taken[0].is_over)
+    assert carol.taken[0].reason == "replaced" and carol.taken[1].is_up and bob.taken[1].is_up
+    first.hangup()
+    with pytest.raises(LocalError):
+        first.transfer(second)
+
+
+def test_a_phone_outside_of_a_call_follows_no_refer(agents):
+    alice, bob, carol = agents
+    with pytest.raises(RemoteError, match="405"):
+        alice.refer(uri(bob), uri(carol), timeout=5)
+    assert not carol.taken
+
+
+def test_a_subscription_to_a_phone_that_serves_none(agents):
+    alice, bob, _carol = agents
+    with pytest.raises(RemoteError, match="405"):
+        alice.subscribe(uri(bob), "presence", lambda content_type, body: None, timeout=5)
