@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE  # with it, every program that a test starts co
 # what the interop tests talk to; gcc builds the measuring relay of perf/
 PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio tshark \
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
-	libspeex1 fail2ban gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
+	libspeex1 fail2ban redis-server gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
 
 .PHONY: help demo test lint types check mutants docs bench peers specs clean
 

@@ -20,15 +20,15 @@ SHOWN = 8  # sections that a message names
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; the message is one line."""
+    """The command cannot be carried out; the message is one line."""
 
 
 class NotFoundError(Exception):
-    """What was asked for is not there; the message is one line."""
+    """The section, requirement or file does not exist; the message is one line."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of a page of usage and then the line."""
+    """Reports a wrong option in one line, without the page of usage that argparse prints first."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -138,7 +138,7 @@ def _check(project: Project, options: argparse.Namespace) -> int:
 
 
 def _update(project: Project) -> None:
-    """Write down what is now: the ratchet first, which coverage.txt and README.md show."""
+    """Write the present numbers: first ratchet.toml, then what shows them."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
     ratchet.save(project.folder / ratchet.NAME, now)
@@ -178,7 +178,7 @@ def _report(project: Project, options: argparse.Namespace) -> int:
 
 
 def _place(project: Project, text: str) -> tuple[str, str]:
-    """Read `RFC 3261 §17.1.3`, or what somebody types in a hurry for it."""
+    """Read `RFC 3261 §17.1.3`, or an abbreviation of it."""
     found = lookup.find_section(text, project.library.specs, project.index)
     if len(found.places) == 1:
         return found.places[0]

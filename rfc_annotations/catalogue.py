@@ -1,4 +1,4 @@
-"""The requirement catalogue: what each spec asks for, in our own words, and where it says so."""
+"""The requirement catalogue: the demands of each spec, in our own words, with their sections."""
 
 import re
 import tomllib
@@ -41,7 +41,7 @@ class Requirement:
 
     @property
     def key(self) -> Key:
-        """What a claim must name."""
+        """The name by which a claim refers to it."""
         return self.spec, self.section, self.slug
 
     @property
@@ -52,7 +52,7 @@ class Requirement:
 
     @property
     def binding(self) -> bool:
-        """Does it need a code claim and a test claim?"""
+        """Whether it needs a code claim and a test claim."""
         return self.level not in PERMISSIONS and not self.replaced_by
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class NotOurs:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All requirements by key, and what is wrong with the files: (file, line, message)."""
+    """All requirements by key, and the faults of the files: (file, line, message)."""
 
     requirements: Mapping[Key, Requirement]
     faults: tuple[tuple[str, int, str], ...] = ()
@@ -84,7 +84,7 @@ class Catalogue:
 
     @property
     def entries(self) -> Iterator[Requirement | NotOurs]:
-        """Whatever names a sentence."""
+        """All entries that mark a sentence: requirements, and sentences that are declined."""
         yield from self.requirements.values()
         yield from self.not_ours
 
@@ -93,7 +93,7 @@ class Catalogue:
         return (r for r in self.requirements.values() if (r.spec, r.section) == (spec, section))
 
     def marks(self, spec: str, section: str) -> Iterator[str]:
-        """Give the marks of one section, of what is ours and of what is not."""
+        """List the marks of one section, of its requirements and of its declined sentences."""
         for entry in self.entries:
             if (entry.spec, entry.section) == (spec, section):
                 yield from entry.marks

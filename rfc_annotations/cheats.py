@@ -1,6 +1,6 @@
 """Claims that prove nothing by their form: rule 12.
 
-What only the effect shows, a test that would pass whatever the claimed line did, is left to
+A test that would pass whatever the claimed line did shows only when that line changes: left to
 `mutants`; README.md says which is which.  Names are not resolved: a test asserts if it calls
 something of the tests that asserts.
 """
@@ -66,7 +66,7 @@ def _tests(file: str, tests: "Tests", claims: Iterable[Cited]) -> Iterator[Findi
 
 @dataclass
 class Tests:
-    """The tests of one module; `asserting` names what asserts anywhere in the tests."""
+    """The tests of one module; `asserting` names the helpers that assert, anywhere in the tests."""
 
     tree: ast.Module
     asserting: frozenset[str]
@@ -165,7 +165,7 @@ def idle_assertions(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def always(test: ast.expr) -> bool | None:
-    """Say what an expression is whatever happens, or None if that depends.
+    """The constant truth value of an expression, or None if it depends on names.
 
     >>> texts = ("x or True", "x and ''", "not 0", "(x, 'why')", "x == x", "x is True", "[]")
     >>> [always(ast.parse(text, mode="eval").body) for text in texts]

@@ -23,7 +23,7 @@ Finding = tuple[str, int, str]  # file, line, message
 
 
 def findings(project: Project) -> Iterator[Finding]:
-    """Yield what an entry, or the list of specs, says to no purpose or against the text."""
+    """Yield the faults of entries and of the list of specs: empty reasons, false levels."""
     for entry in project.catalogue.entries:
         as_one = entry.as_one if isinstance(entry, Requirement) else ""
         for reason in (entry.why, as_one):
@@ -51,7 +51,7 @@ def _words(item: Requirement) -> set[str]:
 
 
 def _weakened(project: Project, item: Requirement) -> str:
-    """Tell a SHOULD whose sentence says MUST, and of which no other entry makes a MUST."""
+    """Find the SHOULD entries whose sentence says MUST and that no other entry lists as a MUST."""
     if item.level not in WEAK:
         return ""  # of permissions rule 6 speaks
     spec = project.library.specs.get(item.spec)
@@ -81,7 +81,7 @@ def _plain(project: Project) -> Iterator[Finding]:
 
 
 def _declined(project: Project) -> Iterator[Finding]:
-    """A section that the code cites cannot be declined to the last sentence."""
+    """Find sections that the code cites and the catalogue declines to the last sentence."""
     cited = {(c.spec, c.section): c for c in project.cited if project.kind(c.file) == "code"}
     for entry in project.catalogue.not_ours:
         place = cited.get((entry.spec, entry.section))

@@ -1,4 +1,4 @@
-"""The rules.  Each is a generator of problems; README.md says what each is for."""
+"""The rules.  Each is a generator of problems; README.md explains their purposes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -48,12 +48,12 @@ class Check:
     _problems: list[Problem] = field(init=False, default_factory=list)
 
     def run(self) -> list[Problem]:
-        """Apply every rule and sort what they find."""
+        """Apply every rule and sort the problems found."""
         return sorted({problem for rule in RULES for problem in rule(self)})
 
     @cached_property
     def claims(self) -> Mapping[Key, Claims]:
-        """Who claims what."""
+        """The claims of code and tests, by requirement."""
         return collect(self.project)
 
     @cached_property
@@ -114,7 +114,7 @@ def slug_known(check: Check) -> Iterator[Problem]:
 
 
 def claimed(check: Check) -> Iterator[Problem]:
-    """Rule 4: what a spec demands has a code claim and a test claim, and that test passes."""
+    """Rule 4: each requirement has a code claim and a test claim, and that test passes."""
     for key, item in check.requirements.items():
         claims = check.claims.get(key, Claims())
         state = claims.state(item)
@@ -145,7 +145,7 @@ def not_replaced(check: Check) -> Iterator[Problem]:
 
 
 def mark_found(check: Check) -> Iterator[Problem]:
-    """Rule 6: the local copy has what we say it has: sections, sentences, permissions."""
+    """Rule 6: the local copy has the sections, sentences and permissions of the catalogue."""
     for name, listed in check.project.index.items():
         copied = check.project.library.sections(name)
         for section in sorted(set(listed) - set(copied)) if copied else ():
@@ -287,7 +287,7 @@ def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator
 
 
 def only_falls(check: Check) -> Iterator[Problem]:
-    """Rule 14: what is not catalogued grows nowhere, and what fell is committed."""
+    """Rule 14: a section's uncatalogued sentences only fall, and a lower number is committed."""
     file = f"{TOOL}/{ratchet.NAME}"
     known = check.project.library.specs
     declared = {

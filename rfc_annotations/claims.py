@@ -1,4 +1,4 @@
-"""Who claims what: the code and the tests behind each requirement, and the state it is in."""
+"""The claims behind each requirement, in code and in tests, and the state they put it in."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Claims:
 
 
 def collect(project: Project) -> dict[Key, Claims]:
-    """Gather the claims of the whole project by what they claim, catalogued or not."""
+    """Gather the claims of the whole project by requirement, catalogued or not."""
     claims: dict[Key, Claims] = defaultdict(Claims)
     for cited in project.cited:
         kind = project.kind(cited.file)

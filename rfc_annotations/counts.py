@@ -1,4 +1,4 @@
-"""Counting, per section and per spec: what a spec asks for, and how much of it is accounted for.
+"""Counts the normative sentences per section and per spec, and those that are catalogued.
 
 Sentences are those of the spec with a word that binds; the ratchet says how many are catalogued (as
 a requirement, or as none of ours for a reason).  Requirements are the catalogue's entries: one may
@@ -115,7 +115,7 @@ def by_section(counts: Counts, ratchet: Ratchet) -> Iterator[str]:
 
 
 def headline(counts: Counts) -> str:
-    """Say in one line how much of the specs is accounted for."""
+    """One line on how many of the specs' sentences are catalogued."""
     rows = [row for sections in counts.values() for row in sections.values()]
     rows = [row for row in rows if row.sentences]
     sum_ = total(rows)

@@ -1,4 +1,4 @@
-"""What a test run showed: the outcome of each test, and the claims it drove through.
+"""The results of a test run: the outcome of each test, and the claims whose lines it ran.
 
 The file is written by the pytest plugin and read by `check --evidence`.  A claim is named by file
 and line, so the file also holds a digest of each source: evidence about other text counts for
@@ -36,7 +36,7 @@ class Evidence:
     digests: Mapping[str, str]
 
     def of(self, claim: Cited) -> Run:
-        """Give what the test, or the group of tests, that makes `claim` showed."""
+        """Look up the result of the test, or group of tests, that makes `claim`."""
         merged = Run("not run", frozenset())
         for name, run in self._by_file.get(claim.file, ()):
             if speaks_for(claim, name):
@@ -51,12 +51,12 @@ class Evidence:
         return found
 
     def stale(self, root: Path, file: str) -> bool:
-        """Was `file` changed since, or never seen?"""
+        """Whether `file` has changed since the run, or was not part of it."""
         return self.digests.get(file) != digest(root / file)
 
 
 def merge(one: Run, other: Run) -> Run:
-    """Take two runs as one: a failure shows, a skip does not hide what passed."""
+    """Merge two runs: a failure in either counts, and a skip does not hide a pass."""
     order = ("not run", "skipped", "passed", "xpassed", "failed")
     outcome = max(one.outcome, other.outcome, key=order.index)
     return Run(outcome, one.reached | other.reached)

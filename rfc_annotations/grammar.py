@@ -71,7 +71,7 @@ class Grammar:
         self._implements = re.compile(rf"\bImplements\s+(?P<spec>{specs})\b")
 
     def parse(self, text: str) -> Iterator[Citation | Mistake]:
-        """Yield what `text` cites, in order, and what it fails to cite."""
+        """Yield the citations in `text`, in order, and the faulty ones."""
         done = 0
         last: str | None = None
         for match in self._citation.finditer(text):
@@ -120,7 +120,7 @@ def _excerpt(text: str, start: int) -> str:
 
 
 def spell(spec: str, section: str, slug: str = "") -> str:
-    """Write a citation the way it is to be cited.
+    """Write a citation in its canonical form.
 
     >>> spell("RFC 3261", "17.1.3", "match-branch")
     'RFC 3261 §17.1.3 [match-branch]'

@@ -1,4 +1,4 @@
-"""Finding a section, or a requirement, from what somebody types in a hurry.
+"""Finds a section, or a requirement, from abbreviated words on the command line.
 
 A spec may be written without blanks, in small letters, by its number or by its first word alone; a
 section with or without the sign, or as words of its heading.
@@ -24,7 +24,7 @@ Place = tuple[str, str]  # spec and section
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What some words may mean; `specs` are those that they name, `rest` asks for a section."""
+    """The sections that typed words may mean; `specs` are the named ones, `rest` the words left."""
 
     places: tuple[Place, ...]
     specs: tuple[str, ...]
@@ -93,7 +93,7 @@ def _closest(places: tuple[Place, ...], typed: str) -> tuple[Place, ...]:
 
 
 def near(section: str, known: Iterable[str]) -> list[str]:
-    """Give the sections around one that is not there: its nearest parent and what is in it.
+    """List sections near one that does not exist: its nearest parent and the sections below that.
 
     >>> near("17.1.9", ["17", "17.1", "17.1.1", "17.2"])
     ['17.1', '17.1.1']

@@ -40,7 +40,7 @@ Tests = frozenset[str]
 
 
 class Unusable(Exception):  # noqa: N818
-    """Nothing can be said: the evidence is stale, or the tests fail without any mutant."""
+    """The mutants cannot be judged: the evidence is stale, or tests fail without any mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def accepted(path: Path) -> list[Accepted]:
 
 @dataclass(slots=True)
 class Trial:
-    """What became of the mutants so far."""
+    """The mutants' results so far."""
 
     accepted: Sequence[Accepted]
     killed: list[Mutant] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Trial:
             self.survivors.append(mutant)
 
     def needless(self) -> list[Accepted]:
-        """Give what was accepted and is noticed now."""
+        """List the accepted survivors that a test notices now."""
         return [entry for mutant in self.killed if (entry := self._entry(mutant))]
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Trial:
 
 
 def plan(project: Project, evidence: Evidence, only: Sequence[str]) -> dict[Mutant, Tests]:
-    """Say which mutants to try with which tests: first one of each claim, then a second one."""
+    """Choose the mutants to try and their tests: first one of each claim, then a second one."""
     planner = _Planner(project, evidence)
     of_claims = [planner.of(claim) for claim in _claimed(project, only)]
     planned: dict[Mutant, Tests] = {}
@@ -170,7 +170,7 @@ def _claimed(project: Project, only: Sequence[str]) -> Iterator[Cited]:
 
 
 def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Tests:
-    """Name the tests that claim what `claim` does, passed, and ran it if it can be run."""
+    """Name the tests that make the claim `claim`, passed, and ran its line if it has one."""
     place = (claim.file, claim.line)
     keys = ((claim.spec, claim.section, slug) for slug in claim.slugs)
     alike = [] if claim.anchor else [test for key in keys for test in makers[key].tests]
@@ -185,7 +185,7 @@ def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Te
 def run(
     project: Project, planned: Mapping[Mutant, Tests], trial: Trial, seconds: float
 ) -> Iterator[Mutant]:
-    """Try what is planned until `seconds` have passed; yield each survivor."""
+    """Try the planned mutants until `seconds` have passed; yield each survivor."""
     end = time.monotonic() + seconds
     for module in ("pytest", "hypothesis.stateful", "hypothesis.extra.pytestplugin"):
         importlib.import_module(module)  # once, for all the processes to come
@@ -202,7 +202,7 @@ def run(
 
 
 class _Bench:
-    """Tries mutants in a copy, once the tests of a file are known to pass without any."""
+    """Tries mutants in a copy, once the tests of a file pass without one."""
 
     def __init__(self, top: Path, planned: Mapping[Mutant, Tests]) -> None:
         self._top = top
@@ -251,7 +251,7 @@ def _ignored(folder: str, names: list[str]) -> set[str]:
 
 @contextmanager
 def _changed(path: Path, text: str) -> Iterator[None]:
-    """Let a file of the copy read otherwise; what was compiled from it does not count."""
+    """Write other text into a file of the copy, and drop the bytecode compiled from it."""
     before = path.read_text()
     Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
     path.write_text(text)
@@ -295,7 +295,7 @@ def _child(top: Path, tests: list[str], write_bytecode: bool) -> None:
 
 
 class _Quick:
-    """Draws the same examples each time, whatever another mutant failed on, and shrinks none."""
+    """Draws the same examples each time; replays no failure of another mutant, shrinks none."""
 
     def pytest_configure(self) -> None:
         from hypothesis import Phase, settings

@@ -118,7 +118,7 @@ class Mutator:
         return frozenset()
 
     def _borne(self, comment: Comment) -> Lines:
-        """Say which lines a comment speaks about."""
+        """The lines that a comment speaks about."""
         column = comment.column if comment.alone else 0
         statement, own = self._anchors.statement_of(comment.last, column)
         after = comment.last + 1 if comment.alone else comment.last
@@ -277,7 +277,7 @@ def _enums(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what can be changed: no docstrings, no annotations, no texts for people.
+    """Walk over the nodes that can be changed: no docstrings, annotations or texts for people.
 
     Those are the insides of f-strings and what is raised.
     """

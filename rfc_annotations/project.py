@@ -34,7 +34,7 @@ class Project:
         self._settings = tomllib.loads((self.folder / "project.toml").read_text())
 
     def narrow(self, spec: str, section: str) -> None:
-        """Read from now on only what can be about this section: it is much quicker."""
+        """Read from now on only the files that can mention this section, which is much faster."""
         self._about = (spec, section)
 
     @property
@@ -79,7 +79,7 @@ class Project:
         return [cited for scanned in self.scanned for cited in scanned.cited]
 
     def kind(self, file: str) -> Kind:
-        """Say what the claims of a file count as."""
+        """Say whether a file's claims count as code, as tests or not at all."""
         if file.endswith(".md"):
             return "doc"
         if _below(file, self._settings["tests"]):
@@ -87,7 +87,7 @@ class Project:
         return "code" if _below(file, self._settings["code"]) else "tool"
 
     def must_cite(self, file: str) -> bool:
-        """Does rule 7 hold in this file?"""
+        """Whether rule 7 holds in this file."""
         edge: list[str] = self._settings["need_not_cite"]
         return _below(file, self._settings["must_cite"]) and not _below(file, edge)
 
@@ -98,7 +98,7 @@ class Project:
                 yield path.relative_to(self.root).as_posix(), path.read_text()
 
     def astray(self) -> list[str]:
-        """Give the places where rule 7 should hold, or not, that are not there."""
+        """List the places of rule 7's settings that do not exist."""
         named = [*self._settings["must_cite"], *self._settings["need_not_cite"]]
         return [top for top in named if not _exists(self.root / top)]
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: take down how tests went, and which claims they drove through.
+"""The pytest plugin: records how each test ended, and which claimed lines it ran.
 
 Run `pytest -p rfc_annotations.pytest_plugin --annotations FILE`.  A test that makes claims runs
 under a trace function that looks only into the functions holding those claims, and that takes
@@ -89,7 +89,7 @@ class Tracer:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The claims to look for: those of tests by file, those of code by what they claim."""
+    """The claims to watch: the tests' claims by file, the code's claims by requirement."""
 
     tests: Mapping[str, list[Cited]]
     code: Mapping[Key, list[Cited]]
@@ -120,7 +120,7 @@ class Watch:
 
 @dataclass(eq=False)  # pytest keeps its plugins in sets
 class Watcher:
-    """Traces the tests that make claims, and hangs what they reached on their reports."""
+    """Traces the tests that make claims, and adds the lines that they reached to their reports."""
 
     root: Path
     watch: Watch
@@ -149,7 +149,7 @@ class Watcher:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Watched:
-        """Watch the fixtures: they may do what the test claims."""
+        """Watch the fixtures too: a fixture may run the claimed line."""
         return (yield from self._traced(item))
 
     @pytest.hookimpl(wrapper=True)
@@ -169,7 +169,7 @@ class Recorder:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give a worker of xdist what it would have to read the whole project for."""
+        """Send a worker of xdist the claims, to spare it reading the whole project."""
         node.workerinput[PROPERTY] = pickle.dumps(self.watch)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

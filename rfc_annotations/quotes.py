@@ -26,7 +26,7 @@ def runs(text: str) -> Iterator[Run]:
 
 
 def _telling(run: Run) -> bool:
-    """Rulers of bit diagrams and the like are nobody's text."""
+    """Leave out the rulers of bit diagrams and the like, which are no prose."""
     return sum(not word.isdigit() for word in run) > RUN // 4
 
 

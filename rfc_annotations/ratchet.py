@@ -39,7 +39,7 @@ class Numbers:
 
     @property
     def uncatalogued(self) -> int:
-        """How many of them are not catalogued."""
+        """The number of sentences that are not catalogued."""
         return sum(lacking for _, lacking in self.sections.values())
 
 
@@ -57,7 +57,7 @@ def load(project: Project) -> dict[str, Numbers]:
 
 
 def measure(project: Project, committed: Ratchet) -> dict[str, Numbers]:
-    """Count in the local copies; for a spec without one, repeat what was committed."""
+    """Count in the local copies; for a spec without one, repeat the committed numbers."""
     counted = _counted(project, committed)
     found: dict[str, Numbers] = {}
     for name in sorted(counted):
@@ -145,7 +145,7 @@ def rises(committed: Ratchet, now: Ratchet) -> Iterator[tuple[str, str, str]]:
 
 
 def lowered(committed: Ratchet, now: Ratchet) -> dict[str, Numbers]:
-    """Give the numbers to commit: those of now, less what rose; all of them if none were."""
+    """Give the numbers to commit: all at first, later those of sections that did not rise."""
     if not committed:
         return dict(now)
     kept: dict[str, Numbers] = {}

@@ -1,4 +1,4 @@
-"""Reports: the committed snapshot, the table of sections, and what stands behind one citation."""
+"""Reports: the committed snapshot, the table of sections, and the sentences behind one citation."""
 
 import re
 from collections import Counter
@@ -80,7 +80,7 @@ def table(project: Project, claims: Mapping[Key, Claims]) -> Iterator[str]:
 
 
 def totals(project: Project, claims: Mapping[Key, Claims]) -> str:
-    """Sum it up in a line."""
+    """Sum up the table in a line."""
     items = project.catalogue.requirements.values()
     states = [claims.get(item.key, Claims()).state(item) for item in items]
     lacking = sum(state in OPEN for state in states)
@@ -104,7 +104,7 @@ def show(project: Project, claims: Mapping[Key, Claims], spec: str, section: str
 def explain(
     project: Project, claims: Mapping[Key, Claims], file: str, line: int | None
 ) -> Iterator[str]:
-    """Yield what each citation of a file, or of one of its lines, refers to."""
+    """Yield the requirement or section that each citation of a file, or of one line, refers to."""
     for cited in project.cited:
         if cited.file != file or line not in (None, cited.line):
             continue

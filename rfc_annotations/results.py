@@ -1,4 +1,4 @@
-"""What a run of the mutants showed, kept for the figures: which requirements' lines are guarded.
+"""The results of a run of the mutants, kept for the figures: requirements whose lines are guarded.
 
 The file names each mutant that was tried by file and line, and holds a digest of each source:
 results about other text count for nothing.  What mutants.toml accepts is left out.
@@ -15,7 +15,7 @@ from rfc_annotations.project import Project
 
 
 def save(path: Path, trial: Trial, root: Path) -> None:
-    """Write what was tried, and whether a test noticed."""
+    """Write the mutants tried, and whether a test noticed each."""
     tried = [(m.file, m.line, True) for m in trial.killed]
     tried += [(m.file, m.line, False) for m in trial.survivors]
     digests = {file: digest(root / file) for file in sorted({file for file, _, _ in tried})}

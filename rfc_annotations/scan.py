@@ -1,4 +1,4 @@
-"""Reading source files: what they cite, what they say in prose, and which names are public.
+"""Reads source files: their citations, their prose, and their public names.
 
 Python is read with `ast` and `tokenize`: citations count in docstrings and comments, never in
 other strings.  In Markdown everything counts except what stands between code fences.
@@ -50,7 +50,7 @@ class Prose:
 
 @dataclass(slots=True)
 class Scanned:
-    """What one file holds."""
+    """The contents of one file, as far as the rules need them."""
 
     file: str
     kind: Kind
@@ -88,7 +88,7 @@ class _Reader:
     grammar: Grammar
 
     def cite(self, text: str, line: int, place: Place = _nowhere) -> int:
-        """Note what `text`, which begins on `line`, cites; return how many citations it holds.
+        """Record the citations of `text`, which begins on `line`; return how many there are.
 
         `place` gives the owner and the anchor, and is asked only if something is claimed.
         """
@@ -166,7 +166,7 @@ class _Python(_Reader):
             self._judge(self._tree.body, "")
 
     def _docstrings(self) -> set[int]:
-        """Read every docstring, and say on which lines they begin."""
+        """Read every docstring, and return the lines on which they begin."""
         lines = set()
         for node in (self._tree, *self._anchors.statements):
             if not isinstance(node, (ast.Module, *DEFINITIONS)):
@@ -208,7 +208,7 @@ class _Python(_Reader):
         return min(inner)[1] if inner else ""
 
     def _judge(self, body: list[ast.stmt], prefix: str) -> None:
-        """List the public names that say neither what they follow nor that they follow none.
+        """List the public names with neither a citation nor an `Own design`.
 
         What is our own design is so with all that it contains.
         """
@@ -233,7 +233,7 @@ class _Python(_Reader):
 
 
 def _definitions(body: Iterable[ast.AST]) -> Iterator[Definition]:
-    """Yield what `body` defines, in whichever branch."""
+    """Yield the definitions in `body`, in all its branches."""
     for node in body:
         if isinstance(node, DEFINITIONS):
             yield node
@@ -246,7 +246,7 @@ def _own_design(node: Definition) -> bool:
 
 
 def _repeated(node: Definition) -> bool:
-    """Is it a property's setter, or one signature of several?  The other one is judged."""
+    """Whether it is a property's setter, or an overload: another definition is judged."""
     return any(
         getattr(decorator, "attr", getattr(decorator, "id", "")) in ("setter", "overload")
         for decorator in node.decorator_list
@@ -254,7 +254,7 @@ def _repeated(node: Definition) -> bool:
 
 
 def test_owners(tree: ast.Module) -> dict[range, str]:
-    """Say which lines of a test module speak for which tests, by pytest's names for them.
+    """Map the lines of a test module to the tests they belong to, by pytest's names.
 
     A state machine speaks for the test that its `TestCase` was assigned to, or for the test
     function that runs it; a class for all the tests in it.

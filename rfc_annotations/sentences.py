@@ -81,7 +81,7 @@ def unmarked(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[s
 
 
 def keywords(text: str, marks: Iterable[str], plain: bool = False) -> set[str]:
-    """Give the words of RFC 2119 in what the marks of a section name.
+    """Collect the words of RFC 2119 in the sentences that a section's marks name.
 
     >>> from rfc_annotations.fingerprint import fingerprint
     >>> sorted(keywords("It MUST NOT. It SHOULD.", [fingerprint("It MUST NOT.")]))
@@ -167,7 +167,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _parted(words: list[str], line: str, blank: int) -> bool:
-    """Do blank lines part `line` from the words before it, or does a sentence go on?"""
+    """Whether blank lines before `line` end the sentence before it."""
     if not blank:
         return False
     stopped = STOPPED.search(words[-1]) is not None

@@ -25,7 +25,7 @@ class Spec:
 
     `numbered` headings start in column 0 where nothing else does; `sequence` is for texts that
     are all in column 0, whose headings are told by counting on; `headings` have no numbers, and
-    `markdown` is what it says.  `plain` means that words like "must" bind in small letters.
+    `markdown` headings begin with `#`.  `plain` means that words like "must" bind in small letters.
     """
 
     name: str
@@ -52,7 +52,7 @@ def load(path: Path) -> dict[str, Spec]:
 
 
 def below(entry: str, sections: Iterable[str]) -> list[str]:
-    """Say which sections an entry of a `complete` list means: `17.1`, all of `17.*`, or all: `*`.
+    """Expand an entry of a `complete` list into sections: `17.1`, all of `17.*`, or all: `*`.
 
     >>> [below(entry, ["1", "17", "17.1", "17.1.2", "171"]) for entry in ("17.1", "17.*")]
     [['17.1'], ['17', '17.1', '17.1.2']]

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def specs() -> Path:
 def corpus() -> Path:
     """The folder of captures and media: TEST_CORPUS, or the default beside the repository."""
     return _folder("TEST_CORPUS", "../shared/corpus")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _children_hear_signals():
+    """What a test starts hears SIGINT and SIGHUP, though the run itself is to ignore them.
+
+    nohup, and a script that puts the run into the background, ignore them for all descendants;
+    a handler that does nothing is for this process alone.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

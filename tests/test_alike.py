@@ -13,12 +13,10 @@ from rtmplite.net import addresses as rtmp_addresses
 from rtmplite.net.server.access import is_loopback as rtmp_is_loopback
 from rtmplite.rtmp.wire import url
 from siprtmp.operation.config import is_loopback
-from siprtmp.operation.numbers import parse_host_port
 
 READERS = {
     "p2psip": (sip_addresses.parse, p2psip.LocalError),
     "rtmplite": (rtmp_addresses.parse, rtmplite.errors.LocalError),
-    "siprtmp": (parse_host_port, ValueError),
 }
 
 

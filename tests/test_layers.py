@@ -22,9 +22,14 @@ LEVELS = ("codec", "machine", "edge", "program")
 ARROWS = """
 codec   p2psip.rtp
 machine [p2psip.rtp.reorder]
+machine [p2psip.rtp.reporter]
 machine [p2psip.rtp.rtcp_timer]
+machine [p2psip.rtp.sender]
 machine [p2psip.rtp.session]
+machine [p2psip.rtp.srtp]
 codec   p2psip.rtp.payload
+machine [p2psip.rtp.payload.event_receiver]
+machine [p2psip.rtp.payload.event_sender]
 codec   p2psip.sdp
 codec   p2psip.sip
 machine p2psip.transaction           p2psip.sip

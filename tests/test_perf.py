@@ -19,10 +19,15 @@ def perf_on_path(monkeypatch):
 def test_the_meter_sees_a_busy_and_an_idle_process():
     import cpu
 
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    idle = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    commands = (
+        [sys.executable, "-c", f"print(flush=True)\n{work}"]
+        for work in ("while True: pass", "import time; time.sleep(60)")
+    )
+    children = [subprocess.Popen(words, stdout=subprocess.PIPE) for words in commands]
     try:
-        meters = [cpu.Meter(child.pid) for child in (busy, idle)]
+        for child in children:
+            assert child.stdout is not None and child.stdout.readline()  # started, which costs too
+        meters = [cpu.Meter(child.pid) for child in children]
         own, end = cpu.Meter(os.getpid()), time.monotonic() + 0.5
         while time.monotonic() < end:
             sum(range(1000))
@@ -30,9 +35,9 @@ def test_the_meter_sees_a_busy_and_an_idle_process():
         assert worked.cpu > 0.05 > slept.cpu or worked.cpu > 5 * slept.cpu
         assert 0 < own.read().share <= 1.05
     finally:
-        for child in (busy, idle):
+        for child in children:
             child.kill()
-            child.wait()
+            child.communicate()
 
 
 def test_stamped_frames_are_whole_speex_frames():

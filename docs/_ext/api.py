@@ -1,4 +1,4 @@
-"""API pages from the front door of a package: what is public, with signature and docstring.
+"""API pages from the front door of a package: its public names, with signature and docstring.
 
 `__all__` of the package says what is shown, its `_HOME_OF` from which module each name comes, and
 the table of `tests/test_layers.py` whether that module is a codec, a machine, or at the edge.
@@ -246,7 +246,7 @@ class Unquoted(ast.NodeTransformer):
     """An annotation without the quotes that only the interpreter needs."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """Read a string as what it means."""
+        """Evaluate a string annotation."""
         return ast.parse(node.value, mode="eval").body if isinstance(node.value, str) else node
 
 

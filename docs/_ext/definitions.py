@@ -1,4 +1,4 @@
-"""Where a source file defines what: for links that lead to a line."""
+"""The lines of the definitions in a source file, for links that lead to a line."""
 
 import ast
 import functools

@@ -18,7 +18,7 @@ BOX_LEFT = 10
 
 
 def draw(figure: Figure, title: str) -> str:
-    """The figure as an SVG element; `title` is for those who hear it."""
+    """The figure as an SVG element; `title` is for screen readers."""
     rows = {
         state: [(label(event, todo), target) for event, (target, todo) in arrows.items()]
         for state, arrows in figure.items()
@@ -47,7 +47,7 @@ def draw(figure: Figure, title: str) -> str:
 
 
 def label(event: str, todo: Sequence[str]) -> str:
-    """What stands beside an arrow: the event, and what is to be done about it."""
+    """The text beside an arrow: the event, and the action on it."""
     return f"{event} / {', '.join(todo)}" if todo else event
 
 

@@ -51,7 +51,7 @@ def table(heads: list[str], rows: list[list[str]], code: int = -1) -> nodes.tabl
 
 
 class StateMachine(Directive):
-    """A table of a machine, `module:NAME`, drawn; or what `observed` or a function saw of one."""
+    """A machine's table, `module:NAME`, drawn; or the states seen by `observed` or a function."""
 
     required_arguments = 1
 
@@ -76,7 +76,7 @@ class StateMachine(Directive):
 
 
 class ModuleMap(Directive):
-    """The modules of a package: what each promises, and the sections that it implements."""
+    """The modules of a package: the first line of each, and the sections that it implements."""
 
     required_arguments = 1
 
@@ -132,13 +132,13 @@ class Api(Directive):
 
 
 def sections(doc: str) -> str:
-    """The first sentence of what a module's docstring says that it implements."""
+    """The first sentence of a module's docstring about the sections that it implements."""
     found = ARTICLE.search(doc)
     return " ".join(found[1].split()) if found and "nothing of its own" not in found[1] else ""
 
 
 class ProgramHelp(Directive):
-    """What `python -m PACKAGE [COMMAND] --help` prints."""
+    """The output of `python -m PACKAGE [COMMAND] --help`."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -164,7 +164,7 @@ class SettingsTable(Directive):
 
 
 class RtmpConversation(Directive):
-    """What our client and our server say while one tag is published."""
+    """The messages of our client and our server while one tag is published."""
 
     def run(self) -> list[nodes.Node]:
         """One row a message."""

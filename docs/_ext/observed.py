@@ -1,4 +1,4 @@
-"""What cannot be read from a table is watched: RTMP's machines at work, at the time of building."""
+"""Watches RTMP's machines at work, at build time, to draw states that no table holds."""
 
 import itertools
 from collections.abc import Callable, Iterator

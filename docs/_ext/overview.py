@@ -1,4 +1,4 @@
-"""The picture of the front page: who talks to the gateway, and by which protocols.
+"""The picture of the front page: the gateway, its peers and their protocols.
 
 An SVG in the colours of the theme, light or dark, narrow enough to be read on a phone.
 """

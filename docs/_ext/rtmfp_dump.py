@@ -1,4 +1,4 @@
-"""A packet byte by byte: each field with what it says, and the class and section that tell why.
+"""A packet byte by byte: each field with its meaning, its class and its section.
 
 Every byte of a packet is in exactly one line; `Dump` notices if one is left over.
 """
@@ -49,7 +49,7 @@ class Dump:
         self.within = ""  # the class that the fields belong to
 
     def take(self, size, what, where="", depth=0):
-        """Take so many bytes; `what` may be a function of them."""
+        """Take this many bytes; `what`, their meaning, may be a function of them."""
         end = self.at + size
         assert end <= len(self.data)
         field, self.at = self.data[self.at : end], end
@@ -70,7 +70,7 @@ class Dump:
         return value
 
     def rest(self, end, what, where="", depth=0):
-        """Take what is left up to `end`, if anything is."""
+        """Take the bytes left before `end`, if there are any."""
         if end > self.at:
             size = end - self.at
             self.take(size, what if callable(what) else f"{what}, {size} bytes", where, depth)
@@ -111,7 +111,7 @@ class Dump:
             self.rest(end, "its value", "", depth)
 
     def metadata(self, end, depth):
-        """Take what tells that a flow is for RTMP messages, and of which stream."""
+        """Take the metadata that mark a flow as one of RTMP messages, and name its stream."""
         self.take(2, lambda field: f'"{field.decode()}"', "SIGNATURE 7425 §5.1.1", depth)
         self.take(1, "flags: a stream id follows", "FlowMetadata.intent", depth)
         self.number("message stream ", "FlowMetadata.stream_id", depth)

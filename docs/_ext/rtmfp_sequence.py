@@ -1,4 +1,4 @@
-"""Who sent what to whom, drawn with letters: a lane for each end, an arrow for each datagram."""
+"""A sequence diagram in letters: a lane for each end, an arrow for each datagram."""
 
 from rtmplite.rtmfp.netconnection.messages import parse_message
 from rtmplite.rtmfp.wire import chunks
@@ -77,7 +77,7 @@ def describe(chunk):
 
 
 def content(chunk):
-    """What message a fragment begins, or that a flow has ended without one."""
+    """The message that a fragment begins, or the note that a flow has ended without one."""
     if chunk.final and not chunk.data:
         return "end"
     assert chunk.fragment_control in (FragmentControl.WHOLE, FragmentControl.BEGIN)

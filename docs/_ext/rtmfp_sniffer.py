@@ -1,4 +1,4 @@
-"""What crossed an in-memory link, opened: who knows the initiators' static keys can read it all.
+"""Decrypts the datagrams of an in-memory link with the initiators' static keys.
 
 The four packets of a startup are sealed with a key that everybody knows.  From the keying
 components in them, and one end's private key, come the keys of the session (RFC 7425 §4.6).
@@ -18,7 +18,7 @@ STARTUP = Protection(DEFAULT_SESSION_KEY)
 
 @dataclass(frozen=True)
 class Seen:
-    """One datagram: where it went, what it looked like, and what was in it.
+    """One datagram: its destination, its bytes, and its decrypted contents.
 
     `plain` is what was encrypted; `packet_at` is where the packet begins in it, behind number and
     checksum.

@@ -141,7 +141,7 @@ class Client(Node):
 
 
 class World:
-    """A link, who is on it, and what was lost: `to_lose` are places in `link.sent`."""
+    """A link, its nodes, and the datagrams lost: `to_lose` are places in `link.sent`."""
 
     def __init__(self):
         self.link = Link(self._weather)
@@ -278,7 +278,7 @@ def dumped(run, introduction):
 
 
 def has_hole(chunk):
-    """Whether it acknowledges what comes after something that is missing."""
+    """Whether it acknowledges data after a gap."""
     return isinstance(chunk, chunks.DataAckRanges) and chunk.runs != ()
 
 
@@ -334,7 +334,7 @@ def renewed(text):
 
 
 def vectors():
-    """All datagrams of the first run, whole, with their keys and what is in them."""
+    """All datagrams of the first run, whole, with their keys and contents."""
     run = Conversation()
     client, agreed = run.world.private[CLIENT], run.agreed
     group = Component.parse(agreed.skic).group_select

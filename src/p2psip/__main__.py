@@ -1,4 +1,4 @@
-"""A SIP phone for the command line: register, call, listen for calls, ask what others can do.
+"""A SIP phone for the command line: register, call, listen for calls, write, ask others.
 
 Own design: the exit code is 0 if the command did its work, 1 if the other side refused or was
 silent, 2 if the command was given wrongly; the reason is one line on standard error.
@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -20,17 +19,17 @@ from gevent.event import Event
 from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
-from p2psip.net.clock import monotonic
 from p2psip.net.locator import Locations, server_uri
-from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
-from p2psip.rtp.payload.g711 import CLOCK_RATE
+from p2psip.net.sound import LAWS
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
+from p2psip.talk import Talk, say
+from p2psip.ua.messages import InstantMessage
 
+NAME: Final = "p2psip"
 FAILED: Final = 1
 BAD_USAGE: Final = 2
-PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable, which other users cannot read
 FOR_EXAMPLE: Final = "for example bob@example.com"
 
@@ -59,11 +58,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_USAGE, f"{self.prog.removeprefix('python -m ')}: {message}\n")
 
 
+def _program() -> str:
+    """The words that started this program: `p2psip`, or `python -m p2psip`."""
+    return NAME if Path(sys.argv[0]).stem == NAME else f"python -m {NAME}"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m p2psip",
+        prog=_program(),
         description="A SIP phone for the command line: it registers, calls, answers and asks.",
-        epilog="Each command explains its options: python -m p2psip call --help.  "
+        epilog=f"Each command explains its options: {_program()} call --help.  "
         "The exit code is 0 if the command did its work, 1 if the other side refused or was "
         "silent, and 2 if the command was given wrongly.",
     )
@@ -87,13 +91,19 @@ def _parser() -> argparse.ArgumentParser:
     _add_sound(call)
     _add_network(call)
 
-    listen = command("listen", _listen, "Answer incoming calls, one at a time")
+    listen = command("listen", _listen, "Answer incoming calls, one at a time, and print messages")
     listen.add_argument(
         "aor", metavar="ADDRESS", nargs="?", help=f"Register this address first, {FOR_EXAMPLE}."
     )
     _add_identity(listen)
     _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
     _add_network(listen)
+
+    message = command("message", _message, "Send an instant message")
+    message.add_argument("uri", metavar="TO", help="The address to write to, as user@host[:port].")
+    message.add_argument("text", metavar="TEXT", help="The text of the message.")
+    _add_from(_add_identity(message))
+    _add_network(message)
 
     options = command("options", _options, "Print what a user or a server can do")
     options.add_argument("uri", metavar="TARGET", help="The user or server to ask: sip:example.com")
@@ -165,7 +175,7 @@ def _add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
 def _register(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.aor) as agent:
         seconds = agent.register(options.timeout)
-        _say(f"registered {agent.aor.uri} for {seconds} s")
+        say(f"registered {agent.aor.uri} for {seconds} s")
         stop.wait(options.seconds)
         if not agent.registered:
             raise RemoteError("the registrar knows us no longer", 480)
@@ -207,7 +217,7 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
             return
         taken += 1
         try:
-            _say(f"call from {call.remote.uri}")
+            say(f"call from {call.remote.uri}")
             talk = Talk(options, stop)
             call.on_audio = talk.hear
             call.answer(options.timeout)
@@ -218,70 +228,30 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
                 stop.set()
 
     with _agent(options, options.aor) as agent:
-        agent.on_call = on_call
+        agent.on_call, agent.on_message = on_call, _show
         if options.aor:
             agent.register(options.timeout)
-        _say(f"listening at {agent.contact}")
+        say(f"listening at {agent.contact}")
         stop.wait()
         while taken > done:  # each call hangs up and writes its recording
             gevent.sleep(0.01)
     return 0
 
 
-def _options(options: argparse.Namespace, stop: Event) -> int:
+def _message(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.uri) as agent:
-        response = agent.options(str(_uri(options.uri)), options.timeout)
-        _say(f"{response.status} {response.reason}")
-        for name, value in response.headers:
-            _say(f"{name}: {value}")
+        response = agent.message(options.uri, options.text, options.timeout)
+        say(f"{response.status} {response.reason}")
     return 0
 
 
-class Talk:
-    """The sound of one call: plays one file and records another.  Raises LocalError."""
-
-    def __init__(self, options: argparse.Namespace, stop: Event) -> None:
-        self._sound = read_wav(options.play) if options.play else None
-        self._record: Path | None = options.record
-        if self._record is not None:
-            _check_place(self._record)
-        self._limit = float("inf") if options.seconds is None else options.seconds
-        self._stop = stop
-        self._heard: list[tuple[bytes, int]] = []
-
-    def hear(self, payload: bytes, timestamp: int) -> None:
-        """Keep a received payload, if the call is recorded."""
-        if self._record is not None:
-            self._heard.append((payload, timestamp))
-
-    def run(self, call: Call) -> None:
-        """Talk until either side hangs up, the file is over, or time is up."""
-        law = call.codec.name.upper() if call.codec else "PCMU"
-        _say(f"talking to {call.remote.uri} in {law}")
-        began = monotonic()
-        self._speak(call, LAWS[law][0], began)
-        call.hangup()
-        _say(f"over after {monotonic() - began:.1f} s: {call.reason}")
-        if call.statistics is not None:
-            for name in ("packets_sent", "packets_received", "lost", "jitter_ms"):
-                _say(f"  {name} {getattr(call.statistics, name):g}")
-        if self._record is not None:
-            recording = Recording(law)
-            for payload, timestamp in self._heard:
-                recording.add(payload, timestamp)
-            write_wav(self._record, recording.samples)
-
-    def _speak(self, call: Call, encode: Callable[["array[int]"], bytes], began: float) -> None:
-        silence = array("h", bytes(2 * PACKET))
-        position = 0
-        while not (call.is_over or self._stop.is_set() or position / CLOCK_RATE >= self._limit):
-            sound = self._sound
-            packet = silence if sound is None else sound[position : position + PACKET]
-            if not packet:
-                return
-            call.send_audio(encode(packet))
-            position += PACKET
-            call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
+def _options(options: argparse.Namespace, stop: Event) -> int:
+    with _agent(options, options.uri) as agent:
+        response = agent.options(str(_uri(options.uri)), options.timeout)
+        say(f"{response.status} {response.reason}")
+        for name, value in response.headers:
+            say(f"{name}: {value}")
+    return 0
 
 
 def _agent(options: argparse.Namespace, other: str | None) -> Agent:
@@ -346,15 +316,6 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _check_place(path: Path) -> None:
-    """Raise LocalError if the file cannot be written; after the call it would be too late."""
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise LocalError(f"{path}: there is no folder {folder}")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise LocalError(f"{path}: cannot be written")
-
-
 def _in_words(error: Exception) -> str:
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
@@ -371,12 +332,12 @@ def _advice(error: Exception, options: argparse.Namespace) -> str:
     return f"; the password is missing, say it in {PASSWORD}"
 
 
+def _show(message: InstantMessage) -> None:
+    say(f"message from {message.sender.uri}: {message.text!r}")
+
+
 def _tell(status: int, reason: str) -> None:
-    _say(f"{status} {reason}")
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
+    say(f"{status} {reason}")
 
 
 if __name__ == "__main__":

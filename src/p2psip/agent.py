@@ -24,32 +24,35 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio import AudioHandler, AudioStream, audio_codec
+from p2psip.net.audio import AudioHandler, AudioStream, EventHandler, audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, server_uri
+from p2psip.net.phone_core import PhoneCore
 from p2psip.net.port_pool import NoPortsError, PortPool
-from p2psip.net.waiting import result_of
+from p2psip.net.waiting import FinalAnswer, Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
-from p2psip.sip.build import MAX_FORWARDS
-from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
-from p2psip.stack.request_origin import origin
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.messages import TEXT, InstantMessage, Messages
+from p2psip.ua.outside import outside_request
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
-from p2psip.ua.request_validation import ALLOW, SDP
+from p2psip.ua.request_validation import CALL_METHODS, SDP
 from p2psip.ua.ua import IncomingCall, UserAgent
 from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
+# What a phone takes beyond calls.
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
 log: Final = logging.getLogger(__name__)
 
 
@@ -65,8 +68,10 @@ class Agent:
     for `answer_timeout` seconds.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
-    unless it is set, calls are answered with 480.  `contact` reaches the agent at its `address`;
-    `aor` is its address-of-record.  Raises LocalError, and OSError as `bind` does.
+    unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
+    message, in the hub, and must not wait; unless it is set, messages are refused with 405.
+    `contact` reaches the agent at its `address`; `aor` is its address-of-record.  Raises
+    LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class Agent:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         self.on_call: Callable[[Call], object] = _unavailable
+        self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.calls: list[Call] = []
         self._closing = Event()
         self._codecs = [audio_codec(name) for name in codecs]
@@ -96,13 +102,18 @@ class Agent:
         ports = SipPorts(*listen)
         self.address: HostPort = ports.address
         self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
-        self._stack.core = _Core(self)
         self.contact = self._stack.contact(user)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
         self._login = Login(login or user, password, server) if password else None
-        self._agents = UserAgent(self._stack, random=os.urandom, answer_timeout=answer_timeout)
+        self._agents = UserAgent(
+            self._stack, random=os.urandom, answer_timeout=answer_timeout, extensions=EXTENSIONS
+        )
+        self._messages = Messages(self._agents)
+        self._stack.core = PhoneCore(
+            self._agents, user, self._incoming, lambda message: self.on_message(message)
+        )
         self._registrations = Registrations()
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
@@ -134,7 +145,7 @@ class Agent:
             self.aor,
             self.contact,
             self._home,
-            _Registered(granted),
+            Registered(granted),
             os.urandom,
             login=self._login,
             expires=expires,
@@ -211,27 +222,30 @@ class Agent:
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = self._destination(uri)
-        headers = Headers(
-            [
-                *(("Route", Address(uri)) for uri in self._route),
-                ("Max-Forwards", MAX_FORWARDS),
-                ("From", self.aor.with_tag(os.urandom(6).hex())),
-                ("To", to),
-                ("Call-ID", os.urandom(12).hex()),
-                ("CSeq", "1 OPTIONS"),
-                ("Contact", Address(self.contact)),
-                ("Accept", SDP),
-            ]
-        )
-        question = _Question()
-        login = self._own_login
+        headers = [("Contact", Address(self.contact)), ("Accept", SDP)]
+        request = self._request("OPTIONS", to, headers)
+        question, login = FinalAnswer(), self._own_login
         keyring = DigestClient(login, os.urandom) if login else None
         exchange = AuthenticatedRequest(
             self._stack, question, iter(range(2, 100)).__next__, keyring
         )
-        request = self._agents.signed(Request("OPTIONS", to.uri, headers))
         self._driver.run(exchange.send, request, monotonic())
         return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
+
+    def message(
+        self, uri: str, text: str | bytes, timeout: float = 30.0, *, content_type: str = TEXT
+    ) -> Response:
+        """Send an instant message, and wait until it is accepted: RFC 3428 §4.
+
+        Raises RemoteError with the SIP status if it is refused, TimeoutError, LocalError for one
+        that is too large.
+        """
+        body = text.encode() if isinstance(text, str) else text
+        request = self._request("MESSAGE", self._destination(uri), (), body, content_type)
+        question, login = FinalAnswer(), self._own_login
+        keyring = DigestClient(login, os.urandom) if login else None
+        self._driver.run(self._messages.send, request, question.heard, monotonic(), keyring)
+        return result_of(question.answer, timeout, "the message was not answered")
 
     # -- the end ------------------------------------------------------------------------
 
@@ -273,6 +287,26 @@ class Agent:
             gevent.sleep(PATIENCE)
         return True
 
+    def _request(
+        self,
+        method: str,
+        to: Address,
+        headers: Sequence[tuple[str, object]],
+        body: bytes = b"",
+        content_type: str = "",
+    ) -> Request:
+        request = outside_request(
+            os.urandom,
+            method,
+            to,
+            self.aor,
+            route=self._route,
+            headers=headers,
+            body=body,
+            content_type=content_type,
+        )
+        return self._agents.signed(request)
+
     @property
     def _own_login(self) -> Login | None:
         """The password, with all that is known of the server it belongs to: §22.1."""
@@ -286,7 +320,7 @@ class Agent:
             address = Address.parse(text)
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
-        if address.uri.scheme != "sip" or not address.uri.host:
+        if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
@@ -295,9 +329,9 @@ class Agent:
         self.calls.append(call)
         return call
 
-    def _open_audio(self, on_audio: AudioHandler) -> AudioStream:
-        host = self.address[0]
-        return AudioStream(host, self._codecs, self._pool, on_audio, self._driver.wake)
+    def _open_audio(self, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
+        host, wake = self.address[0], self._driver.wake
+        return AudioStream(host, self._codecs, self._pool, on_audio, on_event, wake)
 
     def _over(self, call: Call) -> None:
         if call in self.calls:
@@ -328,64 +362,8 @@ class Agent:
             call.hangup()
 
 
-class _Core:
-    """Takes the requests that the stack of an agent passes up: §8.2."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        agents = self._agent._agents
-        peer = agents.peer_of(request)
-        if peer is not None and origin(request, server.flow) not in peer.places:
-            server.reply(403, now)  # §26.1.4: overheard tags end no call
-        elif agents.matches(request) or request.to.tag is not None:
-            agents.on_request(server, request, now)
-        elif request.uri.user not in (None, self._agent.user):
-            server.reply(404, now)  # §8.2.2.1
-        elif request.method == "INVITE":
-            self._agent._incoming(server, now)
-        elif request.method == "OPTIONS":
-            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
-        else:
-            server.reply(405, now, headers=[("Allow", ALLOW)])  # §8.2.1
-
-    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        peer = self._agent._agents.peer_of(request)
-        if peer is None or not request.body or origin(request, flow) in peer.places:
-            self._agent._agents.on_ack(request, flow, now)
-
-
-class _Registered:
-    """Waits for the registrar's first answer: §10.2."""
-
-    def __init__(self, granted: "AsyncResult[int]") -> None:
-        self._granted = granted
-
-    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
-        if self._granted.ready():
-            log.info("registered again")
-        else:
-            self._granted.set(expires)
-
-    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
-        if self._granted.ready():
-            log.warning("no longer registered: %d %s", status, reason)
-        else:
-            self._granted.set_exception(RemoteError(reason, status))
-
-
-class _Question:
-    """Waits for the final answer to one request: §8.1.3."""
-
-    def __init__(self) -> None:
-        self.answer: AsyncResult[Response] = AsyncResult()
-
-    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        if 200 <= response.status < 300:
-            self.answer.set(response)
-        elif response.status >= 300:
-            self.answer.set_exception(RemoteError(response.reason, response.status))
+def _unwanted(message: InstantMessage) -> None:
+    raise RemoteError("Method Not Allowed", 405)
 
 
 def _unavailable(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong in the SIP family: our caller's bug, or the peer's fault.
+"""The errors of the SIP family: our caller's bug, or the peer's fault.
 
 Own design: h11's split in two, so that `except RemoteError` is all an edge needs around a peer,
 and `except SipError` all that a program needs around this package.

@@ -25,11 +25,12 @@ _HOMES: Final = {
     # FLV
     "rtmplite.flv": "metadata",
     "rtmplite.flv.tag": "Tag TagType",
-    "rtmplite.flv.file": "FlvHeader FlvReader read_flv write_flv",
+    "rtmplite.flv.file": "FlvHeader FlvReader MemoryFile read_flv write_flv",
     "rtmplite.flv.audio": "AudioTag SoundFormat",
     "rtmplite.flv.video": "VideoTag CodecId FrameType is_key_frame",
-    "rtmplite.flv.enhanced_audio": "ExAudioTag AudioTrack",
+    "rtmplite.flv.enhanced_audio": "ExAudioTag AudioTrack is_silence",
     "rtmplite.flv.enhanced_video": "ExVideoTag VideoTrack",
+    "rtmplite.flv.color_info": "ColorInfo",
     "rtmplite.flv.index": "Index load_index scan",
     # RTMP
     "rtmplite.rtmp.wire.message": "Message MessageType",
@@ -116,12 +117,15 @@ if TYPE_CHECKING:
     from rtmplite.flv import metadata as metadata
     from rtmplite.flv.audio import AudioTag as AudioTag
     from rtmplite.flv.audio import SoundFormat as SoundFormat
+    from rtmplite.flv.color_info import ColorInfo as ColorInfo
     from rtmplite.flv.enhanced_audio import AudioTrack as AudioTrack
     from rtmplite.flv.enhanced_audio import ExAudioTag as ExAudioTag
+    from rtmplite.flv.enhanced_audio import is_silence as is_silence
     from rtmplite.flv.enhanced_video import ExVideoTag as ExVideoTag
     from rtmplite.flv.enhanced_video import VideoTrack as VideoTrack
     from rtmplite.flv.file import FlvHeader as FlvHeader
     from rtmplite.flv.file import FlvReader as FlvReader
+    from rtmplite.flv.file import MemoryFile as MemoryFile
     from rtmplite.flv.file import read_flv as read_flv
     from rtmplite.flv.file import write_flv as write_flv
     from rtmplite.flv.index import Index as Index

@@ -1,4 +1,4 @@
-"""What can go wrong in the RTMP family: our caller's bug, or the peer's fault.
+"""The errors of the RTMP family: our caller's bug, or the peer's fault.
 
 Own design: h11's split in two, so that `except RemoteError` is all an edge needs around a peer,
 and `except RtmpError` all that a program needs around this package.
@@ -20,7 +20,7 @@ class LocalError(RtmpError):
 
 
 class RemoteError(RtmpError):
-    """The peer broke a rule; `code`, `level` and `description` are what an `_error` tells it.
+    """The peer broke a rule; an `_error` carries `code`, `level` and `description` to it.
 
     RTMP 1.0 §7.2.1.1 and §7.2.2 show the information object these three fill.
     """

@@ -18,6 +18,7 @@ from gevent.event import AsyncResult
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
+from rtmplite.net import addresses
 from rtmplite.net.redaction import public
 from rtmplite.net.sighup import on_hangup
 from siprtmp import __version__
@@ -26,7 +27,6 @@ from siprtmp.edge.garbage_collection import Collector, settle
 from siprtmp.edge.gateway import Gateway
 from siprtmp.operation import config, logs
 from siprtmp.operation.arguments import ConfigError, did_you_mean, program
-from siprtmp.operation.numbers import format_host_port
 from siprtmp.operation.refusals import Refusals
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
@@ -90,7 +90,7 @@ def serve(arguments: Sequence[str]) -> int:
     settle()
     Alarm(Collector(gateway.is_quiet, monotonic())).set()
     listening = " ".join(
-        f"{name}={format_host_port(*address)}" for name, address in gateway.addresses().items()
+        f"{name}={addresses.written(*address)}" for name, address in gateway.addresses().items()
     )
     print(f"ready {listening}", flush=True)
     gateway.stop_calls(done.get())
@@ -107,7 +107,7 @@ def demo(arguments: Sequence[str]) -> int:
 
 
 def calls(arguments: Sequence[str]) -> int:
-    """List what goes on in a running gateway, or end one of it."""
+    """List the calls and streams of a running gateway, or end one."""
     return calls_command.run(arguments)
 
 

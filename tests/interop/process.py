@@ -25,6 +25,8 @@ POLL_SECONDS = 0.02
 PORTS = range(20000, 32000, 4)  # below Linux's ephemeral ports, so no client socket takes one first
 SYSTEM_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin"  # for servers
 
+DICE = random.SystemRandom()  # workers that are seeded alike must not draw the same ports
+
 _handed_out: set[int] = set()
 
 
@@ -44,7 +46,7 @@ def require(binary: str, package: str) -> str:
 
 def free_port() -> int:
     """A loopback port free for UDP and TCP, as is its successor; no two calls give the same."""
-    for port in random.sample(PORTS, len(PORTS)):
+    for port in DICE.sample(PORTS, len(PORTS)):
         if port not in _handed_out and all(map(_is_free, (port, port + 1))):
             _handed_out.add(port)
             return port

@@ -100,6 +100,39 @@ def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
     assert alice.calls == bob.calls == []
 
 
+def test_keys_are_heard_once_each_with_their_length_between_the_sound(alice, bob):
+    """Covers RFC 4733 §2.5.1.2 [same-base-as-audio] and §2.5.1.1 [only-events-listed]."""
+    at_bob, keys = [], []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    taken[0].on_digit = lambda digit, seconds: keys.append((digit, seconds))
+    talk(call)
+    assert call.send_digits("7#", 0.06)
+    gevent.sleep(0)
+    assert call.send_audio(FRAMES[0])  # left out: the key is in its place
+    wait_for(lambda: len(keys) == 4)
+    assert keys == [("7", None), ("7", 0.06), ("#", None), ("#", 0.06)]
+    wait_for(lambda: not call._audio._keys.busy)
+    talk(call, FRAMES[:1])
+    wait_for(lambda: len(at_bob) == len(FRAMES) + 1)
+    last, first = at_bob[-2][1], at_bob[-1][1]
+    assert first - last & 0xFFFFFFFF >= 160 * 2  # the sound left out takes its time
+    with pytest.raises(LocalError):
+        call.send_digits("1X")
+    call.hangup()
+    assert not call.send_digits("1")
+
+
+def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
+    """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
+    monkeypatch.setattr("p2psip.net.audio.KEYS", "0-9")
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    assert call.send_digits("9") and not call.send_digits("9#")
+
+
 def test_the_callee_may_hang_up_too(alice, bob):
     taken = answering(bob)
     call = alice.call(uri(bob), timeout=5)
@@ -319,3 +352,12 @@ def test_an_agent_serves_until_it_is_closed(bob):
     bob.close(timeout=0.5)
     serving.join(5)
     assert serving.successful()
+
+
+def test_a_message_is_read_or_refused(alice, bob):
+    heard = []
+    bob.on_message = heard.append
+    assert alice.message(uri(bob), "hello").status == 200
+    assert [(m.sender.uri.user, m.text) for m in heard] == [("alice", "hello")]
+    with pytest.raises(RemoteError, match="405"):
+        bob.message(uri(alice), "nobody reads this")

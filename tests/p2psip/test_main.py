@@ -9,6 +9,7 @@ from array import array
 
 import pytest
 
+from p2psip import __main__
 from p2psip.net.sound import read_wav, write_wav
 
 SECOND = array("h", (int(9000 * math.sin(n * 0.35)) for n in range(8000)))
@@ -49,6 +50,21 @@ def listener():
         process.communicate()
 
 
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [("/usr/bin/p2psip", "p2psip"), ("/lib/p2psip/__main__.py", "python -m p2psip")],
+)
+def test_help_names_the_program_as_it_was_started(capsys, monkeypatch, started_as, name):
+    monkeypatch.setattr(sys, "argv", [started_as])
+    with pytest.raises(SystemExit):
+        __main__.main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.startswith(f"usage: {name} [-h]") and f"options: {name} call --help." in told
+    with pytest.raises(SystemExit):
+        __main__.main(["call", "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: {name} call ")
+
+
 def test_a_call_that_plays_and_records(listener, tmp_path):
     write_wav(tmp_path / "play.wav", FEW)
     phone, uri = listener("--calls", 1, "--record", tmp_path / "heard.wav")
@@ -61,6 +77,15 @@ def test_a_call_that_plays_and_records(listener, tmp_path):
     heard = read_wav(tmp_path / "heard.wav")
     assert len(heard) == len(FEW)
     assert max(abs(a - b) for a, b in zip(heard, FEW, strict=True)) < 300
+
+
+def test_a_message(listener):
+    phone, uri = listener()
+    code, out, err = run("message", uri, "Grüße", "--from", "ann@127.0.0.1")
+    assert (code, out, err) == (0, "200 OK\n", "")
+    assert phone.stdout.readline() == "message from sip:ann@127.0.0.1: 'Grüße'\n"
+    code, out, err = run("message", uri, "x" * 2000)
+    assert (code, out) == (2, "") and "1300 octets" in err
 
 
 def test_options(listener):

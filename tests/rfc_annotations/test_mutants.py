@@ -26,7 +26,8 @@ why = "Nobody reads the label."
 def run(repo):
     repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
     paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    alone = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {**os.environ, "PYTHONPATH": paths, **alone}
 
     def module(*arguments):
         command = [sys.executable, "-m", *arguments]
@@ -114,9 +115,10 @@ def test_what_no_test_can_run_is_tried_by_those_that_claim_the_same(run, repo):
 
 
 def test_a_mutant_that_hangs_is_noticed(run, repo):
-    loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n"
+    repo.replace(CODE, "MINUTES = 4", "from time import sleep\n\nMINUTES = 4")
+    loop = "    while minutes < 9:\n        minutes += 1  # §2 [waits]\n        sleep(0.01)\n"
     repo.replace(CODE, "    if minutes", f"{loop}    if minutes")
-    survivor = f"{CODE}:9: survived: minutes += 1  ->  minutes += 2"
+    survivor = f"{CODE}:11: survived: minutes += 1  ->  minutes += 2"
     assert run() == (1, [survivor, summary(3, 0, 1)], "")  # without the addition it never ends
 
 

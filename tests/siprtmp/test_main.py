@@ -155,11 +155,6 @@ def test_a_signal_ends_it_with_0(tmp_path, number):
     assert f" stopping signal={number.name} calls=0 streams=0 rtmp_connections=0" in stopping
 
 
-def _hears_sighup():
-    """In a child: not as under nohup, which these tests themselves may run under."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
 @pytest.mark.parametrize("words", [["siprtmp"], ["rtmplite", "serve"]])
 def test_a_terminal_that_closes_ends_it_with_0(words):
     """The terminal is ours to close; what the program writes goes elsewhere."""
@@ -167,7 +162,7 @@ def test_a_terminal_that_closes_ends_it_with_0(words):
     listeners = DEFAULTS if words == ["siprtmp"] else DEFAULTS[:2]
     command = [require("setsid", "util-linux"), "--ctty", sys.executable, "-m", *words, *listeners]
     options = {"stdin": its, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **options, preexec_fn=_hears_sighup) as child:
+    with subprocess.Popen(command, **options) as child:
         os.close(its)
         try:
             assert child.stdout is not None and child.stdout.readline().startswith("ready rtmp=")

@@ -71,7 +71,7 @@ def rule_texts(text: str) -> Iterator[tuple[str, str, bool]]:
 
 
 class Step(NamedTuple):
-    """What a state of the automaton reads, and where that leads."""
+    """One step of the automaton: the characters a state reads, and the next state."""
 
     octets: Octets
     target: int

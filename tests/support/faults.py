@@ -1,4 +1,4 @@
-"""What every test of a list of faults does: draw a hundred inputs, and judge each refusal."""
+"""Common to tests of a list of faults: draw a hundred inputs, and judge each refusal."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What every fuzz test shares: spoiled copies of good input, and the memory a parse costs."""
+"""Common to fuzz tests: damaged copies of good input, and the memory that a parse costs."""
 
 import tracemalloc
 

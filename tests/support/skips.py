@@ -1,4 +1,4 @@
-"""What a run left out, in five lines at its end: how many tests, and what they want.
+"""Summary of a run's skips, in five lines at its end: how many tests, and what is missing.
 
 Without peers some hundred tests are skipped, mostly for a few programs.  `-rs` names each.
 """

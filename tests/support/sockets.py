@@ -15,10 +15,10 @@ LOOPBACK = "127.0.0.1"
 class Echo:
     """An element that answers every request with 200 and remembers its method."""
 
-    def __init__(self, host=LOOPBACK, **options):
+    def __init__(self, host=LOOPBACK, t1=0.5, **options):
         self.heard, self.acks = [], []
         ports = SipPorts(host, 0)
-        self.stack = Stack(random=os.urandom, t1=0.01, listeners=ports.listeners)
+        self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
         self.address = self.driver.address
@@ -42,7 +42,7 @@ def options_request(branch="1", transport="UDP", host=LOOPBACK, body=b"", via=Tr
 
 
 class UdpClient:
-    """A plain UDP socket of which `ask` sends and gives what comes back, or b"" for silence."""
+    """A plain UDP socket: `ask` sends and returns the reply, or b"" for silence."""
 
     def __init__(self, address):
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET

@@ -3,10 +3,8 @@
 Covers RFC 5118 §4, section by section.
 """
 
-import re
-from functools import cache
-
 import pytest
+from torture.rfc_messages import messages
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import check_request, parse_message
@@ -25,38 +23,6 @@ NAMES = [
     "ipv6-bug-abnf-3-colons",
     "ipv6-correct-abnf-2-colons",
 ]
-
-
-@cache
-def messages(specs):
-    """The messages by name, as RFC 5118 §2 says they are printed.
-
-    The Content-Length of those with a body does not fit the body as printed; it is
-    replaced, for it is not what they test.
-    """
-    text = (specs / "rfc5118.txt").read_text(errors="replace")
-    text = re.sub(r"\n*\nGurbani, [^\n]*\n\f?\n*RFC 5118 [^\n]*\n+", "\n\n", text)
-    found = {}
-    for block in text.split("   Message Details: ")[1:]:
-        name, _, rest = block.partition("\n")
-        printed = re.match(r"(?:      [^\n]*\n|\s*\n)+", rest)[0]
-        found[name.strip()] = _message(printed)
-    return found
-
-
-def _message(printed):
-    printed = re.sub(
-        r"      <allOneLine>\n(.*?)      </allOneLine>\n",
-        lambda long: "      " + long[1].replace("\n", "").replace("      ", "") + "\n",
-        printed,
-        flags=re.DOTALL,
-    )
-    lines = [line.strip() for line in printed.strip().splitlines()]
-    blank = lines.index("") if "" in lines else len(lines)
-    body = "".join(f"{line}\r\n" for line in lines[blank:] if line)
-    head = "".join(f"{line}\r\n" for line in lines[:blank])
-    head = re.sub(r"(?m)^(Content-Length|L): .*\r$", f"Content-Length: {len(body)}\r", head)
-    return f"{head}\r\n{body}".encode()
 
 
 @pytest.fixture

@@ -40,9 +40,9 @@ OTHERWISE = {
     "kamailio/req-tm1.sip": "400 Bad Request Line",
     "kamailio/sg.sip": "400 Bare Line Break",  # CR CR LF
     "kamailio/short_nonce.sip": "400 Missing Empty Line",
-    "from_stack_tests/sofia-sip_00.sip": "400 Bad Parameter",  # From: <sip:bar@foo>;
+    "from_stack_tests/sofia-sip_00.sip": "400 CSeq Of Another Method",
     "from_stack_tests/sofia-sip_10.sip": "400 Empty Header Value",  # Via with ",,"
-    "from_stack_tests/sofia-sip_14.sip": "400 Bad Parameter",
+    "from_stack_tests/sofia-sip_14.sip": "400 CSeq Of Another Method",
     "from_stack_tests/belle-sip_02.sip": "400 Body Shorter Than Content-Length",
     "from_stack_tests/pjproject_03.sip": "400 Bare Line Break",  # LF and CRLF mixed
     "from_stack_tests/pjproject_05.sip": "400 Bad Number",  # Max-Forwards: notanumber
@@ -103,7 +103,7 @@ def test_wounded_messages_of_devices_crash_nothing(corpus, data):
         ("tos.txt", Address.parse, 75, 82),
         ("routes.txt", Address.parse_list, 7, 7),
         ("recordroutes.txt", Address.parse_list, 7, 7),
-        ("urls.txt", Uri.parse, 41, 74),
+        ("urls.txt", Uri.parse, 42, 74),
         ("vias.txt", Via.parse_list, 16, 19),
         ("auths.txt", Credentials.parse, 3, 14),
         ("wwwas.txt", Challenge.parse, 12, 15),

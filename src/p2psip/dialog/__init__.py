@@ -1,1 +1,1 @@
-"""Dialogs and what lives inside them, all sans-I/O (RFC 3261 §12)."""
+"""Dialogs and the requests and sessions inside them, all sans-I/O (RFC 3261 §12)."""

@@ -27,7 +27,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import Request, Response, remote_target
 from p2psip.sip.uri import Uri
 
 
@@ -81,14 +81,13 @@ class Dialog:
 
         Raises RemoteError when it has no Contact.
         """
-        if not request.contacts:
-            raise RemoteError("Missing Contact")
+        target = remote_target(request)
         local = request.to if request.to.tag else request.to.with_tag(to_tag)
         return cls(
             request.call_id,
             local,
             request.from_,
-            request.contacts[0].uri,
+            target,
             request.record_routes,
             remote_cseq=request.cseq.number,
         )

@@ -25,7 +25,7 @@ class TimedMachine(Protocol):
         """When to call `tick`, in `monotonic` seconds; None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
 
 
 class Alarm:

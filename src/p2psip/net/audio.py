@@ -1,10 +1,12 @@
-"""The sound of one call at a phone: its ports, its RTP session, and the agreed codec.
+"""The sound of one call at a phone: its ports, its RTP session, the agreed codec, and keys.
 
-Implements RFC 3264 §5 to §8 by `offer_answer`, and RFC 3550 §6.4 by `RtpSession`.
+Implements RFC 3264 §5 to §8 by `offer_answer`, RFC 3550 §6.4 by `RtpSession`, and RFC 4733 §2.5
+by `EventSender` and `EventReceiver`.
 """
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -12,14 +14,20 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.port_pool import PortPool
 from p2psip.net.rtp_ports import MediaPort
+from p2psip.rtp.payload.dtmf import event_of
+from p2psip.rtp.payload.duration import ticks
+from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
+from p2psip.rtp.payload.event_sender import EventPress, EventSender
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
+from p2psip.sdp.codec import TELEPHONE_EVENT
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     Agreed,
     AgreedMedia,
     Codec,
     LocalMedia,
+    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -28,27 +36,37 @@ from p2psip.sdp.offer_answer import (
 from p2psip.sdp.session import SessionDescription
 
 AudioHandler = Callable[[bytes, int], object]
+EventHandler = Callable[[HeardEvent, int], object]
 
-OCTETS_ARE_SAMPLES: Final = ("PCMU", "PCMA")  # Source: RFC 3551 §4.5.14
-FRAME_RATE: Final = 50  # packets a second of codecs whose payload does not tell its length
+KEYS: Final = "0-15"  # the events we understand: RFC 4733 §3.2
+TALKING: Final = 0.2  # s after which a talker who sends nothing is silent; RFC 3551 §4.2, a packet
 
 
 def audio_codec(text: str) -> Codec:
-    """Read "PCMU" or "speex/16000": a name and, unless it is 8000, a clock rate (Hz).
+    """Read "PCMU", "speex/16000" or "opus/48000/2": a name, a clock rate (Hz), channels.
 
-    RFC 8866 §6.6.  Raises LocalError.
+    RFC 8866 §6.6.  The clock rate is 8000 and there is one channel unless said.  Raises LocalError.
     """
-    name, slash, rate = text.partition("/")
-    if not name or (slash and not (rate.isascii() and rate.isdecimal() and int(rate))):
+    name, *numbers = text.split("/")
+    sound = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
+    if not name or not sound or len(numbers) > 2:
         raise LocalError(f"{text!r} is no codec")
-    return Codec(name, int(rate) if slash else 8000)
+    clock_rate = int(numbers[0]) if numbers else 8000
+    return Codec(name, clock_rate, int(numbers[1]) if len(numbers) == 2 else 1)
+
+
+def with_keys(codecs: Sequence[Codec]) -> tuple[Codec, ...]:
+    """Add the telephone events for each clock of the codecs: RFC 4733 §2.2.1."""
+    rates = dict.fromkeys(codec.clock_rate for codec in codecs)
+    return (*codecs, *(Codec(TELEPHONE_EVENT, rate, fmtp=KEYS) for rate in rates))
 
 
 class AudioStream:
     """One call's sound, from the first SDP to `close`.
 
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
-    the order of sending; `wake` when `deadline` may have come nearer.  `direction` is what the
+    the order of sending, `on_event(event, clock_rate)` for each beginning and end of a telephone
+    event; `wake` when `deadline` may have come nearer.  `direction` is what the
     next offer or answer asks for (RFC 8866 §6.7).  Raises NoPortsError.
     """
 
@@ -58,11 +76,12 @@ class AudioStream:
         codecs: Sequence[Codec],
         pool: PortPool,
         on_audio: AudioHandler,
+        on_event: EventHandler,
         wake: Callable[[], object],
     ) -> None:
         self._port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
-        self._host, self._codecs = host, tuple(codecs)
-        self._on_audio, self._wake = on_audio, wake
+        self._host, self._codecs = host, with_keys(codecs)
+        self._on_audio, self._on_event, self._wake = on_audio, on_event, wake
         self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
         self._cname = f"{os.urandom(6).hex()}@{host}"  # says nothing of us: RFC 3550 §6.5.1
         self._ours: SessionDescription | None = None
@@ -73,6 +92,9 @@ class AudioStream:
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
+        self._talked = monotonic()  # when the sound was at `_position`
+        self._keys = EventSender(self._codecs[0].clock_rate)
+        self._heard_keys = EventReceiver()
         self._talking = self._closed = False
         self.direction = "sendrecv"
 
@@ -128,7 +150,9 @@ class AudioStream:
             self._port.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia("audio", self._port.rtp_port, self._codecs, self.direction)
+        return LocalMedia(
+            "audio", self._codecs, LocalTransport(self._port.rtp_port), self.direction
+        )
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
@@ -149,6 +173,9 @@ class AudioStream:
                 wallclock=wallclock(),
             )
             self._order = ReorderBuffer()
+            self._keys, self._heard_keys = EventSender(codec.clock_rate), EventReceiver()
+        if media.telephone_event is None or not media.sends:
+            self._keys.clear()
         self._media, self._ours, self._theirs = media, ours, theirs
         self._port.remote, self._port.remote_rtcp = media.remote, media.remote_rtcp
         self._wake()
@@ -159,26 +186,54 @@ class AudioStream:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
-        follows the one before; a payload of other codecs than G.711 counts as 20 ms.  The marker
-        opens a talk spurt: RFC 3551 §4.1.
+        follows the one before, whose length counts as `duration.ticks` has it.  The marker opens
+        a talk spurt: RFC 3551 §4.1.  While a key is sent, sound is left out.
         """
         media, session = self._media, self._session
         if media is None or session is None or self._closed:
             return False
         position = self._position if timestamp is None else timestamp
         marker = not self._talking or position != self._position
-        self._position = position + self._ticks(payload, media.codecs[0])
-        self._talking = media.sends
+        now = monotonic()
+        codec = media.codecs[0]
+        length = ticks(codec.name, payload, codec.clock_rate, codec.channels)
+        self._position, self._talked = position + length, now
+        self._talking = media.sends and not self._keys.busy
         if self._talking:
-            ticks = self._start + position & 0xFFFFFFFF
+            at = self._start + position & 0xFFFFFFFF
             kind = media.send_payload_types[0]
-            self._port.send_rtp(session.send(kind, payload, ticks, marker, monotonic()))
-        return self._talking
+            self._port.send_rtp(session.send(kind, payload, at, marker, now))
+        return media.sends
 
-    def _ticks(self, payload: bytes, codec: Codec) -> int:
-        if codec.name.upper() in OCTETS_ARE_SAMPLES:
-            return len(payload)
-        return codec.clock_rate // FRAME_RATE
+    def press(self, digits: str, seconds: float) -> bool:
+        """Send keys one after another: RFC 4733 §2.5.1.  LocalError if one is no key.
+
+        False if the peer has not answered, understands no such events or wants no media.
+        """
+        codes = [event_of(digit) for digit in digits]
+        media = self._media
+        if media is None or media.telephone_event is None or self._closed or not media.sends:
+            return False
+        if not media.events.issuperset(codes):  # RFC 4733 §2.5.1.1 [only-events-listed]
+            return False
+        for code in codes:
+            self._keys.press(EventPress(code, seconds), monotonic())
+        self._wake()
+        return True
+
+    def _send_keys(self, now: float) -> None:
+        media, session = self._media, self._session
+        if media is None or session is None or media.telephone_event is None:
+            return
+        silent = now - self._talked
+        if silent > TALKING:  # time goes on without sound
+            self._position += int(silent * session.clock_rate)
+            self._talked = now
+        # RFC 4733 §2.5.1.2 [same-base-as-audio]
+        for position, marker, payload in self._keys.tick(now, self._position):
+            at = self._start + position & 0xFFFFFFFF
+            datagram = session.send(media.telephone_event, payload, at, marker, now)
+            self._port.send_rtp(datagram)
 
     def _on_rtp(self, data: bytes, now: float) -> None:
         header = self._session.received_rtp(data, now) if self._session else None
@@ -196,26 +251,38 @@ class AudioStream:
             self._wake()
 
     def _hear(self, kind: int, timestamp: int, payload: bytes) -> None:
-        """Pass on a payload of an agreed codec; events and comfort noise are dropped."""
-        if self._media is not None and self._media.received_codec(kind) is not None:
+        """Pass on a payload of an agreed codec, or a telephone event; nothing else."""
+        media = self._media
+        if media is None:
+            return
+        if kind == media.receive_telephone_event:
+            with suppress(RemoteError):  # a malformed event is dropped as a lost one
+                self._tell_events(self._heard_keys.heard(timestamp, payload, monotonic()))
+        elif media.received_codec(kind) is not None:
             self._on_audio(payload, timestamp)
+
+    def _tell_events(self, heard: Sequence[HeardEvent]) -> None:
+        rate = self._session.clock_rate if self._session else 0
+        for each in heard:
+            self._on_event(each, rate)
 
     # -- time ---------------------------------------------------------------------------
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: for a report, or to give up a late packet."""
+        """When to call `tick`: for a report, a key, or to give up a late packet."""
         if self._closed or self._session is None:
             return None
-        waiting = self._order.deadline
-        report = self._session.deadline
-        return report if waiting is None else min(waiting, report)
+        waiting = (self._order.deadline, self._keys.deadline, self._heard_keys.deadline)
+        return min((self._session.deadline, *(at for at in waiting if at is not None)))
 
     def tick(self, now: float) -> None:
         """Send the report that is due (RFC 3550 §6.3.6), pass on sound that has waited enough."""
         if self._closed or self._session is None:
             return
+        self._send_keys(now)
         for item in self._order.tick(now):
             self._hear(*item)
+        self._tell_events(self._heard_keys.tick(now))
         for report in self._session.tick(now):
             self._port.send_rtcp(report)

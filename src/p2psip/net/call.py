@@ -11,10 +11,11 @@ from typing import Final
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio import AudioHandler, AudioStream
+from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.waiting import result_of
+from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
@@ -23,6 +24,7 @@ from p2psip.ua.ua import CallState, IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
 
 ACK_SECONDS: Final = 40.0  # longer than 64*T1, after which the call is given up: §13.3.1.4
+DIGIT_SECONDS: Final = 0.1  # Own design: no shorter than any exchange recognises
 HUNG_UP: Final = "hung up"
 log: Final = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ class Call:
     """One call; `Agent.call` makes it, or `Agent.on_call` is given it.
 
     `on_audio(payload, timestamp)` is called with each payload, in order, `timestamp` in RTP ticks.
+    `on_digit(digit, seconds)` is called for each key that the other side presses (RFC 4733 §3.2):
+    when it goes down with None, and when it is up again with the time that it was down.
     `on_ringing(status, reason)` is told of 18x answers, and `on_ended(reason)` once of the end,
     whichever side brought it about.  All are called in the hub and must not wait.
     `remote` is the other side, `reason` tells why the call has ended ("" before).
@@ -39,17 +43,20 @@ class Call:
     def __init__(
         self,
         driver: SipDriver,
-        open_audio: Callable[[AudioHandler], AudioStream],
+        open_audio: Callable[[AudioHandler, EventHandler], AudioStream],
         on_over: Callable[["Call"], object],
     ) -> None:
         self.on_audio: AudioHandler = lambda payload, timestamp: None
+        self.on_digit: Callable[[str, float | None], object] = lambda digit, seconds: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_over = driver, on_over
         self._answered: AsyncResult[None] = AsyncResult()
         self._ended = Event()
-        self._audio = open_audio(lambda payload, timestamp: self.on_audio(payload, timestamp))
+        self._audio = open_audio(
+            lambda payload, timestamp: self.on_audio(payload, timestamp), self._heard_event
+        )
         driver.machines.append(self._audio)
         self._sip: Signalling | None = None
         self._answer = b""
@@ -116,7 +123,7 @@ class Call:
         self.wait_answered(timeout)
 
     def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
-        """Refuse a call that rings here (§13.3.1.3); does nothing if it rings no more."""
+        """Refuse a call that rings here (§13.3.1.3); does nothing if it no longer rings."""
         sip = self._signalling
         if not isinstance(sip, IncomingCall):
             raise LocalError("only a call that comes in can be refused")
@@ -148,6 +155,14 @@ class Call:
         False when nothing may be sent: before the answer, on hold, after the end.
         """
         return not self.is_over and self._audio.send(payload, timestamp)
+
+    def send_digits(self, digits: str, seconds: float = DIGIT_SECONDS) -> bool:
+        """Press keys one after another, each for `seconds`: RFC 4733 §2.5.1.
+
+        Returns at once; sound is left out meanwhile.  False if nothing may be sent, or the other
+        side understands no such events.  Raises LocalError for a character that is no key.
+        """
+        return not self.is_over and self._audio.press(digits, seconds)
 
     def wait_answered(self, timeout: float | None = None) -> None:
         """Wait until the call is up.  Raises RemoteError with the SIP status if it has failed.
@@ -201,13 +216,19 @@ class Call:
             raise LocalError("the call has not begun")
         return self._sip
 
+    def _heard_event(self, event: HeardEvent, clock_rate: int) -> None:
+        if event.digit is not None:
+            seconds = None if isinstance(event, EventBegan) else event.duration / clock_rate
+            self.on_digit(event.digit, seconds)
+
     # -- from the owner -----------------------------------------------------------------
 
     def _accepted(self, sdp: bytes) -> None:
         try:
             if self._concluding:
                 self._concluding = False
-                self._audio.conclude(sdp)
+                if sdp or self._audio.codec is None:  # else a reliable 18x has brought the answer
+                    self._audio.conclude(sdp)
         except RemoteError as error:
             self._signalling.bye(monotonic())
             self._end(str(error), error)
@@ -274,5 +295,7 @@ class _Owner(CallHandler):
     def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
         """Do nothing: the session stays as it was: §14.1."""
 
-    def on_info(self, call: Signalling, content_type: str, body: bytes, now: float) -> None:
+    def on_info(
+        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
         """Ignore the content."""

@@ -9,7 +9,6 @@ here.  There is no search list: a SIP domain is complete as written.  dnspython 
 writes the messages.
 """
 
-import ipaddress
 import logging
 import os
 import socket as constants
@@ -36,7 +35,7 @@ from dns.rdtypes.IN.SRV import SRV
 from gevent import socket
 from gevent.lock import BoundedSemaphore
 
-from p2psip.stack.locate import Answer, Hop, Locator, Naptr, Question, Record, Srv
+from p2psip.stack.locate import Answer, Hop, Locator, Naptr, Question, Record, Srv, is_numeric
 
 DNS_PORT: Final = 53
 CACHED: Final = 1024  # answers; the oldest goes first
@@ -67,14 +66,14 @@ class Config:
         servers: list[Server] = []
         options: dict[str, float] = {}
         for word, *rest in _fields(resolv_conf):
-            if word == "nameserver" and rest and _is_numeric(rest[0]):
+            if word == "nameserver" and rest and is_numeric(rest[0]):
                 servers.append((rest[0], DNS_PORT))
             elif word == "options":
                 pairs = (option.partition(":") for option in rest)
                 options |= {name: float(text) for name, _, text in pairs if text.isdecimal()}
         names: dict[str, tuple[str, ...]] = {}
         for address, *aliases in _fields(hosts):
-            if _is_numeric(address):
+            if is_numeric(address):
                 for alias in aliases:
                     names[alias.lower()] = (*names.get(alias.lower(), ()), address)
         return cls(
@@ -140,7 +139,7 @@ class Resolver:
             addresses = self._config.hosts.get("localhost", ("127.0.0.1", "::1"))
         elif name in self._config.hosts:
             addresses = self._config.hosts[name]
-        elif _is_numeric(name):
+        elif is_numeric(name):
             addresses = (name,)
         else:
             return None
@@ -280,11 +279,3 @@ def _fields(path: str) -> Sequence[list[str]]:
         return ()
     lines = (line.partition("#")[0].partition(";")[0].split() for line in text.splitlines())
     return [words for words in lines if words]
-
-
-def _is_numeric(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

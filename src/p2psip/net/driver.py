@@ -41,7 +41,7 @@ class SipPorts:
 
     @property
     def listeners(self) -> tuple[Listener, Listener]:
-        """What to tell the stack: UDP first, as phones expect."""
+        """The sockets' addresses, for the stack: UDP first, as phones expect."""
         host, port = self.address
         return Listener("UDP", host, port), Listener("TCP", host, port)
 

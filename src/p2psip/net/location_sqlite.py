@@ -20,10 +20,10 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.domains import Aor
-from p2psip.server.location import Binding
+from p2psip.server.location import Binding, flow_of, flow_text
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
-from p2psip.transaction.flow import LOCAL, Flow
+from p2psip.transaction.flow import LOCAL
 
 VERSION: Final = 1  # of the schema, as `PRAGMA user_version`
 MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
@@ -125,6 +125,9 @@ class SqliteLocation:
             del self._owed[each]
         db.execute(_PURGE, (now + ahead, PURGE))
 
+    def follow(self, adopt: Callable[..., object]) -> None:
+        """Do nothing: no other process writes this file."""
+
     def close(self) -> None:
         """Write the log into the file, and close it."""
         if self._db is not None:
@@ -213,9 +216,9 @@ def _rows(aor: Aor, bindings: Sequence[Binding], ahead: float) -> Iterator[_Row]
                 bytes_of(binding.call_id),
                 binding.cseq,
                 binding.expires_at + ahead,
-                _words(binding.flow),
+                flow_text(binding.flow),
                 binding.is_proven,
-                _words(binding.proven) if binding.proven else None,
+                flow_text(binding.proven) if binding.proven else None,
             )
 
 
@@ -224,22 +227,11 @@ def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
     user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row
     binding = Binding(
         Address.parse(contact),
-        _flow(source),
+        flow_of(source),
         text_of(call_id),
         cseq,
         expires_at + behind,
         bool(is_proven),
-        _flow(proven) if proven else None,
+        flow_of(proven) if proven else None,
     )
     return (text_of(user), text_of(domain)), binding
-
-
-def _words(flow: Flow) -> str:
-    """A flow in readable form: "UDP 192.0.2.7 5060 192.0.2.1 5060"."""
-    return " ".join(map(str, (flow.transport, *flow.remote, *(flow.local or ()))))
-
-
-def _flow(text: str) -> Flow:
-    transport, host, port, *local = text.split(" ")
-    near = (local[0], int(local[1])) if local else None
-    return Flow(transport, (host, int(port)), near)

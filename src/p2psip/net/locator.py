@@ -14,6 +14,9 @@ from p2psip.stack.locate import Locator
 from p2psip.stack.stack import Flow
 
 TRANSPORTS: Final = ("UDP", "TCP")
+# Both are tried: an address of a family that a socket of ours does not have fails at once, and the
+# next one has its turn (RFC 3263 §4.3).
+FAMILIES: Final = ("A", "AAAA")
 
 
 class Locations:
@@ -35,7 +38,7 @@ class Locations:
         return found
 
     def _ask(self, uri: Uri) -> list[Flow]:
-        locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS)
+        locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS, families=FAMILIES)
         return [hop.flow for hop in self._resolver.locate(locator)]
 
 

@@ -155,7 +155,7 @@ class TcpListener:
         return TcpConnection(self, opened, Flow("TCP", remote), connected=failed == 0)
 
     def _has_place(self, address: str, fd: int = -1) -> bool:
-        """Whether there is room for one more, in all and for this host, whoever opens it."""
+        """Whether there is room for one more connection, in or out, in all and for this host."""
         host = rate_limit_key(address)
         silent = self.silent.get(host, ())
         if fd >= 0 and len(silent) >= self._max_silent:
@@ -193,7 +193,7 @@ class TcpListener:
 
 
 class TcpConnection:
-    """One TCP connection: its framer, what waits to be written, its watchers.
+    """One TCP connection: its framer, its output that waits to be written, its watchers.
 
     RFC 3261 §18.3.  `heard` is when it last brought something of use, or began.
     """
@@ -237,7 +237,7 @@ class TcpConnection:
         return ANSWER_SECONDS if self.flow.local is None else GREETING_SECONDS
 
     def send(self, data: bytes) -> None:
-        """Write, or queue what the socket does not take; `fail` if that is too much.
+        """Write, and queue the bytes that the socket does not take; `fail` if there are too many.
 
         Own design.
         """

@@ -3,12 +3,19 @@
 Own design: `TimeoutError` is Python's word for it; gevent's own is no `Exception`.
 """
 
-from typing import TypeVar, cast
+import logging
+from typing import Final, TypeVar, cast
 
 import gevent
 from gevent.event import AsyncResult
 
+from p2psip.errors import RemoteError
+from p2psip.sip.message import Response
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.registration import Registration
+
 T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
 
 
 def result_of(result: "AsyncResult[T]", timeout: float | None, failure: str) -> T:
@@ -17,3 +24,42 @@ def result_of(result: "AsyncResult[T]", timeout: float | None, failure: str) -> 
         return cast(T, result.get(timeout=timeout))
     except gevent.Timeout:
         raise TimeoutError(f"{failure} within {timeout:g} s") from None
+
+
+class FinalAnswer:
+    """Waits for the final answer to one request: RFC 3261 §8.1.3."""
+
+    def __init__(self) -> None:
+        self.answer: AsyncResult[Response] = AsyncResult()
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take a response: RFC 3261 §8.1.3."""
+        self.heard(response, now)
+
+    def heard(self, response: Response, now: float) -> None:
+        """Take a response; a provisional one changes nothing: RFC 3261 §8.1.3."""
+        if 200 <= response.status < 300:
+            self.answer.set(response)
+        elif response.status >= 300:
+            self.answer.set_exception(RemoteError(response.reason, response.status))
+
+
+class Registered:
+    """Waits for the registrar's first answer: RFC 3261 §10.2."""
+
+    def __init__(self, granted: "AsyncResult[int]") -> None:
+        self._granted = granted
+
+    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
+        """Take the first success, and log later ones: RFC 3261 §10.2.4."""
+        if self._granted.ready():
+            log.info("registered again")
+        else:
+            self._granted.set(expires)
+
+    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
+        """Take the first failure, and log later ones: RFC 3261 §10.2.7."""
+        if self._granted.ready():
+            log.warning("no longer registered: %d %s", status, reason)
+        else:
+            self._granted.set_exception(RemoteError(reason, status))

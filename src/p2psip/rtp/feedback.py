@@ -1,6 +1,7 @@
 """Feedback of a video receiver: requests for a packet again, or for a whole picture.
 
-Implements RFC 4585 §6.1, with the Full Intra Request of RFC 5104 §4.3.1.
+Implements RFC 4585 §6.1, with the Full Intra Request of RFC 5104 §4.3.1 and the limits of bit
+rates of RFC 5104 §4.2.
 
     >>> Nack.of(1, 2, lost=[9, 10, 65535, 0]).lost()
     (9, 10, 65535, 0)
@@ -17,9 +18,11 @@ from p2psip.rtp.rtcp_frame import PSFB, RTPFB
 
 GENERIC_NACK: Final = 1  # Source: §6.2, the message type under RTPFB
 PICTURE_LOSS: Final = 1  # Source: §6.3, under PSFB
+RATE_REQUEST, RATE_NOTICE = 3, 4  # Source: RFC 5104 §4.2, under RTPFB
 FULL_INTRA: Final = 4  # Source: RFC 5104 §4.3.1, under PSFB
 _SOURCES: Final = struct.Struct("!II")
 _NACK: Final = struct.Struct("!HH")
+_RATE: Final = struct.Struct("!II")
 _FIR: Final = struct.Struct("!IB3x")
 
 
@@ -132,6 +135,75 @@ class Fir:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimit:
+    """The most that a media sender may send: RFC 5104 §4.2.1.1.
+
+    The rate is `mantissa` (17 bits) times two to the `exponent` (6 bits), in bit/s; `overhead`
+    (9 bits) counts the octets of headers that go with each packet.  LocalError if one does not fit.
+    """
+
+    ssrc: int
+    exponent: int
+    mantissa: int
+    overhead: int
+
+    def __post_init__(self) -> None:
+        if self.exponent >> 6 or self.mantissa >> 17 or self.overhead >> 9:
+            raise LocalError("exponent, mantissa and overhead have 6, 17 and 9 bits")
+
+    @classmethod
+    def of(cls, ssrc: int, bits_per_second: int, overhead: int = 0) -> Self:
+        """Make a limit; a rate that needs more than 17 bits is rounded down."""
+        exponent = max(bits_per_second.bit_length() - 17, 0)
+        return cls(ssrc, exponent, bits_per_second >> exponent, overhead)
+
+    @property
+    def rate(self) -> int:
+        """The limit in bit/s: RFC 5104 §4.2.1.1."""
+        return self.mantissa << self.exponent  # RFC 5104 §4.2.1.1 [rate-is-scaled]
+
+
+@dataclass(frozen=True, slots=True)
+class Tmmb:
+    """A request for a lower bit rate (TMMBR), or the notice of those in force (TMMBN).
+
+    RFC 5104 §4.2.1 and §4.2.2; a notice may have no limits.
+    """
+
+    sender_ssrc: int
+    limits: tuple[RateLimit, ...]
+    notice: bool = False
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read one packet, or raise RemoteError: RFC 5104 §4.2.1.1, §4.2.2.1."""
+        return cls._read(*rtcp_frame.read_one(data, RTPFB))
+
+    @classmethod
+    def _read(cls, message_type: int, body: bytes) -> Self:
+        sender, _ = rtcp_frame.unpack_from(_SOURCES, body)
+        entries, notice = body[_SOURCES.size :], message_type == RATE_NOTICE
+        if message_type not in (RATE_REQUEST, RATE_NOTICE) or len(entries) % _RATE.size:
+            raise RemoteError("not a limit of bit rates, or one without whole entries")
+        if not entries and not notice:  # RFC 5104 §4.2.1 [request-has-entries]
+            raise RemoteError("a request for no bit rate")
+        limits = (
+            RateLimit(ssrc, word >> 26, word >> 9 & 0x1FFFF, word & 0x1FF)
+            for ssrc, word in _RATE.iter_unpack(entries)
+        )
+        return cls(sender, tuple(limits), notice)
+
+    def __bytes__(self) -> bytes:
+        """Write the packet; its media SSRC is unused, and zero: RFC 5104 §4.2.1.2."""
+        entries = b"".join(
+            _RATE.pack(each.ssrc, each.exponent << 26 | each.mantissa << 9 | each.overhead)
+            for each in self.limits
+        )
+        kind = RATE_NOTICE if self.notice else RATE_REQUEST
+        return rtcp_frame.write(RTPFB, kind, _SOURCES.pack(self.sender_ssrc, 0) + entries)
+
+
+@dataclass(frozen=True, slots=True)
 class OtherFeedback:
     """Any other feedback message: §6.1.
 
@@ -161,7 +233,7 @@ class OtherFeedback:
         return rtcp_frame.write(self.packet_type, self.message_type, body)
 
 
-Feedback: TypeAlias = Nack | Pli | Fir | OtherFeedback
+Feedback: TypeAlias = Nack | Pli | Fir | Tmmb | OtherFeedback
 """Any feedback message: §6.1."""
 
 
@@ -170,6 +242,8 @@ def read(packet_type: int, message_type: int, body: bytes) -> Feedback:
     match packet_type, message_type:
         case rtcp_frame.RTPFB, 1:
             return Nack._read(message_type, body)
+        case rtcp_frame.RTPFB, 3 | 4:
+            return Tmmb._read(message_type, body)
         case rtcp_frame.PSFB, 1:
             return Pli._read(message_type, body)
         case rtcp_frame.PSFB, 4:

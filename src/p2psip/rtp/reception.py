@@ -36,6 +36,7 @@ class Reception:
         self.source = Source(clock_rate)
         self.ssrc: int | None = None
         self.octets = 0
+        self.last_received: float | None = None
         self.sender_clock: tuple[int, int] | None = None
         self._heard_report: tuple[int, int, float] | None = None
         self._reported = 0

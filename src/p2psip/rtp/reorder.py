@@ -84,7 +84,7 @@ class ReorderBuffer(Generic[Item]):
         return [*ready, item]
 
     def _skip(self) -> None:
-        """Give up what is missing before the lowest number that waits."""
+        """Give up the missing items before the lowest number that waits."""
         first = min(self.early)
         self.skipped += first - (self.next or 0)
         self.next = first

@@ -16,6 +16,7 @@ from typing import Final, Self, TypeAlias
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import feedback, rtcp_frame
+from p2psip.rtp.extended_report import ExtendedReport
 from p2psip.rtp.feedback import Feedback, Fir, Nack, OtherFeedback, Pli
 from p2psip.rtp.rtcp_frame import APP, BYE, RR, SR, unpack_from
 from p2psip.rtp.source_description import SdesChunk, SourceDescription
@@ -23,6 +24,7 @@ from p2psip.rtp.source_description import SdesChunk, SourceDescription
 __all__ = [
     "App",
     "Bye",
+    "ExtendedReport",
     "Feedback",
     "Fir",
     "Nack",
@@ -220,7 +222,14 @@ class UnknownPacket:
 
 
 RtcpPacket: TypeAlias = (
-    SenderReport | ReceiverReport | SourceDescription | Bye | App | Feedback | UnknownPacket
+    SenderReport
+    | ReceiverReport
+    | SourceDescription
+    | Bye
+    | App
+    | Feedback
+    | ExtendedReport
+    | UnknownPacket
 )
 """Any packet of a compound: §6.1."""
 
@@ -258,11 +267,13 @@ def _read(packet_type: int, count: int, body: bytes) -> RtcpPacket:
             return App._read(count, body)
         case rtcp_frame.RTPFB | rtcp_frame.PSFB:
             return feedback.read(packet_type, count, body)
+        case rtcp_frame.XR:
+            return ExtendedReport._read(count, body)
     return UnknownPacket(packet_type, count, body)
 
 
 def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, ...], bytes]:
-    """Answer `count` report blocks from `at`, and what follows them: §6.4.3."""
+    """Parse `count` report blocks from `at`; return them and the rest of the packet: §6.4.3."""
     end = at + count * _BLOCK.size
     if end > len(body):
         raise RemoteError("report blocks beyond the end")

@@ -12,6 +12,7 @@ from p2psip.errors import LocalError, RemoteError
 VERSION: Final = 2  # Source: §6.4.1
 SR, RR, SDES, BYE, APP = 200, 201, 202, 203, 204  # Source: §12.1, the packet types
 RTPFB, PSFB = 205, 206  # Source: RFC 4585 §6.1
+XR: Final = 207  # Source: RFC 3611 §2
 _HEADER: Final = struct.Struct("!BBH")
 
 

@@ -21,26 +21,32 @@ BANDWIDTH: Final = 400.0  # octets/s, §6.2: 5% of 64 kbit/s, the least a call a
 
 
 def interval(
-    members: int, senders: int, bandwidth: float, we_sent: bool, size: float, initial: bool = False
+    members: int,
+    senders: int,
+    bandwidth: float,
+    we_sent: bool,
+    size: float,
+    initial: bool = False,
+    least: float = MIN_SECONDS,
 ) -> float:
     """Compute the deterministic interval Td in seconds: §6.3.1.
 
     `bandwidth` is the RTCP share of the session in octets a second, `size` the mean of
     compounds in octets with their IP and UDP headers.  The first report may come in half
-    the time.
+    the time.  `least` is Tmin: 5 s, and less under AVPF (RFC 4585 §3.4).
     """
     sites = members
     if senders <= members * SENDER_SHARE:
         bandwidth *= SENDER_SHARE if we_sent else 1 - SENDER_SHARE
         sites = senders if we_sent else members - senders
-    return max(size * sites / bandwidth, MIN_SECONDS / 2 if initial else MIN_SECONDS)
+    return max(size * sites / bandwidth, least / 2 if initial else least)
 
 
 class RtcpTimer:
     """The variables of §6.3, with their names: `tp`, `tn`, `members`, `senders`, `we_sent`.
 
     The owner keeps the last three true.  `random` gives as many octets as it is asked
-    for; times are in seconds, `bandwidth` in octets a second.
+    for; times are in seconds, `bandwidth` in octets a second, `least` as `interval` has it.
     """
 
     def __init__(
@@ -49,8 +55,10 @@ class RtcpTimer:
         random: Callable[[int], bytes],
         bandwidth: float = BANDWIDTH,
         size: float = 128.0,
+        least: float = MIN_SECONDS,
     ) -> None:
         self._random, self.bandwidth, self.avg_rtcp_size = random, bandwidth, size
+        self.least = least
         self.members = self.pmembers = 1
         self.senders, self.we_sent, self.initial = 0, False, True
         self.tp = now
@@ -71,6 +79,7 @@ class RtcpTimer:
             self.we_sent,
             self.avg_rtcp_size,
             self.initial,
+            self.least,
         )
 
     def tick(self, now: float) -> bool:
@@ -86,6 +95,10 @@ class RtcpTimer:
         self.received(size)
         self.tp, self.initial = now, False
         self.tn = now + self._draw()
+
+    def skip_one(self) -> None:
+        """Leave out the next report, since one has just left early: RFC 4585 §3.5.2."""
+        self.tp, self.tn = self.tn, 2 * self.tn - self.tp
 
     def received(self, size: int) -> None:
         """Take note of the size of a compound: §6.3.3."""

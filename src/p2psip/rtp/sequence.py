@@ -57,7 +57,7 @@ class Source:
         self.received = self._received_prior = self._expected_prior = 0
 
     def heard(self, sequence: int, timestamp: int, now: float) -> int | None:
-        """Take a packet's header fields and its time of arrival; answer the extended sequence.
+        """Take a packet's header fields and time of arrival; return the extended sequence number.
 
         None while the source is on probation, and for a packet so far off that it is either a
         stray or the first after a restart; the next packet decides which: §A.1.
@@ -88,11 +88,6 @@ class Source:
             self._jitter += (abs(gap) - self._jitter) / 16
         self._timestamp, self._heard_at = timestamp, now
         return extended
-
-    @property
-    def valid(self) -> bool:
-        """Whether the source has passed its probation: §A.1."""
-        return self._base is not None
 
     @property
     def highest(self) -> int:

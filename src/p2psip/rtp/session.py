@@ -19,36 +19,14 @@ but a tuple; reports leave by `tick`, when `deadline` has come.
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from typing import Final, TypeAlias
 
-from p2psip.errors import RemoteError
 from p2psip.rtp import fast
-from p2psip.rtp.fast import VERSION_2, Header, pack_fixed, unpack_fixed
+from p2psip.rtp.fast import VERSION_2, Header, unpack_fixed
 from p2psip.rtp.reception import Reception
-from p2psip.rtp.rtcp import (
-    Bye,
-    Feedback,
-    Fir,
-    Nack,
-    OtherFeedback,
-    Pli,
-    ReceiverReport,
-    ReportBlock,
-    RtcpPacket,
-    SenderReport,
-    SourceDescription,
-    compound,
-    ntp_time,
-    parse_compound,
-)
-from p2psip.rtp.rtcp_timer import BANDWIDTH, RtcpTimer, interval
-
-UDP_IP_OCTETS: Final = 28  # Source: §6.2, lower layers count towards the RTCP bandwidth
-TIMEOUT_INTERVALS: Final = 5  # Source: §6.3.5, M, after which a silent member is gone
-SENDER_INTERVALS: Final = 2  # Source: §6.3.5, after which it is no sender
-
-Event: TypeAlias = Feedback | Bye
-"""What RTCP may tell that is not statistics: §6.6 and RFC 4585 §6.1."""
+from p2psip.rtp.reporter import Event as Event
+from p2psip.rtp.reporter import Reporter
+from p2psip.rtp.rtcp_timer import BANDWIDTH
+from p2psip.rtp.sender import Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +50,11 @@ class Statistics:
     remote_jitter_ms: float
 
 
-class RtpSession:
+class RtpSession(Sender):
     """One stream each way, with its RTCP: §6.4.
+
+    It is our source itself, with the peer's as `reception` and a `reporter` for both: the media
+    path then has no further object to go through.
 
     `ssrc` is ours, or None to draw it; `clock_rate` in ticks a second, of both streams until
     `send_at` gives ours another; `cname` as §6.5.1 has it; `random(n)` gives n octets;
@@ -96,47 +77,23 @@ class RtpSession:
         bandwidth: float = BANDWIDTH,
         echo: bool = False,
     ) -> None:
-        self._random, self._wallclock, self._echo = random, wallclock, echo
-        self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
-        self.clock_rate, self.cname = clock_rate, cname
-        self._send_rate = clock_rate
+        super().__init__(ssrc, clock_rate, random)
+        self.clock_rate = clock_rate
         self.reception = Reception(clock_rate, payload_types)
-        self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
-        self.packets_sent = self.octets_sent = self.invalid = 0
-        self._last_timestamp = 0
-        self.last_sent: float | None = None
-        self.last_received: float | None = None
-        self.last_heard: float | None = None
-        self.remote_cname: str | None = None
-        self.rtt: float | None = None
-        self._remote_block: ReportBlock | None = None
-        self._timer = RtcpTimer(now, random, bandwidth)
-        self._farewell: list[bytes] = []
-        self._looping = self._reported = False
-
-    def send_at(self, clock_rate: int) -> None:
-        """Count our timestamps by this clock from now on; a source has one clock: §5.2."""
-        if clock_rate != self._send_rate and self.packets_sent:
-            self._take_ssrc()
-            self.last_sent = None
-        self._send_rate = clock_rate
-
-    def send(
-        self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
-    ) -> bytes:
-        """Make the next datagram of ours, and count it: §5.1.
-
-        `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
-        """
-        self._sequence = sequence = self._sequence + 1 & 0xFFFF
-        self.packets_sent += 1
-        self.octets_sent += len(payload)
-        self._last_timestamp, self.last_sent = timestamp, now
-        second = payload_type | 0x80 if marker else payload_type
-        return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
+        self._invalid = 0
+        self.reporter = Reporter(
+            cname,
+            random,
+            now,
+            [self],
+            [self.reception],
+            wallclock=wallclock,
+            bandwidth=bandwidth,
+            echo=echo,
+        )
 
     def received_rtp(self, data: bytes | memoryview, now: float) -> Header | None:
-        """Take a datagram; answer `fast.Header` with the sequence number extended: §A.1.
+        """Take a datagram; return its `fast.Header` with the extended sequence number: §A.1.
 
         None if it is not RTP, or not of the source we listen to.  The caller ignores an
         unknown payload type, once its turn in the order has come.
@@ -149,71 +106,71 @@ class RtpSession:
                 reception.candidate_ssrc = None
                 extended = reception.source.heard(sequence, timestamp, now)
                 if extended is None:
-                    self.invalid += 1
+                    self._invalid += 1
                     return None
                 reception.octets += len(data) - 12
-                self.last_received = now
+                reception.last_received = now
                 return second & 0x7F, second > 0x7F, extended, timestamp, ssrc, 12, len(data)
         return self._received_unusual(data, now)
 
     def _received_unusual(self, data: bytes | memoryview, now: float) -> Header | None:
         """Take a datagram that is no plain packet of the known source."""
         header = fast.unpack(data)
-        if header is None or (header[4] == self.ssrc and self._is_looped(now)):
-            self.invalid += 1
+        if header is None or (header[4] == self.ssrc and self.reporter.collided(self, now)):
+            self._invalid += 1
             return None
         extended = self.reception.heard(header, now)
         if extended is None:
-            self.invalid += 1
+            self._invalid += 1
             return None
-        self.last_received = now
+        self.reception.last_received = now
         payload_type, marker, _, timestamp, ssrc, start, end = header
         return payload_type, marker, extended, timestamp, ssrc, start, end
 
     def received_rtcp(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """Take a datagram; answer what it asks of our stream, and the peer's BYE: §6.4.
+        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4.
 
         What cannot be parsed is counted and dropped.
         """
-        try:
-            packets = parse_compound(data)
-        except RemoteError:
-            self.invalid += 1
-            return []
-        self._timer.received(len(data) + UDP_IP_OCTETS)
-        self.last_heard = now
-        return [event for packet in packets for event in self._take(packet, now)]
+        return self.reporter.received(data, now)
 
     @property
     def deadline(self) -> float:
         """When to call `tick`: §6.3.6.  In the past if there is a BYE to send now."""
-        return float("-inf") if self._farewell else self._timer.deadline
+        return self.reporter.deadline
 
     def tick(self, now: float) -> list[bytes]:
         """Answer the RTCP datagrams that are due, most often none or one: §6.3.6."""
-        datagrams, self._farewell = self._farewell, []
-        if now >= self._timer.deadline:
-            self._count_members(now)
-        if self._timer.tick(now):
-            report = self._compound(now)
-            self._timer.sent(len(report) + UDP_IP_OCTETS, now)
-            self._reported = True
-            datagrams.append(report)
-        return datagrams
+        return self.reporter.tick(now)
 
     def bye(self, now: float, reason: str = "") -> bytes:
-        """Make the last datagram, or b"" if we never sent any: §6.3.7.
+        """Make the last datagram, or b"" if we never sent any: §6.3.7."""
+        return self.reporter.bye(now, reason)
 
-        With two members it may leave at once.
-        """
-        if self.last_sent is None and not self._reported:
-            return b""
-        return self._compound(now, Bye((self.ssrc,), reason.encode()[:255]))
+    @property
+    def invalid(self) -> int:
+        """The datagrams that were dropped: §A.1, §A.2."""
+        return self._invalid + self.reporter.invalid
+
+    @property
+    def last_received(self) -> float | None:
+        """When the last packet of the peer came: §6.3.5."""
+        return self.reception.last_received
+
+    @property
+    def last_heard(self) -> float | None:
+        """When the last report of the peer came: §6.3.5."""
+        return self.reporter.last_heard
+
+    @property
+    def remote_cname(self) -> str | None:
+        """The name of the peer, None until it has said it: §6.5.1."""
+        return self.reporter.remote_cname
 
     @property
     def statistics(self) -> Statistics:
         """Counts and times so far: §6.4.4."""
-        source, remote = self.reception.source, self._remote_block
+        source, remote = self.reception.source, self.remote_block
         return Statistics(
             packets_sent=self.packets_sent,
             octets_sent=self.octets_sent,
@@ -227,83 +184,3 @@ class RtpSession:
             remote_fraction_lost=remote.fraction_lost / 256 if remote else 0.0,
             remote_jitter_ms=1000 * remote.jitter / self._send_rate if remote else 0.0,
         )
-
-    def _take(self, packet: RtcpPacket, now: float) -> list[Event]:
-        match packet:
-            case SenderReport(ssrc=ssrc) | ReceiverReport(ssrc=ssrc):
-                if ssrc == self.ssrc and self._is_looped(now):
-                    return []
-                if isinstance(packet, SenderReport):
-                    self.reception.note(packet, now)
-                for block in packet.reports:
-                    self._judge(block, now)
-            case SourceDescription(chunks):
-                names = [chunk.cname for chunk in chunks if chunk.ssrc == self.reception.ssrc]
-                self.remote_cname = next(filter(None, names), self.remote_cname)
-            case Bye(ssrcs) if self.reception.ssrc in ssrcs:
-                self.reception.forget()
-                self._count_members(now)
-                self._timer.reconsider(now)
-                return [packet]
-            case Pli() | Nack() | OtherFeedback() if packet.media_ssrc == self.ssrc:
-                return [packet]
-            case Fir(requests=requests) if any(ssrc == self.ssrc for ssrc, _ in requests):
-                return [packet]
-        return []
-
-    def _judge(self, block: ReportBlock, now: float) -> None:
-        """Read the peer's report on our stream; measure the round trip: §6.4.1."""
-        if block.ssrc != self.ssrc:
-            return
-        self._remote_block = block
-        trip = (self._ntp(now) >> 16) - block.last_sr - block.delay & 0xFFFFFFFF
-        if block.last_sr and trip < 1 << 31:  # its clock and ours may differ by a tick
-            self.rtt = trip / 65536
-
-    def _compound(self, now: float, *more: RtcpPacket) -> bytes:
-        """Make a report with our CNAME, as a sender if we sent lately: §6.4."""
-        blocks = self.reception.block(now)
-        report: SenderReport | ReceiverReport = ReceiverReport(self.ssrc, blocks)
-        if self.last_sent is not None and self._is_recent(self.last_sent, now):
-            elapsed = int((now - self.last_sent) * self._send_rate)
-            timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
-            counts = (self.packets_sent, self.octets_sent)
-            report = SenderReport(self.ssrc, self._ntp(now), timestamp, *counts, blocks)
-        return compound(report, SourceDescription.of_cname(self.ssrc, self.cname), *more)
-
-    def _count_members(self, now: float) -> None:
-        """Tell the timer how many members and senders there are: §6.3.5."""
-        timer, received = self._timer, self.last_received
-        seen = max((at for at in (received, self.last_heard) if at is not None), default=None)
-        left = self.reception.ssrc is None and received is not None
-        calculated = interval(
-            timer.members, timer.senders, timer.bandwidth, False, timer.avg_rtcp_size
-        )
-        there = seen is not None and not left and now - seen < TIMEOUT_INTERVALS * calculated
-        sends = there and received is not None and self._is_recent(received, now)
-        timer.we_sent = self.last_sent is not None and self._is_recent(self.last_sent, now)
-        timer.members, timer.senders = 1 + there, sends + timer.we_sent
-
-    def _is_recent(self, at: float, now: float) -> bool:
-        return now - at < SENDER_INTERVALS * self._timer.calculated
-
-    def _is_looped(self, now: float) -> bool:
-        """Handle a packet with our own SSRC; return whether to drop it: §8.2.
-
-        The first time we leave it to the other and take a new one.  If that one comes
-        back too, it is our own packets that loop.
-        """
-        if self._echo or self._looping:
-            return not self._echo
-        if self.last_sent is not None or self._reported:
-            self._farewell.append(self._compound(now, Bye((self.ssrc,))))
-        self._looping = True
-        self._take_ssrc()
-        return False
-
-    def _take_ssrc(self) -> None:
-        self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
-        self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
-
-    def _ntp(self, now: float) -> int:
-        return ntp_time(now + self._wallclock)

@@ -167,10 +167,11 @@ def events(fmtp: str) -> frozenset[int]:
             high = number(last) if dash else low
         except RemoteError:
             continue
+        # RFC 4733 §2.4.1 [event-list]
         found.update(range(low, min(high, MAX_EVENTS - 1) + 1))
         if len(found) == MAX_EVENTS:
             break
-    return frozenset(found) or DTMF_EVENTS
+    return frozenset(found) or DTMF_EVENTS  # RFC 4733 §2.5.1.1 [dtmf-by-default]
 
 
 DIRECTIONS: Final = ("sendrecv", "sendonly", "recvonly", "inactive")
@@ -183,6 +184,11 @@ def direction(media: MediaDescription, session: SessionDescription) -> str:
             if attribute.name in DIRECTIONS:
                 return attribute.name
     return "sendrecv"
+
+
+def mid(media: MediaDescription) -> str | None:
+    """Give the name of a line within its session, None without one: RFC 5888 §4."""
+    return next((each.value for each in media.attributes if each.name == "mid"), None)
 
 
 def ptime(media: MediaDescription) -> int | None:

@@ -9,10 +9,11 @@ Implements RFC 3264 §6.1 and §8.3.2 where they speak of formats and payload ty
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from p2psip.errors import LocalError
-from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, parameters, payload_types, rtpmaps
+from p2psip.sdp import formats
+from p2psip.sdp.attributes import STATIC, RtpMap, fmtps, payload_types, rtpmaps
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.session import MediaDescription
 
@@ -35,21 +36,34 @@ class Codec:
     fmtp: str = ""
 
     def same(self, other: "Codec") -> bool:
-        """Say whether both mean one encoding, whatever their numbers: RFC 8866 §5.14.
+        """Say whether both mean one encoding, even under different numbers: RFC 8866 §5.14.
 
-        Names match in any case.  The packetization mode of H.264 counts as part of its name:
-        RFC 6184 §8.2.2.
+        Names match in any case.  Profile and packetization mode of H.264 count as part of its
+        name: RFC 6184 §8.2.2.
         """
         return self.identity() == other.identity()
 
     def identity(self) -> tuple[str, int, int, str]:
         """The fields that tell encodings apart, as `same` says: RFC 8866 §5.14."""
-        name, mode = self.name.lower(), ""
-        if name == "h264":
-            mode = "0"
-            if "packetization-mode" in self.fmtp.lower():
-                mode = parameters(self.fmtp).get("packetization-mode", "0")
-        return name, self.clock_rate, self.channels, mode
+        name = self.name.lower()
+        return name, self.clock_rate, self.channels, formats.configuration(name, self.fmtp)
+
+    def negotiate(self, offered: "Codec") -> "Negotiated | None":
+        """Compute what this format of ours and one of the peer's agree on: RFC 3264 §6.1.
+
+        None if they are different formats.  The parameters are computed, by the rules of the
+        format: two levels of H.264 agree on the lower one.  Neither number changes.
+        """
+        if (self.name.lower(), self.clock_rate, self.channels) != (
+            offered.name.lower(),
+            offered.clock_rate,
+            offered.channels,
+        ):
+            return None
+        fmtps = formats.negotiate(self.name, self.fmtp, offered.fmtp)
+        if fmtps is None:
+            return None
+        return Negotiated(replace(self, fmtp=fmtps[0]), replace(offered, fmtp=fmtps[1]))
 
     @property
     def is_telephone_event(self) -> bool:
@@ -62,6 +76,21 @@ class Codec:
         yield Attribute("rtpmap", str(mapping))
         if self.fmtp:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
+
+
+Format: TypeAlias = Codec
+"""What a media line lists, which need not be a codec: RFC 8866 §5.14."""
+
+
+class Negotiated(NamedTuple):
+    """What two formats agree on: RFC 3264 §6.1.
+
+    `receive` is ours as the answer says it, and what will arrive; `send` is the peer's, with
+    the parameters that our packets must keep to.
+    """
+
+    receive: Codec
+    send: Codec
 
 
 def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:

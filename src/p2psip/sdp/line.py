@@ -43,10 +43,16 @@ class Origin:
 
     @classmethod
     def parse(cls, value: str) -> Self:
-        """Read the value of an `o=` line, or raise RemoteError: §5.2."""
+        """Read the value of an `o=` line, or raise RemoteError: §5.2.
+
+        Own design: spaces in the user name, which must not be there, become underscores, and
+        numbers below zero, which phones make of large ones, are read as large ones again.
+        """
         match words(value):
-            case [username, session_id, version, network, kind, address]:
-                return cls(username, number(session_id), number(version), network, kind, address)
+            case [*names, session_id, version, network, kind, address] if names:
+                name = "_".join(names)
+                ids = _large(session_id), _large(version)
+                return cls(name, *ids, network.upper(), kind.upper(), address)
         raise RemoteError("Bad o= line")
 
     def __str__(self) -> str:
@@ -81,6 +87,7 @@ class Connection:
         match words(value):
             case [network, kind, where]:
                 address, *numbers = where.split("/")
+                network, kind = network.upper(), kind.upper()  # some phones write "in ip4"
             case _:
                 raise RemoteError("Bad c= line")
         match [number(text) for text in numbers]:
@@ -110,9 +117,15 @@ class Bandwidth:
 
     @classmethod
     def parse(cls, value: str) -> Self:
-        """Read the value of a `b=` line, or raise RemoteError: §5.8."""
+        """Read the value of a `b=` line, or raise RemoteError: §5.8.
+
+        Own design: of "AS:64.5", which some phones write, a part of a kilobit is dropped.
+        """
         kind, _, amount = value.partition(":")
-        return cls(kind, number(amount.strip(" ")))
+        whole, dot, part = amount.strip(" ").partition(".")
+        if dot:
+            number(part)
+        return cls(kind, number(whole))
 
     def __str__(self) -> str:
         """Write the value of a `b=` line: §5.8."""
@@ -182,6 +195,13 @@ def number(text: str) -> int:
     raise RemoteError("Bad number in SDP")
 
 
+def _large(text: str) -> int:
+    """Read a number that a phone may have written as one below zero: 64 bits with a sign."""
+    if not text.startswith("-"):
+        return number(text)
+    return -number(text[1:]) % 2**64
+
+
 def address_type(host: str) -> str:
     """Give "IP6" for an IPv6 address, else "IP4", which a domain name may have too: §5.7."""
     return "IP6" if ":" in host else "IP4"
@@ -219,3 +239,10 @@ def reaches(host: str, remote: str) -> bool:
         return ipaddress.ip_address(host).version == ipaddress.ip_address(remote).version
     except ValueError:
         return False
+
+
+def in_reach(host: str, where: Connection | None) -> bool:
+    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4."""
+    if where is None or is_unspecified(where.address):
+        return True
+    return where.address_type == address_type(host)

@@ -6,8 +6,9 @@ An offer names every stream its author wants; the answer has the same lines in t
 each accepted or refused (port 0).  There are three functions: `make_offer`, `make_answer`,
 and `apply_answer` for the offerer who has got the answer.
 
-    >>> alice = LocalMedia("audio", 5004, (Codec("speex", 16000), Codec("PCMU", 8000)))
-    >>> bob = LocalMedia("audio", 7078, (Codec("PCMU", 8000), Codec("PCMA", 8000)))
+    >>> codecs = Codec("speex", 16000), Codec("PCMU", 8000)
+    >>> alice = LocalMedia("audio", codecs, LocalTransport(5004))
+    >>> bob = LocalMedia("audio", (Codec("PCMU", 8000), Codec("PCMA", 8000)), LocalTransport(7078))
     >>> offer = make_offer([alice], Origin.at("192.0.2.1", 1), "192.0.2.1")
     >>> answer, at_bob = make_answer(offer, [bob], Origin.at("192.0.2.2", 9), "192.0.2.2")
     >>> at_bob[0].codecs[0].name, at_bob[0].remote
@@ -26,7 +27,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.attributes import (
     DEFAULT_PTIME,
     MAX_PTIME,
@@ -35,19 +36,20 @@ from p2psip.sdp.attributes import (
     events,
     maxptime,
     media_address,
+    mid,
     ptime,
     rtcp_address,
 )
 from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
-from p2psip.sdp.codec import codecs_of, find, numbered
-from p2psip.sdp.line import Attribute, Connection, Origin, is_multicast, is_unspecified
+from p2psip.sdp.codec import codecs_of, numbered
+from p2psip.sdp.formats import whole_frames
+from p2psip.sdp.line import Attribute, Connection, Origin, is_unspecified
+from p2psip.sdp.local_media import PROTOCOLS as PROTOCOLS
+from p2psip.sdp.local_media import LocalMedia as LocalMedia
+from p2psip.sdp.local_media import LocalTransport as LocalTransport
+from p2psip.sdp.local_media import feedback_of
 from p2psip.sdp.session import MediaDescription, SessionDescription
-
-# The profiles we can answer: plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain
-# RTCP does not do: RFC 4585 §4.2.
-PROTOCOLS: Final = ("RTP/AVP", "RTP/AVPF")
-SPEEX_FRAME: Final = 20  # ms. Source: RFC 5574 §5.6
 
 # A direction as (its author sends, its author receives): RFC 8866 §6.7.
 _FLOWS: Final = {
@@ -60,26 +62,6 @@ _WORDS: Final = {flows: word for word, flows in _FLOWS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class LocalMedia:
-    """One stream that our end can have: §5.1.
-
-    Codecs come in order of preference.  `direction` is the one we ask for.  `host` and
-    `rtcp_port` are only for a stream that does not follow the session's address or the
-    next-higher-port rule.  `ptime` and `maxptime` (ms) are what we want to receive.
-    """
-
-    kind: str
-    port: int
-    codecs: tuple[Codec, ...]
-    direction: str = "sendrecv"
-    ptime: int | None = None
-    maxptime: int | None = None
-    host: str | None = None
-    rtcp_port: int | None = None
-    protocol: str = "RTP/AVP"
-
-
-@dataclass(frozen=True, slots=True)
 class AgreedMedia:
     """The outcome of one line for our end: §6.1, §7.
 
@@ -88,7 +70,8 @@ class AgreedMedia:
     `receive_payload_types` stand in the same order and are what will arrive.  `remote` and
     `remote_rtcp` are None where nothing may be sent.  `direction` is ours; `held` says that
     the peer wants no media for now (§8.4).  `ptime` is the packet time to send with, in ms.
-    `port` is our own.  A refused line has `accepted` False and the other fields empty.
+    `port` is our own; `mid` names the line, and `feedback` are the RTCP messages that both
+    understand.  A refused line has `accepted` False and the other fields empty.
     """
 
     kind: str
@@ -105,6 +88,8 @@ class AgreedMedia:
     direction: str = "inactive"
     held: bool = False
     ptime: int = DEFAULT_PTIME
+    mid: str | None = None
+    feedback: frozenset[str] = frozenset()
 
     @property
     def sends(self) -> bool:
@@ -142,6 +127,9 @@ def make_offer(
     either changes its meaning (§8.3.2).  None in `media`, or a line of `previous` beyond the end
     of `media`, is a stream that is off (§8.2).
     """
+    names = [each.mid for each in media if each is not None and each.mid is not None]
+    if len(set(names)) < len(names):
+        raise LocalError("two lines of one name")  # RFC 5888 §4 [one-name-each]
     before = previous.media if previous else ()
     beyond = remote.media if remote else ()
     lines: list[MediaDescription] = []
@@ -152,7 +140,7 @@ def make_offer(
         used = codecs_of(old) if old and old.kind == ours.kind else ()
         if index < len(beyond) and beyond[index].kind == ours.kind:
             used += codecs_of(beyond[index])
-        lines.append(_line(ours, numbered(ours.codecs, used), ours.direction, ours.protocol))
+        lines.append(_line(ours, numbered(ours.formats, used), ours.direction))
     return _versioned(_session(origin, host, lines), previous)
 
 
@@ -168,7 +156,8 @@ def make_answer(
     """Answer an offer with the media we can have at our address `host`: §6.
 
     Each of `media` serves one line at most, the first that it fits; a line that none fits is
-    refused, so with one audio stream the first usable audio line gets it.  Codecs keep the
+    refused, so with one audio stream the first usable audio line gets it.  A line at an address
+    of the other family than `host` is not usable, unless it is on hold.  Codecs keep the
     numbers of the offer, and its order unless `prefer` is "local" (§6.1).  `previous` is the
     last description we sent in this session, if any (§8).
 
@@ -179,11 +168,11 @@ def make_answer(
     agreed: list[AgreedMedia] = []
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)
-        for ours in spare if _is_usable(theirs, offer) else ():
-            if ours.kind != theirs.kind:
+        for ours in spare:
+            if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
-            pairs = _pairs(codecs_of(theirs), ours.codecs, prefer)
-            if _is_enough(pairs, ours.codecs):
+            pairs = _pairs(codecs_of(theirs), ours.formats, prefer)
+            if _is_enough(pairs, ours.formats):
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)
                 break
@@ -193,8 +182,14 @@ def make_answer(
     return _versioned(session, previous), tuple(agreed)
 
 
-def apply_answer(offer: SessionDescription, answer: SessionDescription) -> Agreed:
-    """Learn what became of our offer: §7.  One entry for each line of it.
+def apply_answer(
+    offer: SessionDescription,
+    answer: SessionDescription,
+    media: Sequence[LocalMedia | None] = (),
+) -> Agreed:
+    """Apply the answer to our offer: §7.  Returns one entry for each line of the offer.
+
+    `media` are those that the offer was made of, if any has another transport than plain RTP.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
     the end count as refused: some phones drop what they do not know.
@@ -202,10 +197,12 @@ def apply_answer(offer: SessionDescription, answer: SessionDescription) -> Agree
     if len(answer.media) > len(offer.media):
         raise RemoteError("Answer has more lines than the offer", 488)
     agreed: list[AgreedMedia] = []
-    for ours, theirs in zip_longest(offer.media, answer.media):
+    for index, (ours, theirs) in enumerate(zip_longest(offer.media, answer.media)):
         if theirs is not None and theirs.kind != ours.kind:
             raise RemoteError("Answer does not match the offer", 488)
-        agreed.append(_outcome(offer, ours, answer, theirs))
+        mine = media[index] if index < len(media) else None
+        transport = LocalTransport(ours.port) if mine is None else mine.transport
+        agreed.append(_outcome(offer, ours, answer, theirs, transport))
     return tuple(agreed)
 
 
@@ -222,16 +219,11 @@ def refusal(media: MediaDescription) -> MediaDescription:
 def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) -> int:
     """Choose how many ms of audio to put in a packet for a peer: §6.1, RFC 8866 §6.5.
 
-    Between none and 200 ms whatever it asks for (RFC 3551 §4.2); whole frames for Speex:
-    up to the next one (RFC 5574 §5.6), unless that were too long for it.
+    Between none and 200 ms whatever it asks for (RFC 3551 §4.2), in whole frames of the codec.
     """
     limit = min(longest or MAX_PTIME, MAX_PTIME)
     time = min(wanted or DEFAULT_PTIME, limit)
-    if codec and codec.name.lower() == "speex":
-        time = -(-time // SPEEX_FRAME) * SPEEX_FRAME
-        if time > limit:
-            time = max(limit // SPEEX_FRAME, 1) * SPEEX_FRAME
-    return time
+    return whole_frames(codec.name, time, limit) if codec else time
 
 
 def _accept(
@@ -240,14 +232,14 @@ def _accept(
     ours: LocalMedia,
     pairs: Sequence[tuple[Codec, Codec]],
 ) -> tuple[MediaDescription, AgreedMedia]:
-    """Write the line that accepts an offered one, and what that agrees on: §6.1."""
+    """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
     sends, receives = _FLOWS[direction(theirs, offer)]
     we_send, we_receive = _FLOWS[ours.direction]
     word = _WORDS[we_send and receives, we_receive and sends]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
-    line = _line(ours, answered, word, theirs.protocol)
+    line = _line(ours, answered, word, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
-    return line, _agreed(ours.port, offer, theirs, both, word)
+    return line, _agreed(line, offer, theirs, both, word)
 
 
 def _outcome(
@@ -255,9 +247,10 @@ def _outcome(
     ours: MediaDescription,
     answer: SessionDescription,
     theirs: MediaDescription | None,
+    transport: LocalTransport,
 ) -> AgreedMedia:
     """Match one answered line with the offered one: §7."""
-    if theirs is None or ours.port == 0 or not _is_usable(theirs, answer):
+    if theirs is None or ours.port == 0 or not transport.accepts(theirs, answer):
         return AgreedMedia(ours.kind)
     offered = codecs_of(ours)
     pairs = _pairs(codecs_of(theirs, offered), offered, "remote")
@@ -267,11 +260,11 @@ def _outcome(
     sends, receives = _FLOWS[direction(theirs, answer)]
     word = _WORDS[we_send and receives, we_receive and sends]
     both = [(other, mine.payload_type) for other, mine in pairs]
-    return _agreed(ours.port, answer, theirs, both, word)
+    return _agreed(ours, answer, theirs, both, word)
 
 
 def _agreed(
-    port: int,
+    ours: MediaDescription,
     session: SessionDescription,
     theirs: MediaDescription,
     both: Sequence[tuple[Codec, int]],
@@ -286,7 +279,7 @@ def _agreed(
     return AgreedMedia(
         kind=theirs.kind,
         accepted=True,
-        port=port,
+        port=ours.port,
         remote=media_address(theirs, session),
         remote_rtcp=rtcp_address(theirs, session),
         codecs=tuple(codec for codec, _ in codecs),
@@ -298,6 +291,8 @@ def _agreed(
         direction=word,
         held=black_hole or not _FLOWS[direction(theirs, session)][1],
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
+        mid=mid(ours),
+        feedback=frozenset(feedback_of(ours)).intersection(feedback_of(theirs)),
     )
 
 
@@ -314,34 +309,21 @@ def _telephone_event(
     return found[0] if found else (None, None)
 
 
-def _is_usable(media: MediaDescription, session: SessionDescription) -> bool:
-    """Say whether we could have this stream at all, whatever its codecs: §6."""
-    where = connection(media, session)
-    return (
-        0 < media.port < 65536
-        and media.port_count == 1
-        and media.protocol in PROTOCOLS
-        and where is not None
-        and where.network_type == "IN"
-        and where.address_type in ("IP4", "IP6")
-        and not is_multicast(where.address)
-    )
-
-
 def _pairs(
     theirs: Sequence[Codec], ours: Sequence[Codec], prefer: Literal["local", "remote"]
 ) -> list[tuple[Codec, Codec]]:
     """Pair their codecs with ours, each used once, in the order of one side: §6.1."""
-    pairs: list[tuple[Codec, Codec]] = []
-    spare = list(ours)
+    pairs: list[tuple[int, Codec, Codec]] = []
+    spare = dict(enumerate(ours))
     for codec in theirs:
-        mine = find(codec, spare)
-        if mine:
-            spare.remove(mine)
-            pairs.append((codec, mine))
+        for place, mine in spare.items():
+            if agreed := mine.negotiate(codec):
+                del spare[place]
+                pairs.append((place, agreed.send, agreed.receive))
+                break
     if prefer == "local":
-        pairs.sort(key=lambda pair: ours.index(pair[1]))
-    return pairs
+        pairs.sort(key=lambda pair: pair[0])
+    return [(send, receive) for _, send, receive in pairs]
 
 
 def _is_enough(pairs: Sequence[tuple[Codec, Codec]], ours: Sequence[Codec]) -> bool:
@@ -350,22 +332,36 @@ def _is_enough(pairs: Sequence[tuple[Codec, Codec]], ours: Sequence[Codec]) -> b
     return speech or (bool(pairs) and all(codec.is_telephone_event for codec in ours))
 
 
-def _line(ours: LocalMedia, codecs: Sequence[Codec], word: str, protocol: str) -> MediaDescription:
+def _line(
+    ours: LocalMedia,
+    codecs: Sequence[Codec],
+    word: str,
+    offered: MediaDescription | None = None,
+) -> MediaDescription:
+    """Write a line of ours, as an offer or as the answer to an offered one: §5.1, §6.1."""
+    transport = ours.transport
+    name = ours.mid if offered is None or ours.mid is None else mid(offered)
+    protocol = transport.protocol if offered is None else offered.protocol
     attributes = [attribute for codec in codecs for attribute in codec.attributes()]
     if ours.ptime:
         attributes.append(Attribute("ptime", str(ours.ptime)))
     if ours.maxptime:
         attributes.append(Attribute("maxptime", str(ours.maxptime)))
-    if ours.rtcp_port and ours.rtcp_port != ours.port + 1:  # RFC 8866 §5.14
-        attributes.append(Attribute("rtcp", str(ours.rtcp_port)))
+    attributes += transport.attributes()
+    if name is not None:
+        attributes.append(Attribute("mid", name))
+    if protocol.endswith("F"):
+        known = ours.feedback if offered is None else feedback_of(offered)
+        both = [each for each in ours.feedback if each in known]
+        attributes += [Attribute("rtcp-fb", f"* {each}") for each in both]
     if word != "sendrecv":  # the default, left unsaid: §5.1
         attributes.append(Attribute(word))
     return MediaDescription(
         kind=ours.kind,
-        port=ours.port,
+        port=transport.port,
         protocol=protocol,
         formats=tuple(str(codec.payload_type) for codec in codecs),
-        connection=Connection.to(ours.host) if ours.host else None,
+        connection=Connection.to(transport.host) if transport.host else None,
         attributes=tuple(attributes),
     )
 

@@ -12,8 +12,8 @@ Implements RFC 8866 §5, with the grammar of §9.
     ''
 
 Reading accepts what real peers send (single newlines, lines out of order, blank
-lines, no `s=`, no `t=`); writing is exact.  Text is octets in an unknown character set: it is
-held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
+lines, no `s=` or two, no `t=`); writing is exact.  Text is octets in an unknown character set:
+it is held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
 """
 
 import re
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class MediaDescription:
-    """One media stream: §5.14 (an `m=` line and what follows it).
+    """One media stream: §5.14 (an `m=` line and the lines that belong to it).
 
     `formats` are the words as written: payload type numbers for RTP, anything for others.
     `more_connections` holds the further `c=` lines that layered multicast may have (§5.7).
@@ -97,9 +97,9 @@ class SessionDescription:
     def parse(cls, data: bytes | memoryview) -> Self:
         """Read a description, or raise RemoteError, also for more than `MAX_LINES` lines.
 
-        An absent or empty name becomes "-" (§5.3), an absent time "0 0".  Keys (`k=`) are
-        dropped, as §5.12 demands.  With an unknown type letter the
-        whole is refused, as §5 allows.
+        An absent or empty name becomes "-" (§5.3), of two the first counts; an absent time is
+        "0 0".  Keys (`k=`) are dropped, as §5.12 demands.  With an unknown type letter the whole is
+        refused, as §5 allows.
         """
         top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
         media = tuple(map(_media, rest))
@@ -109,7 +109,7 @@ class SessionDescription:
             raise RemoteError("Unknown SDP version")
         return cls(
             origin=Origin.parse(_only(top, "o") or ""),
-            name=_only(top, "s") or "-",
+            name=next(iter(top.get("s", ())), "") or "-",
             information=_only(top, "i") or "",
             uri=_only(top, "u") or "",
             emails=tuple(top.get("e", ())),

@@ -1,4 +1,4 @@
-"""Limits of each user's calls: how many at a time, how many an hour, and to which targets.
+"""Limits of each user's calls: calls at a time, calls an hour, and permitted targets.
 
 Own design: no specification has such limits.  They bound what one stolen password can cost, since
 many calls and calls to far targets make the bill.  A refusal is 403, which tells the phone not to
@@ -81,7 +81,7 @@ class _Use:
 
 
 class Allowance:
-    """Counts the calls of all users, and tells which targets they may call elsewhere.
+    """Counts the calls of all users, and decides whether they may call a target elsewhere.
 
     `at_once` and `an_hour` are for each user, 0 for no limit; `targets` are patterns of user@host,
     as in file names, None if there is no limit.  A user is any string that the caller chooses.
@@ -122,7 +122,7 @@ class Allowance:
         return ticket
 
     def end(self, ticket: Ticket | None) -> None:
-        """Take that a call is over.  Idempotent."""
+        """Note that a call is over.  Idempotent."""
         if ticket is not None and ticket.user in self._uses:
             self._uses[ticket.user].tickets.pop(ticket, None)
 

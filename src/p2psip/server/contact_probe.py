@@ -110,7 +110,7 @@ class Probation:
             self._owner.on_answered(asked.aor, asked.contact, flow, now)
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Take that no answer came: RFC 3261 §8.1.3.1."""
+        """Note that no answer came: RFC 3261 §8.1.3.1."""
         asked = self._forget(handle)
         self._owner.on_silent(asked.aor, asked.contact, now)
 

@@ -26,7 +26,7 @@ from p2psip.stack.request_origin import Peer, is_way_back, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
 
@@ -58,7 +58,7 @@ class DialogUser(Protocol):
 
 
 class Judge(Protocol):
-    """Decides what a user may do, after the user's password is proved."""
+    """Decides whether a user may send a request, after the user's password is proved."""
 
     def judge(self, server: ServerHandle, request: Request, now: float) -> None:
         """Judge a request outside of dialogs; raises RemoteError to refuse it: RFC 3261 §16.3."""
@@ -244,14 +244,17 @@ class SipElement:
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        RFC 3261 §16.5.  A request other than INVITE goes to the user's phones, and is answered here
-        if there are none.  No user is answered with 404, since any new connection may bring one.
+        RFC 3261 §16.3, §16.5.  A request other than INVITE goes to the user's phones, and is
+        answered here if there are none.  No user is answered with 404, since any new connection may
+        bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
         if acceptor is not None and request.method == "INVITE":
             acceptor(server, now)
             return
+        if acceptor is None:
+            self.proxy.check(request)  # before the search for targets
         bound = self.registrar.bindings(request.uri, now)
         targets = [
             self._target(binding)
@@ -268,7 +271,7 @@ class SipElement:
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
-            raise RefusalError(405, "Method Not Allowed", [("Allow", ALLOW)])  # §8.2.1
+            refuse_method(request)
 
     def _unavailable(self, request: Request, now: float) -> RefusalError:
         """Refuse with 480 and its cause: RFC 3261 §21.4.18.
@@ -314,7 +317,8 @@ class SipElement:
     def _target(self, binding: Binding) -> Target:
         """A phone as a target: by its own connection, or else as its Contact says."""
         uri = binding.contact.uri
-        return Target(uri, binding.way(nat=self._nat) or self._stack.flows_to(uri))
+        flows = binding.way(nat=self._nat) or self._stack.flows_to(uri)
+        return Target(uri, flows, binding.q)
 
     def _ways(self, side: Side, now: float) -> Sequence[Flow]:
         """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.

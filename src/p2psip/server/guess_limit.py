@@ -47,7 +47,7 @@ class Guesses:
             self._accounts.add((account,), now)
 
     def succeeded(self, host: str, account: str, now: float) -> None:
-        """Take that the right password came from this host: it is the owner's from now on."""
+        """Note that the right password came from this host: it is the owner's from now on."""
         self._owners[host, account] = now
         self._owners.move_to_end((host, account))
         if len(self._owners) > MAX_KEYS:

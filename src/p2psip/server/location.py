@@ -93,6 +93,18 @@ def is_at_host(uri: Uri, flow: Flow) -> bool:
     )
 
 
+def flow_text(flow: Flow) -> str:
+    """A flow as "UDP 192.0.2.7 5060 192.0.2.1 5060".  Own design: stores keep it as text."""
+    return " ".join(map(str, (flow.transport, *flow.remote, *(flow.local or ()))))
+
+
+def flow_of(text: str) -> Flow:
+    """Read what `flow_text` wrote, or raise ValueError.  Own design: stores keep it as text."""
+    transport, host, port, *local = text.split(" ")
+    near = (local[0], int(local[1])) if local else None
+    return Flow(transport, (host, int(port)), near)
+
+
 class LocationStore(Protocol):
     """Keeps the bindings of all users beyond the end of the process.
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import Request, Response, remote_target
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import RESERVE
 from p2psip.stack.request_origin import Peer, origin, place_named, place_of
@@ -149,7 +149,7 @@ class PassingDialogs:
         return max(found, key=lambda passage: passage.sender.nearness(place), default=None)
 
     def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
-        """Take that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
+        """Note that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
         if passage.sender.flow != flow and self._is_known(passage.dialog):
             self._reached(passage.sender.flow, -1)
             self._reached(flow, 1)
@@ -208,7 +208,7 @@ class PassingDialogs:
         return True
 
     def confirm(self, dialog: PassingDialog, now: float) -> None:
-        """Take that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
+        """Note that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
         dialog.confirmed = True
         if not dialog.over:
             self._agenda.set(dialog, now + SILENCE)
@@ -247,8 +247,7 @@ class Beginning:
         self, dialogs: PassingDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
     ) -> None:
         request = server.request
-        if not request.contacts:
-            raise RemoteError("Missing Contact")  # §8.1.1.8
+        self._target = remote_target(request)
         self._dialogs, self._server = dialogs, server
         self._holder, self._shares = holder, shares
         self._below = len(request.record_routes)
@@ -274,7 +273,7 @@ class Beginning:
             self._dialogs.confirm(dialog, now)
 
     def end(self) -> None:
-        """Take that no other answer can come (§12.3)."""
+        """Note that no other answer can come (§12.3)."""
         self._dialogs.drop_early(self._mine.values())
         self._dialogs.hold(self._shares[:1], -1)
 
@@ -289,8 +288,14 @@ class Beginning:
                 return None
             self._dialogs.drop_early([self._mine.pop(early[0])])
         from_, to = request.from_, request.to
-        target, routes = request.contacts[0].uri, request.record_routes
-        caller = Side(from_.uri, from_.tag or "", target, routes, server.flow, self._holder)
+        caller = Side(
+            from_.uri,
+            from_.tag or "",
+            self._target,
+            request.record_routes,
+            server.flow,
+            self._holder,
+        )
         callee = Side(to.uri, tag, asked.uri, (), flow, place_of(flow))
         name = request.call_id, caller.tag, tag
         dialog = PassingDialog(name, self._holder, self._shares, request.method, caller, callee)

@@ -14,8 +14,8 @@ holds.
 
 A request within a dialog goes to the dialog's other side alone (`proxied_dialogs`).
 
-Own design: all targets are tried at once as far as Max-Breadth allows, the preferred ones
-first; a redirection (3xx) is not followed, it is passed back to the caller.
+Own design: the targets of one q are tried at once as far as Max-Breadth allows; a redirection
+(3xx) is not followed, it is passed back to the caller.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.server.proxied_dialogs import BEGINNING, WITHIN, Passage, PassingDialogs, Within
 from p2psip.server.response_context import ResponseContext, Target, Watcher
-from p2psip.sip.address import Address
+from p2psip.sip.address import Address, with_quotes
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request
@@ -73,7 +73,7 @@ class Proxy:
         The dialogs that it begins are kept, so that later requests in them find their way.
         Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
         """
-        breadth = self._check(server.request)
+        breadth = self.check(server.request)
         begins = server.request.method in BEGINNING and server.request.to.tag is None
         watcher = self.dialogs.begin(server, user) if begins else None
         self._start(server, targets, breadth, now, watcher)
@@ -92,7 +92,7 @@ class Proxy:
             allowed = ", ".join(sorted(WITHIN))
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
         server.request = request = self._directed(request, passage)
-        breadth = self._check(request)
+        breadth = self.check(request)
         if not request.routes and self._stack.is_ours(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         self.dialogs.heard(passage, request, server.flow, now)
@@ -131,7 +131,7 @@ class Proxy:
             context.tick(now)
         self.dialogs.tick(now)
 
-    def _check(self, request: Request) -> int:
+    def check(self, request: Request) -> int:
         """The breadth of a request; raises RemoteError if it may not be forwarded: §16.3.
 
         RFC 5393 §5.3.3.
@@ -172,7 +172,7 @@ class Proxy:
 
     @staticmethod
     def _directed(request: Request, passage: Passage) -> Request:
-        """The request with the receiver's own target and route, whatever it had: §12.2.1.1."""
+        """The request with its target and route replaced by the receiver's: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
         return request.replace(uri=receiver.target, headers=headers)
@@ -225,4 +225,7 @@ def _one_hop_less(request: Request, breadth: int) -> Request:
     left = MAX_FORWARDS if hops is None else hops - 1
     # RFC 5393 §5.3.3 [exactly-one] [not-per-hop]
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
+    for name in ("From", "To"):
+        if (mended := with_quotes(headers[name])) != headers[name]:
+            headers = headers.with_(name, mended)  # RFC 4475 §3.1.2.15 [quotes-added]
     return request.replace(headers=without_identity(headers))

@@ -13,7 +13,7 @@ replaces the one before.  That suits a phone that has lost its connection or its
 Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,23 +22,19 @@ from p2psip.server.contact_probe import Probation
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
 from p2psip.server.location import Binding, LocationStore, MemoryLocation, instance_of, is_at_host
+from p2psip.server.register_request import MAX_EXPIRES, is_clear_all, wishes
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri, equivalent
-from p2psip.sip.views import seconds
 from p2psip.stack.servers import ServerHandle
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import LOCAL, Flow
-from p2psip.ua.request_validation import RefusalError, refuse_extensions
+from p2psip.ua.request_validation import refuse_extensions
 
-DEFAULT_EXPIRES: Final = 3600  # s: §10.3 step 7 leaves it to us, §10.2 names an hour
-MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423
-MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
 UNPROVEN_EXPIRES: Final = 60  # s for a contact that must answer first: the OPTIONS may be lost
 MAX_BINDINGS: Final = 10  # of one address-of-record
 MAX_USERS: Final = 10_000
-MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 MAX_FACTOR: Final = 2.9  # how many times a datagram's size its answer may have
 
 __all__ = ["Binding", "Registrar"]
@@ -92,9 +88,32 @@ class Registrar:
         for aor in list(self._bindings):
             self._ask_again(aor, now)
 
+    def adopt(self, aor: Aor, stored: Sequence[Binding], now: float) -> list[Binding]:
+        """Take the bindings that another process has stored for a user; the ones in force now.
+
+        Own design: for a store that several processes share.  Of a connection that a phone opened
+        to another process only its Contact is of use here, as after a restart.
+        """
+        if self._verifier is not None and not self._verifier.knows(aor):
+            return []
+        mine = {binding.contact.uri: binding for binding in self._alive(aor, now)}
+        if not mine and len(self._bindings) >= self._max_users:
+            return []
+        kept = []
+        for binding in stored:
+            known = mine.get(binding.contact.uri)
+            is_same = known and (known.call_id, known.cseq) == (binding.call_id, binding.cseq)
+            if left := known if is_same else self._again(binding, now):
+                kept.append(left)
+        self._put(aor, kept[-self._max_bindings :])
+        self._ask_again(aor, now)
+        return list(self._bindings.get(aor, ()))
+
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
         refuse_extensions(request)
+        if request.to.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4 [registrar-wants-sip]
         aor = self._domains.address_of_record(request.to.uri)
         if aor is None or not aor[0]:
             raise RemoteError("Not Found", 404)
@@ -162,7 +181,7 @@ class Registrar:
     # ProbationOwner
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Take that a contact has answered: call it from now on, and ask the user's next contact.
+        """Note that a contact has answered: call it from now on, and ask the user's next contact.
 
         Own design: see `p2psip.server.contact_probe`.
         """
@@ -179,7 +198,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Take that a contact has not answered: drop its binding.
+        """Note that a contact has not answered: drop its binding.
 
         Own design: the phone may register again, and its contact is then asked again.
         """
@@ -194,21 +213,24 @@ class Registrar:
     def _ask_next(self, aor: Aor, now: float) -> None:
         """Ask one contact that must answer before it is called; a user has one asked at a time."""
         for binding in self._bindings.get(aor, ()):
-            if not binding.is_proven and not self._probation.is_asked(aor, binding.contact.uri):
-                self._probation.ask(aor, binding.contact.uri, now)
+            uri = binding.contact.uri
+            is_ours = self._stack.is_ours(uri)
+            if not (binding.is_proven or is_ours or self._probation.is_asked(aor, uri)):
+                self._probation.ask(aor, uri, now)
                 return
 
     def _ask_again(self, aor: Aor, now: float) -> None:
         """Ask the phones of a lost connection whether they listen at their Contact."""
         for binding in list(self._bindings.get(aor, ())):
             uri = binding.contact.uri
-            if not binding.is_proven and binding.flow.reliable:
+            is_ours = self._stack.is_ours(uri)
+            if not binding.is_proven and binding.flow.reliable and not is_ours:
                 is_asked = self._probation.is_asked(aor, uri)
                 if not is_asked and not self._probation.ask(aor, uri, now, vouched=True):
                     self.on_silent(aor, uri, now)
 
     def _again(self, binding: Binding, now: float) -> Binding | None:
-        """A stored binding as it is after a restart; None if the phone cannot be reached by it."""
+        """A stored binding, adapted after a restart; None if the phone cannot be reached by it."""
         binding = replace(binding, expires_at=min(binding.expires_at, now + MAX_EXPIRES))
         is_local = binding.flow.transport == LOCAL
         if binding.expires_at <= now or not binding.is_proven or is_local:
@@ -224,15 +246,15 @@ class Registrar:
         At the limit of bindings the oldest is dropped.
         """
         old = self._alive(aor, now)
-        if _is_clear_all(request):
+        if is_clear_all(request):
             for binding in old:
                 _check_order(binding, request)
             self._store(aor, [], now)
             return
         kept, fresh = list(old), list[Binding]()
-        for contact, expires in _wishes(request):
+        for contact, expires in wishes(request):
             if expires:
-                self._refuse_claim(contact.uri, server)
+                self._refuse_claim(aor, contact.uri, server)
             replaced = [b for b in kept if _is_replaced(b, contact, expires)]
             for known in replaced:
                 _check_order(known, request)
@@ -249,14 +271,17 @@ class Registrar:
                 raise RemoteError("Too Many Users", 503)
         self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
 
-    def _refuse_claim(self, uri: Uri, server: ServerHandle) -> None:
+    def _refuse_claim(self, aor: Aor, uri: Uri, server: ServerHandle) -> None:
         """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.
 
-        A contact that names another user's phone is harmless: only calls to the user who bound it
-        go there.
+        The user's own address-of-record is let pass, see `_bind`.  A contact that names another
+        user's phone is harmless: only calls to the user who bound it go there.
         """
-        is_born_here = server.flow.transport == LOCAL and len(server.request.vias) == 1
-        if not is_born_here and (server.flow.transport == LOCAL or self._stack.is_ours(uri)):
+        is_local = server.flow.transport == LOCAL
+        if is_local and len(server.request.vias) == 1:
+            return
+        is_own_name = not is_local and self._domains.address_of_record(uri) == aor
+        if is_local or (self._stack.is_ours(uri) and not is_own_name):
             raise RemoteError("Forbidden", 403)
 
     def _bind(
@@ -268,8 +293,15 @@ class Registrar:
         replaced: Sequence[Binding],
         now: float,
     ) -> Binding:
-        """A new binding; it expires soon if its contact must answer first."""
+        """A new binding; it expires soon if its contact must answer first.
+
+        The user's own address-of-record is kept as a contact (RFC 4475 §3.3.14), and nothing is
+        ever sent to it: a call would run in circles.
+        """
         binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
+        if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
+            # RFC 4475 §3.3.14 [escaped-headers-are-kept]
+            return replace(binding, is_proven=False)
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
         for known in replaced:
@@ -324,30 +356,6 @@ class Registrar:
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):
             self._alive(aor, now)
-
-
-def _wishes(request: Request) -> Iterator[tuple[Address, int]]:
-    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7."""
-    if _is_clear_all(request):
-        return
-    for contact in request.contacts:
-        if contact.is_star or len(str(contact)) > MAX_CONTACT:
-            raise RemoteError("Bad Contact")
-        if contact.uri.scheme not in ("sip", "sips"):
-            raise RemoteError("Unsupported URI Scheme", 416)
-        text = contact.param("expires")
-        expires = request.expires if text is None else seconds(text)
-        if expires is None:
-            expires = DEFAULT_EXPIRES
-        if 0 < expires < MIN_EXPIRES:
-            raise RefusalError(423, "Interval Too Brief", [("Min-Expires", MIN_EXPIRES)])
-        yield contact, min(expires, MAX_EXPIRES)
-
-
-def _is_clear_all(request: Request) -> bool:
-    """`Contact: *` alone, with Expires 0: §10.3 step 6."""
-    contacts = request.contacts
-    return len(contacts) == 1 and contacts[0].is_star and request.expires == 0
 
 
 def _is_replaced(binding: Binding, contact: Address, expires: int) -> bool:

@@ -6,11 +6,16 @@ Implements RFC 3261 §16.6 to §16.10, from the choice of targets to the final r
                                                           -> 6xx: others cancelled
                                  -> nothing pending       -> the best failure is passed back
     CANCEL, or timer C: the branches are cancelled, and their 487 is the failure
+
+Targets of one q ring together, and those of a lower q after they have failed: serial forking.
+
+Own design: while others wait, a call rings for `RING` seconds.  A request other than INVITE goes to
+all targets at once, since its client waits for no more than 64*T1 (§17.1.2.2).
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -18,18 +23,23 @@ from p2psip.sip.address import Address
 from p2psip.sip.build import REASONS, response_to
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
 from p2psip.ua.request_validation import without_identity
 
 TIMER_C: Final = 185.0  # s: §16.6 step 11 wants more than three minutes between signs of life
 
 
+RING: Final = 20.0  # s: four rings
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target (§16.5): the new Request-URI, and the flows if they are known already."""
+    """A target (§16.5): the new Request-URI, the flows if they are known already, and its rank."""
 
     uri: Uri
     flows: Sequence[Flow] | None = None
+    q: float = 1.0
 
     @property
     def host(self) -> str:
@@ -54,6 +64,7 @@ class _Branch:
     silent_until: float | None  # when timer C fires; None for requests with shorter timers
     was_heard: bool = False  # a provisional response came
     is_done: bool = False
+    has_rung: bool = False  # for its time, after which it was cancelled
 
 
 class Watcher(Protocol):
@@ -65,7 +76,7 @@ class Watcher(Protocol):
         """Take a response to `asked`, which went by `flow`: §12.1, §12.2.1.2."""
 
     def end(self) -> None:
-        """Take that no other response can be passed back: §12.3."""
+        """Note that no other response can be passed back: §12.3."""
 
 
 class ResponseContext:
@@ -93,6 +104,8 @@ class ResponseContext:
         self._schedule, self._on_end = schedule, on_end
         self._request: Request = server.request
         self._waiting: list[Target] = []
+        self._q, self._width, self._shares = 1.0, breadth, (breadth, 0)  # of those that ring now
+        self._rings_until: float | None = None
         self._branches: list[_Branch] = []
         self._finals: list[Response] = []
         self._is_answered = False
@@ -103,7 +116,9 @@ class ResponseContext:
 
     def begin(self, request: Request, targets: Sequence[Target], now: float) -> None:
         """Forward `request`, which has one hop less, to all targets: §16.6 step 10."""
-        self._request, self._waiting = request, list(targets)
+        self._request, self._waiting = request, sorted(targets, key=lambda target: -target.q)
+        if request.method != "INVITE":
+            self._waiting = [replace(target, q=1.0) for target in targets]
         self._start_waiting(now)
 
     # ClientUser
@@ -124,7 +139,8 @@ class ResponseContext:
             self._pass_back(ours, now)  # every 2xx at once: §16.7 step 5
             self._give_up(now)
         elif not branch.is_done:
-            self._fail(branch, ours, now)
+            is_ours = branch.has_rung and response.status == 487
+            self._fail(branch, self._own_response(480, NO_ANSWER) if is_ours else ours, now)
         self._after_response()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
@@ -156,7 +172,12 @@ class ResponseContext:
         handle.user = None  # or both would wait for the garbage collector
 
     def tick(self, now: float) -> None:
-        """Cancel branches whose timer C has fired: §16.8."""
+        """Cancel branches whose timer C has fired (§16.8), or that have rung for long enough."""
+        if self._rings_until is not None and self._rings_until <= now:
+            self._rings_until = None
+            for branch in self._pending:
+                branch.has_rung = True
+                branch.handle.cancel(now)
         for branch in list(self._branches):
             if branch.silent_until is not None and branch.silent_until <= now:
                 branch.silent_until = None
@@ -172,12 +193,14 @@ class ResponseContext:
         return [branch for branch in self._branches if not branch.is_done]
 
     def _start_waiting(self, now: float) -> None:
-        """Start branches until the breadth is used up: RFC 5393 §5.5."""
-        width = min(self._breadth, len(self._waiting) + len(self._branches))
-        share, rest = divmod(self._breadth, max(width, 1))  # RFC 5393 §5.3.3 [stays-within]
-        while self._waiting and len(self._pending) < width:
+        """Start branches of the highest q until the breadth is used up: §16.6, RFC 5393 §5.5."""
+        if self._waiting and not self._pending:
+            self._begin_group(now)
+        share, rest = self._shares
+        while self._waiting and self._waiting[0].q == self._q and self._has_breadth:
             target = self._waiting.pop(0)
-            breadth = share if self._branches else share + rest  # RFC 5393 §5.3.3 [uses-all-of-it]
+            breadth = share + rest  # RFC 5393 §5.3.3 [uses-all-of-it]
+            self._shares, rest = (share, 0), 0
             request = self._request.replace(
                 uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
                 # RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [overwrites-larger]
@@ -187,7 +210,21 @@ class ResponseContext:
             request = request.replace(headers=request.headers.prepend("Record-Route", mark))
             handle = self._stack.request(request, self, now, flows=target.flows)
             self._branches.append(_Branch(handle, mark, self._timer_c(now)))
+        if not self._waiting:
+            self._rings_until = None
         self._reschedule()
+
+    def _begin_group(self, now: float) -> None:
+        """Turn to the targets that are the best now: serial forking, §16.6."""
+        self._q = self._waiting[0].q
+        group = [target for target in self._waiting if target.q == self._q]
+        self._width = min(self._breadth, len(group))
+        self._shares = divmod(self._breadth, self._width)  # RFC 5393 §5.3.3 [stays-within]
+        self._rings_until = now + RING if self._request.method == "INVITE" else None
+
+    @property
+    def _has_breadth(self) -> bool:
+        return len(self._pending) < self._width
 
     def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Show a response to the watcher; one that cannot be parsed makes no dialog."""
@@ -230,7 +267,7 @@ class ResponseContext:
             self._on_end()
 
     def _reschedule(self) -> None:
-        times = (branch.silent_until for branch in self._pending)
+        times = [self._rings_until, *(branch.silent_until for branch in self._pending)]
         self._schedule(self, min((at for at in times if at is not None), default=None))
 
     def _pass_back(self, response: Response, now: float) -> None:
@@ -251,6 +288,7 @@ class ResponseContext:
     def _give_up(self, now: float) -> None:
         """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
         self._waiting.clear()
+        self._rings_until = None
         for branch in self._pending:
             branch.handle.cancel(now)
 

@@ -17,8 +17,11 @@ from p2psip.sip.grammar import LWS, quote, split, split_list, text_of, unquote
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 from p2psip.sip.uri import Uri
 
-# Bare letters beyond ASCII are an error that many phones make and that harms nobody.
+# What may stand before a "<" without quotes: tokens, and bare letters beyond ASCII, which many
+# phones write and which harm nobody.
 _TOKENS: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~ \t\u0080-\U0010ffff]*+")
+# What phones write there as well, such as "Bell, A. (home)": RFC 4475 §3.1.2.15 lets us see quotes.
+_UNQUOTED: Final = re.compile(r'[^"<>\\\x00-\x08\x0a-\x1f\x7f]*+')
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"[ \t]*+', re.DOTALL)
 
 
@@ -47,7 +50,7 @@ class Address:
         display, bracket, tail = _cut_at_bracket(first)
         if bracket == "<":
             spec, _, junk = tail.partition(">")
-            if junk or not (_TOKENS.fullmatch(display) or _QUOTED.fullmatch(display)):
+            if junk or not (_UNQUOTED.fullmatch(display) or _QUOTED.fullmatch(display)):
                 raise RemoteError("Bad Address")
         elif "?" in first or "," in first:
             raise RemoteError("Address Needs Angle Brackets")
@@ -91,6 +94,20 @@ class Address:
     def replace(self, **fields: Any) -> Self:
         """Return a copy with other fields, by `dataclasses.replace` (§25.1)."""
         return dataclasses.replace(self, **fields)
+
+
+def with_quotes(value: str) -> str:
+    """Add the quotes that a display name lacks, and change nothing else: RFC 4475 §3.1.2.15.
+
+    A proxy must not repeat the error of a sender.
+
+    >>> print(with_quotes("Bell, A. <sip:a.g.bell@example.com>;tag=43"))
+    "Bell, A." <sip:a.g.bell@example.com>;tag=43
+    """
+    display, bracket, rest = _cut_at_bracket(value)
+    if not bracket or _TOKENS.fullmatch(display) or _QUOTED.fullmatch(display):
+        return value
+    return f"{quote(display.strip(LWS))} <{rest}"
 
 
 def _cut_at_bracket(text: str) -> tuple[str, str, str]:

@@ -185,7 +185,7 @@ class Credentials(_AuthHeader):
 
 
 def ha1(user: str, realm: str, password: str, algorithm: str = "MD5") -> str:
-    """Hash a user, realm and password to what servers keep, in hexadecimal (RFC 7616 §3.4.2).
+    """Hash user, realm and password to HA1, in hexadecimal: servers keep it (RFC 7616 §3.4.2).
 
     A "-sess" algorithm has the same one.  Raises LocalError for an unknown algorithm.
     """

@@ -101,7 +101,7 @@ def response_to(
     body: bytes = b"",
     content_type: str | None = None,
 ) -> Response:
-    """Make the response to a request, with what §8.2.6.2 copies into it.
+    """Make the response to a request, with the headers that it copies: §8.2.6.2.
 
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
@@ -111,7 +111,7 @@ def response_to(
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
         fields = fields.with_("To", f"{to};tag={to_tag}")
     if content_type is not None:
-        fields = fields.append("Content-Type", content_type)
+        fields = fields.append("Content-Type", content_type)  # §7.4.1 [type-of-the-body]
     for name, value in headers:
         fields = fields.append(name, value)
     return Response(status, REASONS.get(status, "") if reason is None else reason, fields, body)

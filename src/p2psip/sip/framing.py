@@ -21,7 +21,8 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, content_length, parse_message, unfold
 from p2psip.sip.message_limits import MAX_HEAD, check_head
 
-LIMIT: Final = 65536  # octets of head and body; as much as a datagram can hold
+# octets: the longest head, and a body as large as any that fits a datagram
+LIMIT: Final = MAX_HEAD + 65_536
 SHORTEST: Final = 64  # octets; what is malformed and shorter is no SIP at all
 
 
@@ -67,7 +68,7 @@ class StreamFramer:
         self._after_crlf = False
 
     def feed(self, data: bytes | memoryview) -> list[Item]:
-        """Take octets off the wire; return what they complete (RFC 3261 §18.3)."""
+        """Take octets from the wire; return the messages that they complete (RFC 3261 §18.3)."""
         self._buffer += data
         items: list[Item] = []
         while not self.broken and (item := self._next()) is not None:

@@ -41,7 +41,7 @@ def text_of(data: bytes | memoryview | str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """Encode what `text_of` decoded (RFC 3261 §7.3.1); UnicodeEncodeError for other surrogates."""
+    """Encode, inverse to `text_of` (RFC 3261 §7.3.1); UnicodeEncodeError for other surrogates."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -98,9 +98,12 @@ def split(text: str, separator: str) -> list[str]:
 def split_list(text: str) -> list[str]:
     """Split a comma-separated header into its values (§7.3.1).
 
-    Raises RemoteError where `split` does, and for an empty value: RFC 4475 §3.1.2.1.
+    Phones write empty headers, and a comma at the end: both are forgiven.  Raises RemoteError where
+    `split` does, and for any other empty value: RFC 4475 §3.1.2.1.
     """
     values = split(text, ",")
+    if not values[-1]:
+        values.pop()
     if "" in values:
         raise RemoteError("Empty Header Value")
     return values

@@ -29,16 +29,17 @@ def _names(text: str) -> list[str]:
 LISTS: Final = frozenset(
     _names("""Accept Accept-Encoding Accept-Language Alert-Info Allow Allow-Events Call-Info Contact
     Content-Encoding Content-Language Error-Info History-Info In-Reply-To P-Asserted-Identity
-    P-Preferred-Identity Path Proxy-Require Reason Record-Route Require Route Security-Client
-    Security-Server Security-Verify Service-Route Supported Unsupported Via Warning""")
+    P-Preferred-Identity Path Proxy-Require Reason Record-Route Recv-Info Require Route
+    Security-Client Security-Server Security-Verify Service-Route Supported Unsupported Via
+    Warning""")
 )
 
 _OTHERS: Final = _names("""
     Authentication-Info Authorization Call-ID Content-Disposition Content-Length
-    Content-Type CSeq Date Event Expires From Identity Join Max-Forwards MIME-Version Min-Expires
-    Min-SE Organization Privacy Priority Proxy-Authenticate Proxy-Authorization RAck Refer-To
-    Referred-By Replaces Reply-To Request-Disposition Retry-After RSeq Server Session-Expires
-    SIP-ETag SIP-If-Match Subject Subscription-State Timestamp To User-Agent
+    Content-Type CSeq Date Event Expires From Identity Info-Package Join Max-Forwards MIME-Version
+    Min-Expires Min-SE Organization Privacy Priority Proxy-Authenticate Proxy-Authorization RAck
+    Refer-To Referred-By Replaces Reply-To Request-Disposition Retry-After RSeq Server
+    Session-Expires SIP-ETag SIP-If-Match Subject Subscription-State Timestamp To User-Agent
     WWW-Authenticate""")
 
 # §7.3.3 and §20; then RFC 6665 §8.2, RFC 3515 §2.1, RFC 4028 §4 and others of the registry.

@@ -34,6 +34,7 @@ __all__ = [
     "check_request",
     "check_response",
     "parse_message",
+    "remote_target",
     "salvage",
 ]
 
@@ -174,14 +175,27 @@ def check_response(response: Response) -> None:
     _touch(response)
 
 
+def remote_target(request: Request) -> Uri:
+    """Where the sender of a request that begins a dialog wants later requests (§12.1.1).
+
+    A client of RFC 2543, which has no tag in its From, need not have a Contact: it is reached by
+    its From (RFC 4475 §3.4.1).  Raises RemoteError if any other has none (§8.1.1.8).
+    """
+    if request.contacts and not request.contacts[0].is_star:
+        return request.contacts[0].uri
+    if request.contacts or request.from_.tag is not None:
+        raise RemoteError("Missing Contact")
+    return request.from_.uri.replace(headers=()).without_params("method")
+
+
 def salvage(data: bytes | memoryview) -> Request | None:
     """Read as much of a refused request as it takes to answer it.
 
     Own design: §8.2.6 copies five headers into a response, and RFC 4475 wants broken
     requests answered.  Header lines that make no sense are left out; the body is empty,
     the URI is "sip:invalid" if it was the broken part.  Of a head that is too large only the first
-    lines are looked at.  None for a response, for an ACK, which is never answered, and where
-    no Via says where the answer goes.
+    lines are looked at.  Its Via may be what is broken.  None for a response, for an ACK, which is
+    never answered, and where there is no Via, by which the client would know the answer.
     """
     head = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")[0]
     try:
@@ -195,10 +209,9 @@ def salvage(data: bytes | memoryview) -> Request | None:
             return None
         kept = [line for line in lines if _is_for_a_reply(line)]
         request = Request(method, _uri_or_stand_in(rest), Headers.parse_lines(kept))
-        _ = request.via
     except RemoteError:
         return None
-    return request
+    return request if "Via" in request.headers else None
 
 
 def _touch(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Limits on the head of a message: above any seen in use, below what takes long to read.
+"""Limits on the head of a message: above all values seen in use, yet quick to read.
 
 Implements RFC 3261 §21.5.7.
 

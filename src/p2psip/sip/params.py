@@ -7,7 +7,7 @@ got; `find` gives its meaning.  Names are compared without regard to case.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from p2psip.errors import RemoteError
@@ -21,14 +21,14 @@ _HOST_OR_TOKEN: Final = re.compile(r'[^\x00-\x20"<>,;\x7f]*+')  # what peers wri
 _BARE: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++|\[[0-9A-Fa-f:.]++\]|[0-9A-Fa-f:.]++")
 
 
-def parse_params(pieces: Iterable[str]) -> Params:
-    """Read what stood between the semicolons (§25.1).
+def parse_params(pieces: Sequence[str]) -> Params:
+    """Parse the parameters, already split at the semicolons (§25.1).
 
-    Raises RemoteError for an empty piece (RFC 4475 §3.1.2.1) or a value that is neither
-    quoted nor free of separators.
+    One semicolon at the end is forgiven, since phones write it.  Raises RemoteError for any other
+    empty piece (RFC 4475 §3.1.2.1) or a value that is neither quoted nor free of separators.
     """
     params: list[tuple[str, str | None]] = []
-    for piece in pieces:
+    for piece in without_empty_end(pieces):
         name, equals, value = piece.partition("=")
         name, value = name.rstrip(LWS), value.lstrip(LWS)
         if not is_token(name) or not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
@@ -37,6 +37,11 @@ def parse_params(pieces: Iterable[str]) -> Params:
     if len(params) > MAX_PARAMS:
         raise RemoteError("Too Many Parameters")
     return tuple(params)
+
+
+def without_empty_end(pieces: Sequence[str]) -> Sequence[str]:
+    """The pieces but for one empty one at the end.  Own design: one separator may be too many."""
+    return pieces[:-1] if pieces and not pieces[-1] else pieces
 
 
 def find(params: Params, name: str) -> str | None:

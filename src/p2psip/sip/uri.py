@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
-from p2psip.sip.params import MAX_PARAMS, Params, drop, find
+from p2psip.sip.params import MAX_PARAMS, Params, drop, find, without_empty_end
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
 _NEVER_IN_A_URI: Final = re.compile(r'[\x00-\x20"<>\x7f]')
@@ -43,7 +43,7 @@ class Uri:
     """A URI of any scheme; only sip, sips and tel are looked into (§19.1.1).
 
     `host` is in lower case and without brackets; `port` is None unless written.  For tel
-    the number is in `opaque` and in `user`; any other scheme is all `opaque`.
+    the number is in `opaque` and in `user`; any other scheme is all `opaque`, and as written.
     """
 
     scheme: str = "sip"
@@ -65,22 +65,21 @@ class Uri:
         scheme, colon, rest = text.partition(":")
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
             raise RemoteError("Bad URI")
-        scheme = scheme.lower()
+        written, scheme = scheme, scheme.lower()
         if scheme in ("sip", "sips"):
             return cls._parse_sip(scheme, rest)
         if scheme == "tel":  # RFC 3966 §3
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
-        return cls(scheme, opaque=rest)
+        return cls(written, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
     def _parse_sip(cls, scheme: str, rest: str) -> Self:
-        # A user may hold ";" and "?" but never "@": RFC 4475 §3.1.1.9.
+        # A user may hold ";" and "?" but never "@": RFC 4475 §3.1.1.9.  "sip:@host", which phones
+        # without a number write, has an empty user.
         userinfo, at, tail = rest.partition("@")
         user, colon, password = userinfo.partition(":") if at else ("", "", "")
-        if at and not user:
-            raise RemoteError("Empty User In URI")
         tail, question, headers = (tail if at else rest).partition("?")
         hostport, *params = tail.split(";")
         host, port = host_port(hostport)
@@ -145,8 +144,8 @@ def equivalent(a: Uri, b: Uri) -> bool:
     >>> equivalent(Uri.parse("sip:carol@chicago.com"), Uri.parse("sip:carol@Chicago.com;new=5"))
     True
     """
-    if (a.scheme, a.user, a.password, a.port, a.opaque) != (
-        (b.scheme, b.user, b.password, b.port, b.opaque)
+    if (a.scheme.lower(), a.user, a.password, a.port, a.opaque) != (
+        (b.scheme.lower(), b.user, b.password, b.port, b.opaque)
     ) or not _same_host(a.host, b.host):
         return False
     mine, yours = ({k.lower(): (v or "").lower() for k, v in uri.params} for uri in (a, b))
@@ -184,7 +183,7 @@ def _parse_params(pieces: list[str]) -> Params:
     if len(pieces) > MAX_PARAMS:
         raise RemoteError("Too Many Parameters")
     params: list[tuple[str, str | None]] = []
-    for piece in pieces:
+    for piece in without_empty_end(pieces):
         name, equals, value = piece.partition("=")
         if not name:
             raise RemoteError("Bad URI Parameter")

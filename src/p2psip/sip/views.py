@@ -1,4 +1,4 @@
-"""What the headers of a message mean: typed views, parsed when first asked for.
+"""Typed views of a message's headers, parsed when first asked for.
 
 Implements RFC 3261 §20, one header a property.
 
@@ -61,10 +61,10 @@ class Views:
         known: tuple[Via, ...] | None = self.__dict__.get("vias")
         if known:
             return known[0]
-        lines = self.headers.values("Via")
-        if not lines:
-            raise RemoteError("Missing Via")
-        return Via.parse(split_list(lines[0])[0])
+        for line in self.headers.values("Via"):
+            for value in split_list(line):
+                return Via.parse(value)
+        raise RemoteError("Missing Via")
 
     @cached_property
     def from_(self) -> Address:
@@ -147,7 +147,7 @@ class Views:
 
 
 def seconds(text: str) -> int:
-    """Read an expiry interval: what is malformed or too large counts as 3600 s (§10.2).
+    """Read an expiry interval: a malformed or too large value counts as 3600 s (§10.2).
 
     >>> seconds("60"), seconds("Tue, 1 Apr"), seconds("280297596632815")
     (60, 3600, 3600)

@@ -43,7 +43,7 @@ class AddressValidator:
         return flow.reliable or self._trusting or flow.remote in self._hearers
 
     def heard_at(self, flow: Flow) -> None:
-        """Take that the far end of `flow` has shown that it hears us."""
+        """Note that the far end of `flow` has shown that it hears us."""
         if not flow.reliable:
             self._hearers[flow.remote] = None
             self._hearers.move_to_end(flow.remote)

@@ -264,7 +264,7 @@ class Clients:
         return has_room and may_carry(flow, request)
 
     def _heard(self, attempt: _Attempt) -> None:
-        """Take that the attempt was answered, or needs no answer any more."""
+        """Note that the attempt was answered, or needs no answer any more."""
         if attempt.is_silent:
             attempt.is_silent = False
             self._silent[attempt.flow] -= 1

@@ -30,7 +30,7 @@ class Pool:
         return self.of_host[host] + units <= free
 
     def add(self, host: str, units: int) -> None:
-        """Count units that a host takes, whatever the limit, or gives back if negative."""
+        """Count units that a host takes, even beyond the limit, or gives back if negative."""
         self.used += units
         self.of_host[host] += units
         if not self.of_host[host]:

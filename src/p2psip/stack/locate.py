@@ -163,7 +163,7 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     if not target or not usable or (named and named not in usable):
         return ()
     transport = named or _default(usable)
-    if _is_numeric(target):
+    if is_numeric(target):
         return (Hop(transport, target, uri.port or default_port(transport), target),)
     if uri.port is not None:
         return (yield from _addresses([(transport, target, uri.port)], target, means))
@@ -255,13 +255,13 @@ def in_order(records: Iterable[Srv], random: Random) -> list[Srv]:
 
 def _addresses(servers: Sequence[_Server], domain: str, means: _Means) -> _Steps:
     """Ask for the addresses of every server, and line them up: §4.2."""
-    names = list(dict.fromkeys(name for _, name, _ in servers if not _is_numeric(name)))
+    names = list(dict.fromkeys(name for _, name, _ in servers if not is_numeric(name)))
     questions = [Question(name, family) for name in names for family in means.families]
-    known: dict[str, list[str]] = {name: [name] for _, name, _ in servers if _is_numeric(name)}
+    known: dict[str, list[str]] = {name: [name] for _, name, _ in servers if is_numeric(name)}
     if questions:
         answers = yield tuple(questions)
         for question, answer in zip(questions, answers, strict=True):
-            mine = [each for each in answer if isinstance(each, str) and _is_numeric(each)]
+            mine = [each for each in answer if isinstance(each, str) and is_numeric(each)]
             known.setdefault(question.name, []).extend(mine)
     hops = [
         Hop(transport, address, port, domain)
@@ -275,7 +275,8 @@ def _srv_name(transport: str, domain: str) -> str:
     return f"{LABELS[transport]}.{domain}"
 
 
-def _is_numeric(host: str) -> bool:
+def is_numeric(host: str) -> bool:
+    """Whether `host` is an IP address, which needs no DNS: §4.1."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -59,7 +59,7 @@ def origin(request: Request, flow: Flow) -> str:
 
 
 def is_way_back(flow: Flow, *, nat: bool) -> bool:
-    """Whether a message's flow is the way to its sender, whatever its Contact says.
+    """Whether a message's flow is the way to its sender, even if its Contact says otherwise.
 
     As RFC 5626 §5.3 has it of flows: a connection that a phone has opened is the only sure way to
     it; with `nat` that holds for UDP too.
@@ -82,12 +82,12 @@ class Whereabouts:
         self._asked: frozenset[str] = frozenset()
 
     def heard(self, request: Request, flow: Flow) -> None:
-        """Take that the peer has sent a request by `flow` (as in RFC 5626 §5.3)."""
+        """Note that the peer has sent a request by `flow` (as in RFC 5626 §5.3)."""
         self._heard = frozenset({origin(request, flow)})
         self.by = (flow,) if is_way_back(flow, nat=self._nat) else ()
 
     def answered(self, flow: Flow | None) -> None:
-        """Take that a request of ours was answered, by the peer or a proxy on the way."""
+        """Note that a request of ours was answered, by the peer or a proxy on the way."""
         if flow is not None and len(self._asked) < MAX_PLACES:
             self._asked |= {place_of(flow)}
 

@@ -13,6 +13,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
+from p2psip.stack.locate import is_numeric
 from p2psip.transaction.flow import LOCAL, Flow
 from p2psip.transaction.key import default_port
 
@@ -110,7 +111,7 @@ class Hops:
         known = [flow for flow in by if flow not in self._gone]
         if transport is not None and transport not in self._listeners:
             return known
-        if not _is_numeric(host):
+        if not is_numeric(host):
             return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
@@ -118,14 +119,14 @@ class Hops:
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
-        """Take that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
+        """Note that a connection opened by a peer is gone, and leads to it no more (§18.4)."""
         if flow.reliable and flow.local is not None:
             self._gone[flow] = None
             if len(self._gone) > MAX_GONE:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Take that a message came over `flow`.  Own design: its peer is there again."""
+        """Note that a message came over `flow`.  Own design: its peer is there again."""
         self._gone.pop(flow, None)
 
     def localise(self, flow: Flow) -> Flow:
@@ -151,7 +152,7 @@ class Hops:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can be reached at `host`, or reach us there.
+    """Whether `host` can be reached from this machine only.
 
     Own design: of names only localhost, since nothing proves it of any other.
     """
@@ -239,11 +240,3 @@ def _transport(uri: Uri) -> str | None:
     if uri.scheme == "sips":
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
     return named.upper() if named else None
-
-
-def _is_numeric(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

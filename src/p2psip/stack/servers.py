@@ -45,7 +45,7 @@ class ServerUser(Protocol):
         """Take a CANCEL of the INVITE, which still has no final response (§9.2)."""
 
     def on_transaction_end(self, handle: "ServerHandle", now: float) -> None:
-        """Take the end, once, for whatever reason; `handle.failed` if no ACK came (§17.2.1)."""
+        """Handle the end of a transaction, once; `handle.failed` if no ACK came (§17.2.1)."""
 
 
 def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:

@@ -371,18 +371,20 @@ class Stack:
         self.counters.malformed += 1
         if request is None or request.method == "ACK":
             return
+        if "Via" not in request.headers:
+            return
         try:
             request = received_over(request, flow)
+            way = way_back(request, flow)
         except RemoteError:
-            return  # without a Via there is no address to answer
-        self._reject(request, flow, error, size)
+            way = flow  # RFC 4475 §3.1.2.1: the Via is broken, and the source is all we know
+        self._reject(request, way, error, size)
 
-    def _reject(self, request: Request, flow: Flow, error: RemoteError, size: int) -> None:
+    def _reject(self, request: Request, way: Flow, error: RemoteError, size: int) -> None:
         """Answer without a transaction, with a tag that a repetition gets as well (§8.2.7)."""
-        seed = self._secret + str(request.via).encode(errors="surrogateescape")
+        seed = self._secret + request.headers["Via"].encode(errors="surrogateescape")
         tag = hashlib.sha256(seed).hexdigest()[:12]
         response = bytes(response_to(request, error.status, error.reason, to_tag=tag))
-        way = way_back(request, flow)
         if self._reach.hears(way) or ReplyAllowance(size).admits(len(response), is_final=True):
             self._outbox.send(response, way)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from p2psip.rtp.extended_report import ExtendedReport, OtherBlock, VoipMetrics
+from p2psip.rtp.feedback import RateLimit, Tmmb
 from p2psip.rtp.packet import Extension, RtpPacket
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.dtmf import TelephoneEvent
@@ -90,17 +92,48 @@ def byes() -> SearchStrategy[Bye]:
     return st.builds(Bye, st.lists(words, max_size=31).map(tuple), st.binary(max_size=255))
 
 
-def feedbacks() -> SearchStrategy[Nack | Pli | Fir | OtherFeedback]:
-    """Requests of picture receivers: RFC 4585 §6.1 and RFC 5104 §4.3.1."""
+def rate_limits() -> SearchStrategy[Tmmb]:
+    """Requests for lower bit rates, and notices: RFC 5104 §4.2."""
+    limit = st.builds(
+        RateLimit, words, st.integers(0, 63), st.integers(0, 0x1FFFF), st.integers(0, 511)
+    )
+    requests = st.builds(Tmmb, words, st.lists(limit, min_size=1, max_size=3).map(tuple))
+    notices = st.builds(Tmmb, words, st.lists(limit, max_size=3).map(tuple), st.just(True))
+    return requests | notices
+
+
+def voip_metrics() -> SearchStrategy[VoipMetrics]:
+    """How a voice arrives, known or unknown: RFC 3611 §4.7."""
+    level = st.none() | st.integers(-128, 126)
+    quality = st.none() | st.integers(0, 126)
+    return st.builds(
+        VoipMetrics,
+        *(words, octets, octets, octets, octets),
+        *(sequences, sequences, sequences, sequences),
+        *(level, level, quality, octets, quality, quality, quality, quality),
+        *(octets, sequences, sequences, sequences),
+    )
+
+
+def extended_reports() -> SearchStrategy[ExtendedReport]:
+    """Reports with VoIP metrics and blocks of other types: RFC 3611 §2."""
+    others = st.builds(OtherBlock, octets.filter(lambda kind: kind != 7), octets, whole_words(3))
+    blocks = st.lists(voip_metrics() | others, max_size=3).map(tuple)
+    return st.builds(ExtendedReport, words, blocks)
+
+
+def feedbacks() -> SearchStrategy[Nack | Pli | Fir | Tmmb | OtherFeedback]:
+    """Requests of picture receivers: RFC 4585 §6.1, RFC 5104 §4.2 and §4.3.1."""
     fci = whole_words(4)
     requests = st.lists(st.tuples(words, octets), min_size=1, max_size=4).map(tuple)
     others = st.builds(OtherFeedback, st.just(206), st.just(15), words, words, fci) | st.builds(
-        OtherFeedback, st.just(205), st.integers(2, 31), words, words, fci
+        OtherFeedback, st.just(205), st.integers(5, 31), words, words, fci
     )
     return (
         st.builds(Nack, words, words, fci.filter(bool))
         | st.builds(Pli, words, words)
         | st.builds(Fir, words, requests)
+        | rate_limits()
         | others
     )
 
@@ -115,7 +148,8 @@ def rtcp_packets() -> SearchStrategy[RtcpPacket]:
         byes(),
         st.builds(App, st.integers(0, 31), words, name, whole_words(4)),
         feedbacks(),
-        st.builds(UnknownPacket, st.integers(207, 223), st.integers(0, 31), whole_words(4)),
+        extended_reports(),
+        st.builds(UnknownPacket, st.integers(208, 223), st.integers(0, 31), whole_words(4)),
     )
 
 

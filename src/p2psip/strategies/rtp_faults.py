@@ -20,7 +20,7 @@ Octets: TypeAlias = SearchStrategy[bytes]
 
 @dataclass(frozen=True, slots=True)
 class MediaFault:
-    """A way to break a rule: its name, the `clause` that has the rule, and what breaks it."""
+    """A way to break a rule: its name, the `clause` that has the rule, and inputs that break it."""
 
     name: str
     clause: str
@@ -41,7 +41,7 @@ def broken_compounds() -> SearchStrategy[Drawn]:
 
 
 def broken_rtcp() -> SearchStrategy[Drawn]:
-    """Datagrams with an RTCP packet that lacks what it announces: RFC 3550 §6.4 to §6.7."""
+    """Datagrams with an RTCP packet shorter than its counts announce: RFC 3550 §6.4 to §6.7."""
     return _drawn(RTCP_FAULTS)
 
 

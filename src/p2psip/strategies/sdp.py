@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sdp.attributes import DIRECTIONS, Fmtp, RtpMap
-from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia, make_offer
+from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia, LocalTransport, make_offer
 from p2psip.sdp.session import (
     Attribute,
     Bandwidth,
@@ -262,9 +262,10 @@ def local_media(draw: DrawFn, kind: str = "audio") -> LocalMedia:
     """One stream an end could have: RFC 3264 §5.1.  RTP ports are even: RFC 3550 §11."""
     return LocalMedia(
         kind=kind,
-        port=2 * draw(st.integers(512, 32000)),
-        codecs=draw(codecs(kind)),
+        formats=draw(codecs(kind)),
+        transport=LocalTransport(2 * draw(st.integers(512, 32000))),
         direction=draw(st.sampled_from(DIRECTIONS)),
+        mid=draw(st.none() | st.just(kind)),
         ptime=draw(st.none() | st.sampled_from([10, 20, 30, 40, 60])),
         maxptime=draw(st.none() | st.sampled_from([10, 40, 150])),
     )

@@ -97,7 +97,7 @@ def header_sections(draw: DrawFn, method: str, typed: bool = False) -> Headers:
 
 @cache
 def methods() -> SearchStrategy[str]:
-    """Methods of the RFCs, and tokens that are none (RFC 3261 §7.1)."""
+    """Methods of the RFCs, and other tokens (RFC 3261 §7.1)."""
     return st.sampled_from(sorted(METHODS)) | tokens()
 
 
@@ -220,7 +220,6 @@ FAULTS: Final = (
     _to("open bracket", "<sip:a@b"),
     _to("text behind bracket", "<sip:a@b> x"),
     _to("no URI", "<no uri>"),
-    _to("URI without user", "<sip:@b>", "RFC 3261 §19.1.1"),
     _to("host with a comma", "<sip:a@b,c>", "RFC 3261 §19.1.1"),
     _to("open IPv6", "<sip:a@[2001:db8::1>"),
     _to("long IPv6", "<sip:a@[1:2:3:4:5:6:7:8:9:g]>"),
@@ -229,7 +228,7 @@ FAULTS: Final = (
     _to("URI header without value", "<sip:a@b?x>", "RFC 3261 §19.1.1"),
     _to("port of letters", "<sip:a@b:x>", "RFC 3261 §19.1.1"),
     _with("port too large", "RFC 3261 §18.1.1", "Via", "SIP/2.0/UDP a:65536;branch=z9hG4bK1"),
-    _with("bare comma", _GRAMMAR, "From", "Bell, Alexander <sip:a.g.bell@example.com>;tag=43"),
+    _with("quotes inside a name", _GRAMMAR, "From", 'Alex "Bell" <sip:bell@example.com>;tag=43'),
     _with("empty parameters", _GRAMMAR, "Contact", '"Joe" <sip:joe@example.org>;;;;'),
     _with("bare question mark", "RFC 3261 §20.10", "Contact", "sip:user@example.com?Route=x"),
     _with("empty value", _GRAMMAR, "Route", "<sip:a;lr>,,<sip:b;lr>"),

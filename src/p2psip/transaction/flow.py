@@ -15,7 +15,7 @@ _REST: Final = (1 << 64) - 1  # of an IPv6 address, behind the prefix of one cus
 
 
 def rate_limit_key(address: str) -> str:
-    """Name the host behind a numeric address, to count what is allowed to each host.
+    """The key by which limits count the host behind a numeric address.
 
     Own design: for IPv6 it is the /64, since whoever has one of its addresses usually has all.
 

@@ -126,7 +126,7 @@ class InviteServer(Machine[State, Event, Do]):
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere (§17.2.1).
+        """Take the figure's initial arrow (§17.2.1).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """

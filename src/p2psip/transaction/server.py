@@ -87,7 +87,7 @@ class NonInviteServer(Machine[State, Event, Do]):
 
     @classmethod
     def start(cls, now: float, *, reliable: bool = False, t1: float = T1) -> tuple[Self, Todo]:
-        """Follow the arrow from nowhere (§17.2.2).
+        """Take the figure's initial arrow (§17.2.2).
 
         `reliable` is true of TCP, TLS and WebSocket; `t1` is in seconds.
         """

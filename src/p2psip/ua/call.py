@@ -1,38 +1,37 @@
 """A call between the answer and the hang-up, the same at both ends.
 
-Implements RFC 3261 §12.2, §14 and §15, with INFO (RFC 6086 §4) and UPDATE (RFC 3311 §5).
+Implements RFC 3261 §12.2, §14 and §15, with INFO (RFC 6086 §4).
 
-`uac` and `uas` begin a call; here is what both do within the dialog: BYE, re-INVITE in either
-direction, and the other requests of a peer.
+`uac` and `uas` begin a call; here is what both do within the dialog: BYE, new offers, and the other
+requests of either side.  The parts have modules of their own: `answered_invite` for our 2xx and its
+ACK, `peer_offers` and `reoffer` for new offers of the peer and of ours.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from p2psip.dialog import acceptance
-from p2psip.dialog.acceptance import Acceptance
 from p2psip.dialog.dialog import Dialog
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.answered_invite import AnsweredInvite
 from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient, copy_credentials
+from p2psip.ua.messages import received
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
-from p2psip.ua.request_validation import (
-    ALLOW,
-    SDP,
-    RefusalError,
-    offer_of,
-    refuse_extensions,
-    session,
-)
+from p2psip.ua.replaces import Replaces
+from p2psip.ua.request_validation import SDP
+from p2psip.ua.session_refresh import SessionRefresh
+from p2psip.ua.transfers import Transfers
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 class UserAgentCall(ABC):
     """One call of one user (§13).
 
-    `invite` is the INVITE that began it; `remote` the other side; `local_sdp` and `remote_sdp`
-    the session as last agreed; `dialog` is None until there is one.
+    `invite` is the INVITE that began it; `remote` the other side; `leg` is None until there is a
+    dialog.
     """
 
     direction: str
@@ -53,31 +52,57 @@ class UserAgentCall(ABC):
         owner: CallHandler,
         contact: Uri,
         state: CallState,
+        now: float,
         keyring: DigestClient | None = None,
     ) -> None:
         self.owner, self.contact, self.state = owner, contact, state
-        self.dialog: Dialog | None = None
-        self.local_sdp = b""
-        self.remote_sdp: bytes | None = None
+        self.leg: CallLeg | None = None
         self.invite: Request
         self.remote: Address
         self.agent, self._stack = agent, agent.stack
-        self._keyring = keyring
+        self.keyring = keyring
+        self.answered = AnsweredInvite(self)
+        self.whereabouts = Whereabouts(nat=agent.nat)
+        self.refresher = SessionRefresh(self, now)
         self._timers: dict[Timer, float] = {}
-        # Our 2xx that waits for its ACK: to the first INVITE or to a later one.
-        self._acceptance: Acceptance | None = None
-        self._accepted: tuple[ServerHandle, Response] | None = None
-        self._offered = False  # that 2xx holds an offer, so that the ACK brings the answer
-        self._reoffer = Reoffer(self)
+        self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
+        self._transfers = Transfers(self)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
-        self.whereabouts = Whereabouts(nat=agent.nat)
+        self._on: dict[str, Callable[[ServerHandle, Request, CallLeg, float], None]] = {
+            "BYE": self._on_bye,
+            "INVITE": self.offers.on_reinvite,
+            "UPDATE": self.offers.on_update,
+            "INFO": self._on_info,
+            "MESSAGE": self._on_message,
+            "REFER": self._transfers.on_refer,
+        }
 
     @property
     def id(self) -> str:
         """The Call-ID (§8.1.1.4)."""
         return self.invite.call_id
+
+    @property
+    def dialog(self) -> Dialog | None:
+        """The dialog, None until there is one (§12.1)."""
+        return self.leg.dialog if self.leg is not None else None
+
+    @property
+    def local_sdp(self) -> bytes:
+        """Our description, as agreed last or as offered first (RFC 3264 §4)."""
+        return (self.leg.session.local if self.leg is not None else self.invite.body) or b""
+
+    @property
+    def remote_sdp(self) -> bytes | None:
+        """The peer's description, as agreed last or as offered first (RFC 3264 §4)."""
+        return self.leg.session.remote if self.leg is not None else None
+
+    @property
+    def is_inviting(self) -> bool:
+        """Whether a new offer of ours waits for its final response (§14.1)."""
+        return self._reoffer.under_way
 
     @property
     def is_up(self) -> bool:
@@ -104,17 +129,40 @@ class UserAgentCall(ABC):
             self._reoffer.want(sdp)
             self._offer_if_possible(now)
 
-    def info(self, content_type: str, body: bytes, now: float) -> None:
-        """Send an INFO (RFC 6086 §4.2.1)."""
-        if self.state is CallState.UP and self.dialog is not None:
-            self.exchange(self.new_request("INFO", body, content_type), now)
+    def info(self, content_type: str, body: bytes, now: float, package: str | None = None) -> None:
+        """Send an INFO, of an Info Package or of the old kind (RFC 6086 §4.2.1).
+
+        Raises LocalError for a package that the peer does not receive.
+        """
+        if self.state is not CallState.UP or self.leg is None:
+            return  # RFC 6086 §4.2.1 [only-in-a-call]
+        # RFC 6086 §4.2.1 [legacy-names-none] [no-recv-info]
+        request = self.new_request("INFO", body, content_type)
+        if package is not None:
+            # RFC 6086 §4.2.1 [only-in-a-call], §5.2.2 [waits-for-the-list]
+            if not self.leg.receives(package):
+                raise LocalError(f"the peer does not receive Info Package {package!r}")
+            # RFC 6086 §4.2.1 [names-its-package]
+            request = request.replace(headers=request.headers.append("Info-Package", package))
+        self.exchange(request, now)
+
+    def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
+        """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
+
+        `owner.on_transfer` hears what becomes of it.  Raises LocalError if it cannot be asked now.
+        """
+        self._transfers.refer(target, now, replaces)
 
     def ask(self, now: float) -> None:
-        """Ask whether the peer is still there, by OPTIONS within the dialog (§11.1).
+        """Ask whether the peer is still there.
 
-        `owner.on_alive` hears of any answer; 408 and 481 end the call (§12.2.1.2).
+        By a refresh of the session if it has a timer and the peer takes UPDATE (RFC 4028 §7.4),
+        else by OPTIONS within the dialog (§11.1).  `owner.on_alive` hears of any answer; 408 and
+        481 end the call (§12.2.1.2).
         """
-        if self.is_up and (self._question is None or self._question.done):
+        if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
+            self.refresher.refresh(now)
+        elif self.is_up and (self._question is None or self._question.done):
             request = self.new_request("OPTIONS")
             headers = request.headers.append("Accept", SDP)
             self._question = self.exchange(request.replace(headers=headers), now)
@@ -129,55 +177,31 @@ class UserAgentCall(ABC):
 
     # For the user agent
 
-    def on_request(
-        self, server: ServerHandle, request: Request, dialog: Dialog, now: float
-    ) -> None:
-        """Take a request within `dialog`, one of this call's (§12.2.2)."""
-        try:
-            dialog.check_order(request)
-            self.owner.on_alive(self, now)
-            refuse_extensions(request)
-            match request.method:
-                case "BYE":
-                    self._on_bye(server, now)
-                case "INVITE":
-                    self._on_reinvite(server, request, now)
-                case "UPDATE":
-                    self._on_update(server, request, dialog, now)
-                case "INFO":
-                    self.owner.on_info(self, request.content_type, request.body, now)
-                    self._reply(server, 200, now)
-                case "OPTIONS":
-                    self._reply(server, 200, now, [("Accept", SDP)])
-                case _:
-                    raise RemoteError("Method Not Allowed", 405)
-        except RefusalError as refusal:
-            self._reply(server, refusal.status, now, refusal.headers, refusal.reason)
-        except RemoteError as error:
-            self._reply(server, error.status, now, reason=error.reason)
+    def on_request(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a request within one of this call's dialogs (§12.2.2)."""
+        handler = self._on.get(request.method)
+        if handler is None:
+            raise RemoteError("Method Not Allowed", 405)
+        handler(server, request, leg, now)
 
     def on_ack(self, ack: Request, now: float) -> None:
         """Take the ACK of our 2xx (§13.3.1.4); a repeated one changes nothing."""
-        if self._accepted is None or self._acceptance is None:
-            return
-        if ack.cseq.number == self._accepted[0].request.cseq.number:
-            self._perform(self._acceptance.acknowledge(now), now, session(ack))
+        self.answered.on_ack(ack, now)
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`.  Own design: the earliest timer of all."""
-        times = [*self._timers.values(), self._reoffer.deadline]
-        if self._acceptance is not None:
-            times.append(self._acceptance.deadline)
+        parts = (self._reoffer, self.answered, self.refresher)
+        times = [*self._timers.values(), *(part.deadline for part in parts)]
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design: the 2xx first, which may end the call."""
-        if self._acceptance is not None:
-            self._perform(self._acceptance.tick(now), now)
+        """Act on passed deadlines.  Own design: the 2xx first, which may end the call."""
+        self.answered.tick(now)
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
             if self._timers.pop(timer, None) is not None:
                 self._on_timer(timer, now)
+        self.refresher.tick(now)
         if self._reoffer.tick(now):
             self._offer_if_possible(now)
         self.reschedule()
@@ -185,7 +209,8 @@ class UserAgentCall(ABC):
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
         self.whereabouts.answered(exchange.sent_to)
-        if response.cseq.method == "INVITE":
+        self.refresher.on_response(exchange, response, now)
+        if self._reoffer.is_for(exchange, response):
             self._reoffer.on_response(exchange, response, now)
             self._offer_if_possible(now)
         elif exchange is self._bye:
@@ -195,38 +220,27 @@ class UserAgentCall(ABC):
             self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2
             self.lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
+            # RFC 6086 §4.2.1 [469-keeps-the-call]
             self.owner.on_alive(self, now)
 
     # Inside: requests and responses
 
     def new_request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
         """The next request within the dialog (§12.2.1.1)."""
-        assert self.dialog is not None
-        return self.agent.signed(self.dialog.request(method, body, content_type))
+        assert self.leg is not None
+        return self.leg.shared.new_request(method, body, content_type)
 
     def exchange(self, request: Request, now: float) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
-        assert self.dialog is not None
-        by = self.agent.opened(self, now)
-        exchange = AuthenticatedRequest(self._stack, self, self.dialog.next_cseq, self._keyring, by)
-        exchange.send(request, now)
-        return exchange
-
-    def _reply(
-        self,
-        server: ServerHandle,
-        status: int,
-        now: float,
-        headers: Sequence[tuple[str, object]] = (),
-        reason: str | None = None,
-    ) -> None:
-        server.reply(status, now, reason, [*headers, ("Allow", ALLOW)] if status != 481 else ())
+        assert self.leg is not None
+        return self.leg.shared.exchange(self, request, now)
 
     # Inside: the end
 
     def _hang_up(self, now: float) -> None:
         """Send the BYE, once; the session is over from here on (§15.1.1)."""
         self._set_state(CallState.ENDING)
+        self.refresher.off(now)
         if self._bye is not None:
             return
         self._reoffer.abandon(now)
@@ -240,14 +254,26 @@ class UserAgentCall(ABC):
         self._hang_up(now)
         self.owner.on_ended(self, reason, now)
 
-    def _on_bye(self, server: ServerHandle, now: float) -> None:
+    def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
-        self._reply(server, 200, now)
+        leg.shared.reply(server, 200, now)
         self._reoffer.abandon(now)
         self._end("BYE", now)
 
+    def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take an INFO (RFC 6086 §4.2.2)."""
+        package = self.agent.extensions.info_package(request)
+        self.owner.on_info(self, request.content_type, request.body, now, package)
+        leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
+
+    def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a MESSAGE within the call (RFC 3428 §7)."""
+        self.owner.on_message(self, received(request), now)
+        server.reply(200, now)  # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
+
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""
+        self.refresher.off(now)
         is_news = self.state in (CallState.UP, CallState.ANSWERED)
         self._set_state(CallState.ENDED)
         if is_news:
@@ -255,32 +281,18 @@ class UserAgentCall(ABC):
 
     # Inside: 2xx and ACK
 
-    def _accept(self, server: ServerHandle, sdp: bytes, offered: bool, now: float) -> None:
+    def accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
-        response = dialog_response(server, self.contact, 200, sdp)
-        self._accepted, self._offered, self.local_sdp = (server, response), offered, sdp
-        self._acceptance, todo = Acceptance.start(now, t1=self._stack.t1)
-        self._perform(todo, now)
+        terms = self.refresher.answer(server.request, now)
+        response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp, terms)
+        self.answered.send(server, response, now)
 
-    def _perform(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
-        assert self._accepted is not None
-        server, response = self._accepted
-        for do in todo:
-            match do:
-                case acceptance.Do.SEND_2XX:
-                    server.respond(response, now)
-                case acceptance.Do.CONFIRMED:
-                    self._acceptance = None
-                    self._on_confirmed(sdp, now)
-                case acceptance.Do.UNHEARD:
-                    self._acceptance = None
-                    self._on_unheard(now)
-        self.reschedule()
-
-    def _on_confirmed(self, sdp: bytes | None, now: float) -> None:
-        """The ACK of our 2xx has come, with the answer if we made the offer."""
-        if self._offered and sdp is not None:
-            self.remote_sdp = sdp
+    def on_confirmed(self, sdp: bytes | None, now: float) -> None:
+        """The ACK of our 2xx has come, with the answer if we made the offer (§13.3.1.4)."""
+        assert self.leg is not None
+        offered = not self.leg.session.is_stable
+        if offered:
+            self.leg.session.they_answer(sdp)
         if self.state is CallState.ENDING:
             self._hang_up(now)  # the BYE that had to wait for the ACK: §15
             return
@@ -288,19 +300,19 @@ class UserAgentCall(ABC):
         self._set_state(CallState.UP)
         if first:
             self.owner.on_accepted(self, self.remote_sdp or b"", now)
-        elif self._offered and sdp is not None:
+        elif offered and sdp is not None:
             self.owner.on_answer(self, sdp, now)
         else:
             self.owner.on_confirmed(self, now)
         self._offer_if_possible(now)
 
-    def _on_unheard(self, now: float) -> None:
+    def on_unheard(self, now: float) -> None:
         """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4).
 
         Departs from RFC 3261 §13.3.1.4: no BYE if the caller never showed that it hears us: the
         INVITE's source may be forged.
         """
-        if self._accepted is not None and not self._accepted[0].is_heard:
+        if not self.answered.is_heard:
             self._end("no ACK", now)
         elif self.state is CallState.ENDING:
             self._hang_up(now)
@@ -309,81 +321,34 @@ class UserAgentCall(ABC):
 
     # Inside: new offers
 
-    def _on_reinvite(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a re-INVITE of the peer (§14.2)."""
-        if self.state is CallState.RINGING:
-            share = int.from_bytes(self.agent.random(1), "big") % 11
-            raise RefusalError(500, "Server Internal Error", [("Retry-After", share)])
-        if self._acceptance is not None and not self._offered:
-            # A peer that sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
-            self._perform(self._acceptance.acknowledge(now), now)
-        if self.state in (CallState.ENDING, CallState.ENDED):
-            raise RemoteError("Call/Transaction Does Not Exist", 481)
-        if self._reoffer.under_way or self._acceptance or self.state is CallState.CALLING:
-            raise RemoteError("Request Pending", 491)
-        answer, offer = self._negotiate(request, now)
-        self._accept(server, answer, offer is None, now)
-
-    def _on_update(
-        self, server: ServerHandle, request: Request, dialog: Dialog, now: float
-    ) -> None:
-        """Take an UPDATE: a new offer that needs no ACK (RFC 3311 §5.2)."""
-        if offer_of(request) is None:
-            dialog.refresh(request)
-            server.respond(dialog_response(server, self.contact, 200, b""), now)
-            return
-        if self.state is CallState.RINGING or self._acceptance is not None:
-            raise RefusalError(500, "Server Internal Error", [("Retry-After", 1)])
-        if self._reoffer.under_way or self.state is not CallState.UP:
-            raise RemoteError("Request Pending", 491)
-        answer, _ = self._negotiate(request, now)
-        self.local_sdp = answer
-        server.respond(dialog_response(server, self.contact, 200, answer), now)
-        self.owner.on_confirmed(self, now)
-
-    def _negotiate(self, request: Request, now: float) -> tuple[bytes, bytes | None]:
-        """Have the owner answer an offer; nothing changes if it refuses (§14.2)."""
-        offer = offer_of(request)
-        answer = self.owner.on_offer(self, offer, now)
-        assert self.dialog is not None
-        self.dialog.refresh(request)
+    def overtaken(self) -> None:
+        """Take that the peer's offer came before ours (RFC 3264 §8)."""
         self._reoffer.overtaken()
-        if offer is not None:
-            self.remote_sdp = offer
-        return answer, offer
-
-    def agreed(self, offer: bytes, response: Response) -> None:
-        """Take the 2xx to our new offer (§14.1)."""
-        self.local_sdp, self.remote_sdp = offer, session(response) or self.remote_sdp
 
     def _offer_if_possible(self, now: float) -> None:
         """Send the wanted offer, unless an INVITE is under way in either direction (§14.1)."""
-        if self.state is CallState.UP and self._acceptance is None:
+        if self.state is CallState.UP and not self.answered.is_waiting:
             self._reoffer.proceed(now)
         self.reschedule()
 
     def acknowledge(self, invite: Request, number: int, now: float) -> Request:
         """Send the ACK of our re-INVITE's 2xx for the first time (§13.2.2.4)."""
-        assert self.dialog is not None
-        ack = copy_credentials(invite, self.dialog.ack(number), self._keyring)
-        self.send_ack(ack, now)
+        assert self.leg is not None
+        ack = copy_credentials(invite, self.leg.dialog.ack(number), self.keyring)
+        self.leg.shared.send_ack(ack, now)
         return ack
-
-    def send_ack(self, ack: Request, now: float) -> None:
-        """Send the ACK of a 2xx within the dialog, again for each repetition (§13.2.2.4)."""
-        self._stack.send_ack(ack, now, self._stack.ways(ack, self.agent.opened(self, now)))
 
     # Inside: time
 
     @abstractmethod
     def _on_timer(self, timer: Timer, now: float) -> None:
-        """Take that a timer has fired.  Own design: caller and callee have different timers."""
+        """Note that a timer has fired.  Own design: caller and callee have different timers."""
 
     def _set_state(self, state: CallState) -> None:
         self.state = state
         if state is CallState.ENDED:
             self._timers.clear()
-            self._acceptance = None
+            self.answered.forget()
             self.agent.forget(self)
         self.reschedule()
 

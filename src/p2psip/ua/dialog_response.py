@@ -3,21 +3,31 @@
 Implements RFC 3261 §12.1.1.
 """
 
+from collections.abc import Sequence
+
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.request_validation import ALLOW, SDP
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.request_validation import SDP
 
 
-def dialog_response(server: ServerHandle, contact: Uri, status: int, sdp: bytes) -> Response:
+def dialog_response(
+    server: ServerHandle,
+    contact: Uri,
+    extensions: Extensions,
+    status: int,
+    sdp: bytes,
+    headers: Sequence[tuple[str, object]] = (),
+) -> Response:
     """A response that names our Contact, with a session description if there is one (§12.1.1)."""
     return response_to(
         server.request,
         status,
         to_tag=server.to_tag,
-        headers=[("Contact", Address(contact)), ("Allow", ALLOW)],
+        headers=[("Contact", Address(contact)), *extensions.headers(), *headers],
         body=sdp,
         content_type=SDP if sdp else None,
     )

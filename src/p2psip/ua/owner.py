@@ -5,8 +5,12 @@ Implements RFC 3261 §13, §14 and §15 from the user's side.
 
 from typing import TYPE_CHECKING, Protocol
 
+from p2psip.errors import RemoteError
+
 if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall
+    from p2psip.ua.messages import InstantMessage
+    from p2psip.ua.transfers import Referral
 
 
 class CallHandler(Protocol):
@@ -30,7 +34,7 @@ class CallHandler(Protocol):
         """
 
     def on_cancelled(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the caller gave up before we answered (§9.2)."""
+        """Note that the caller gave up before we answered (§9.2)."""
 
     def on_ended(self, call: "UserAgentCall", reason: str, now: float) -> None:
         """Take the end of a call that was answered: a BYE, or a lost peer (§15)."""
@@ -45,15 +49,42 @@ class CallHandler(Protocol):
         """Take the peer's answer to our new offer (§14.1)."""
 
     def on_confirmed(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
+        """Note that the answer of `on_offer` was acknowledged, or needs no ACK (§14.2)."""
 
     def on_alive(self, call: "UserAgentCall", now: float) -> None:
-        """Take that the peer has sent any message within the dialog (§12.2)."""
+        """Note that the peer has sent any message within the dialog (§12.2)."""
 
     def on_reoffer_failed(
         self, call: "UserAgentCall", status: int, reason: str, now: float
     ) -> None:
-        """Take that our new offer was refused, and the session stays as it was (§14.1)."""
+        """Note that our new offer was refused, and the session stays as it was (§14.1)."""
 
-    def on_info(self, call: "UserAgentCall", content_type: str, body: bytes, now: float) -> None:
-        """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it."""
+    def on_refer(self, call: "UserAgentCall", referral: "Referral", now: float) -> None:
+        """Take the peer's wish that we call somebody (RFC 3515 §2.4.2).
+
+        A RemoteError refuses it, as here.  To follow it means to place a call, and to tell
+        `referral` of its progress.
+        """
+        raise RemoteError("Decline", 603)
+
+    def on_transfer(self, call: "UserAgentCall", status: int, reason: str, now: float) -> None:
+        """Take what became of our wish that the peer calls somebody (RFC 3515 §2.4.5)."""
+        return
+
+    def on_message(self, call: "UserAgentCall", message: "InstantMessage", now: float) -> None:
+        """Take a MESSAGE within the call (RFC 3428 §7); a RemoteError refuses it, as here."""
+        raise RemoteError("Method Not Allowed", 405)
+
+    def on_info(
+        self,
+        call: "UserAgentCall",
+        content_type: str,
+        body: bytes,
+        now: float,
+        package: str | None,
+    ) -> None:
+        """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it.
+
+        `package` is one of our Info Packages, None for an INFO of the old kind.
+        """
+        return  # a call without a use for it needs no method of its own

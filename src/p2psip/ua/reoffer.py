@@ -44,18 +44,25 @@ class Reoffer:
         times = (self._retry_at, self._give_up_at)
         return min((at for at in times if at is not None), default=None)
 
+    def is_for(self, exchange: AuthenticatedRequest, response: Response) -> bool:
+        """Whether a response is about an offer of ours, or repeats one that was (§14.1)."""
+        return exchange is self._exchange or response.cseq.method == "INVITE"
+
     def want(self, sdp: bytes) -> None:
         """Set the offer to make next; a newer one takes its place (§14.1)."""
         self._wanted, self._outdated = sdp, False
 
     def overtaken(self) -> None:
-        """Take that the peer's offer came first: ours has to be written again (RFC 3264 §8)."""
+        """Note that the peer's offer came first: ours has to be written again (RFC 3264 §8)."""
         self._outdated = True
 
     def proceed(self, now: float) -> None:
         """Make the offer, unless one is under way or has to wait (§14.1)."""
         call = self._call
         if self._wanted is None or self._exchange or self._retry_at is not None:
+            return
+        assert call.leg is not None
+        if not call.leg.session.is_stable:
             return
         try:
             if self._outdated:
@@ -66,12 +73,14 @@ class Reoffer:
             return
         request = call.new_request("INVITE", self._wanted, SDP)
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
+        request = call.refresher.ask(request)
+        call.leg.session.we_offer(self._wanted)
         self._wanted = None
         self._give_up_at = now + call.agent.answer_timeout
         self._exchange = call.exchange(request, now)
 
     def tick(self, now: float) -> bool:
-        """Do what is due; true when it is time to `proceed` (§14.1)."""
+        """Act on the deadlines that have passed; true when it is time to `proceed` (§14.1)."""
         if self._give_up_at is not None and self._give_up_at <= now:
             self._give_up_at = None
             if self._exchange is not None:
@@ -95,9 +104,18 @@ class Reoffer:
             return
         self._exchange = self._give_up_at = None
         call = self._call
+        assert call.leg is not None
+        if response.status >= 300:
+            call.leg.session.refused()  # RFC 3311 §5.3 [failure-changes-nothing]
+        else:
+            call.leg.session.they_answer(session(response))
+            call.refresher.accepted(response, now)
         if not call.is_up:
             return
-        if response.status == 491:
+        if call.refresher.may_ask_longer(response):
+            self._wanted = self._wanted or exchange.request.body
+        elif response.status == 491:
+            # RFC 3311 §5.3 [491-waits] [491-tries-again]
             self._retry_at = now + glare_delay(call.agent.random, call.direction == "out")
             self._wanted = self._wanted or exchange.request.body
         elif response.status in GONE:
@@ -105,7 +123,6 @@ class Reoffer:
         elif response.status >= 300:
             call.owner.on_reoffer_failed(call, response.status, response.reason, now)
         else:
-            call.agreed(exchange.request.body, response)
             call.owner.on_answer(call, session(response) or b"", now)
 
     def _acknowledge(self, invite: Request, response: Response, now: float) -> None:
@@ -114,9 +131,10 @@ class Reoffer:
         It goes to the Contact of the 2xx, which is the peer's new target (§12.2.1.2).
         """
         call, number = self._call, response.cseq.number
-        assert call.dialog is not None
+        assert call.leg is not None
         if self._ack is not None and self._ack[0] == number:
-            call.send_ack(self._ack[1], now)
+            call.leg.shared.send_ack(self._ack[1], now)
             return
-        call.dialog.refresh(response)
+        call.leg.dialog.refresh(response)
+        call.leg.learn(response)
         self._ack = number, call.acknowledge(invite, number, now)

@@ -4,16 +4,19 @@ Implements RFC 3261 §8.2.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, Response
+from p2psip.sip.message import METHODS, Request, Response
+from p2psip.sip.multipart import Part, is_multipart, leaves
 from p2psip.sip.params import find, parse_params
 
 SDP: Final = "application/sdp"
-ALLOW: Final = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+ACCEPTED: Final = f"{SDP}, multipart/mixed, multipart/alternative"
+CALL_METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
+ALLOW: Final = ", ".join(CALL_METHODS)
 
 
 class RefusalError(RemoteError):
@@ -44,6 +47,28 @@ def refuse_extensions(request: Request) -> None:
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
 
 
+def refuse_method(request: Request, allow: str = ALLOW) -> NoReturn:
+    """Refuse a request by its method: §8.2.1.
+
+    405 for one that we know; 501 for one of which nobody here has heard (§21.5.2).
+    """
+    if request.method not in METHODS:
+        raise RefusalError(501, "Not Implemented", [("Allow", allow)])
+    raise RefusalError(405, "Method Not Allowed", [("Allow", allow)])
+
+
+def refuse_accept(request: Request) -> None:
+    """Refuse an INVITE whose sender takes no session description back: §21.4.7.
+
+    Raises RefusalError with 406.  An empty Accept would ask for no body at all, and is taken for
+    none, since phones write empty headers.
+    """
+    ranges = [each.partition(";")[0].strip().lower() for each in request.headers.all("Accept")]
+    if ranges and not {SDP, "application/*", "*/*"}.intersection(ranges):
+        warning = f'399 {request.uri.host or "-"} "A session description is all we can send"'
+        raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
+
+
 # Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.
 IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-ID")
 
@@ -58,9 +83,18 @@ def without_identity(headers: Headers) -> Headers:
 
 
 def session(message: Request | Response) -> bytes | None:
-    """The session description in a message, None when there is none (§13.2.1)."""
-    is_sdp = message.content_type == SDP and not _is_encoded(message)
-    return message.body if message.body and is_sdp else None
+    """The session description in a message, None when there is none (§13.2.1).
+
+    In a body of several parts (§7.4.1) it is the first part that is one.
+    """
+    try:
+        parts = _parts(message)
+    except RemoteError:
+        return None  # a 2xx is to be acknowledged all the same
+    for part in parts:
+        if part.body and part.content_type == SDP and not _is_encoded(part):
+            return part.body
+    return None
 
 
 def offer_of(request: Request) -> bytes | None:
@@ -68,21 +102,36 @@ def offer_of(request: Request) -> bytes | None:
 
     Raises RefusalError with 415 for a body that is no session description, or compressed, unless
     its sender marks it as optional (§8.2.3).
+
+    Own design: beside a session description, a part of another type counts as optional unless its
+    sender says that it is required: most are remarks for gateways to the telephone network.
     """
-    if request.body and not _is_optional(request):
-        if request.content_type != SDP:
-            raise RefusalError(415, "Unsupported Media Type", [("Accept", SDP)])
-        if _is_encoded(request):
+    offer = session(request)
+    for part in _parts(request):
+        handling = _handling(part.headers)
+        if not part.body or handling == "optional":
+            continue
+        if part.content_type != SDP and (offer is None or handling == "required"):
+            raise RefusalError(415, "Unsupported Media Type", [("Accept", ACCEPTED)])
+        if part.content_type == SDP and _is_encoded(part):
             raise RefusalError(415, "Unsupported Media Type", [("Accept-Encoding", "identity")])
-    return session(request)
+    return offer
 
 
-def _is_encoded(message: Request | Response) -> bool:
-    """Whether the body is compressed, which nothing here understands (§20.12)."""
-    return message.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
+def _parts(message: Request | Response) -> Sequence[Part]:
+    """The body as one part, or the parts of it (§7.4.1)."""
+    content_type = message.headers.get("Content-Type", "")
+    if not is_multipart(content_type):
+        return [Part(message.headers, message.body)]
+    return list(leaves(content_type, message.body))
 
 
-def _is_optional(message: Request) -> bool:
-    """Whether the body may be ignored (§20.11)."""
-    _, *parameters = split(message.headers.get("Content-Disposition", ""), ";")
-    return (find(parse_params(parameters), "handling") or "").lower() == "optional"
+def _is_encoded(part: Part) -> bool:
+    """Whether a body is compressed, which nothing here understands (§20.12)."""
+    return part.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
+
+
+def _handling(headers: Headers) -> str:
+    """What is said of a receiver that does not understand a body, "" if nothing is (§20.11)."""
+    _, *parameters = split(headers.get("Content-Disposition", ""), ";")
+    return (find(parse_params(parameters), "handling") or "").lower()

@@ -7,21 +7,30 @@ contact, an owner and credentials of its own.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.dialog.session_timer import INTERVAL
+from p2psip.dialog.subscription import EventName
+from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import MAX_FORWARDS
-from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import Peer
+from p2psip.stack.request_origin import Peer, Whereabouts
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.table import Agenda
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState
 from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.outside import outside_request
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions
+from p2psip.ua.replaces import OPTION as REPLACES
+from p2psip.ua.replaces import replaced_call
+from p2psip.ua.request_validation import SDP, RefusalError, refuse_accept
+from p2psip.ua.shared_dialog import SharedDialog
+from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription, Subscription
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
 
@@ -37,6 +46,16 @@ __all__ = [
 
 
 _Origin = tuple[str, int, str, str]
+MAX_SERVED: Final = 100  # subscriptions of others at a time, for a flood not to fill our memory
+
+
+class Timed(Protocol):
+    """A usage with a deadline (RFC 6665 §4.1.2)."""
+
+    def __hash__(self) -> int: ...
+
+    def tick(self, now: float) -> None:
+        """Do what is due.  Own design: see `Agenda`."""
 
 
 class UserAgent:
@@ -44,6 +63,10 @@ class UserAgent:
 
     `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  With
     `nat` requests go to the address a caller called from, whatever its Contact says.
+    `extensions` are announced to every peer; `session_interval` is how many seconds a call lasts
+    without a refresh (RFC 4028 §4), None for no session timer.  `may_replace(call, request)` tells
+    whether the sender of an INVITE may take the place of a call's peer (RFC 3891 §3); nobody may
+    unless it is set.
     """
 
     def __init__(
@@ -53,12 +76,20 @@ class UserAgent:
         random: Callable[[int], bytes],
         answer_timeout: float = 60.0,
         nat: bool = False,
+        extensions: Extensions | None = None,
+        session_interval: int | None = INTERVAL,
     ) -> None:
+        self.extensions = extensions or Extensions()
+        self.session_interval = session_interval
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
+        self.may_replace: Callable[[UserAgentCall, Request], bool] = lambda call, request: False
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[UserAgentCall]()
-        self._dialogs: dict[DialogId, tuple[UserAgentCall, Dialog]] = {}
+        self._others = Agenda[Timed]()
+        self._served: set[object] = set()
+        self._watching: dict[tuple[str, str], Subscription] = {}
+        self._dialogs: dict[DialogId, SharedDialog] = {}
         self._calls: dict[UserAgentCall, None] = {}
         # INVITEs not answered yet, by the parts that a copy on another path has too: §8.2.2.2.
         self._ringing: dict[_Origin, IncomingCall] = {}
@@ -92,23 +123,21 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
-        fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
-        fields += [
-            ("Max-Forwards", MAX_FORWARDS),
-            ("From", from_.with_tag(self.random(6).hex())),
-            ("To", to.replace(params=())),
-            ("Call-ID", call_id or self.random(12).hex()),
-            ("CSeq", "1 INVITE"),
-            ("Contact", Address(contact := _by(to.uri.param("transport"), contact))),
-            ("Allow", ALLOW),
-            ("Content-Type", SDP),
-            *headers,
-        ]
-        # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
-        target = to.uri.replace(headers=()).without_params("method")
-        request = self.signed(Request("INVITE", target, Headers(fields), sdp))
+        contact = _by(to.uri.param("transport"), contact)
+        request = outside_request(
+            self.random,
+            "INVITE",
+            to,
+            from_,
+            route=route,
+            headers=[("Contact", Address(contact)), *self.extensions.headers(), *headers],
+            body=sdp,
+            content_type=SDP,
+            call_id=call_id,
+        )
+        request = self.signed(request)
         keyring = DigestClient(credentials, self.random) if credentials else None
-        call = OutgoingCall(self, owner, contact, request, keyring)
+        call = OutgoingCall(self, owner, contact, request, keyring, now)
         self._calls[call] = None
         call.start(now)
         return call
@@ -129,9 +158,15 @@ class UserAgent:
         request = server.request
         keyring = DigestClient(credentials, self.random) if credentials else None
         try:
-            refuse_extensions(request)
+            self.extensions.refuse_unknown(request)
+            refuse_accept(request)
             contact = _by(server.flow.transport, contact)
-            call = IncomingCall(self, owner, contact, server, keyring)
+            replaced = None
+            if REPLACES in self.extensions.options:
+                # RFC 3891 §3 [left-unchanged]
+                replaced = replaced_call(request, self._calls, self.may_replace)
+            call = IncomingCall(self, owner, contact, server, keyring, now)
+            call.replaced = replaced
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
             raise
@@ -142,22 +177,22 @@ class UserAgent:
 
     def matches(self, request: Request) -> bool:
         """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
-        if DialogId.at_server(request) in self._dialogs:
+        if DialogId.at_server(request) in self._dialogs or self._begun(request) is not None:
             return True
         return request.to.tag is None and _origin(request) in self._ringing
 
     def peer_of(self, request: Request) -> Peer | None:
         """The peer that may send this request, None if it is in no dialog of ours (§12.2.2)."""
         found = self._dialogs.get(DialogId.at_server(request))
-        return found[0].whereabouts.peer(found[1]) if found is not None else None
+        return found.whereabouts.peer(found.dialog) if found is not None else None
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within a dialog (§12.2.2), from its peer (`peer_of`)."""
         found = self._dialogs.get(DialogId.at_server(request))
         if found is not None:
-            call, dialog = found
-            call.whereabouts.heard(request, server.flow)
-            call.on_request(server, request, dialog, now)
+            found.on_request(server, request, now)
+        elif (subscription := self._begun(request)) is not None:
+            subscription.on_first(server, request, now)
         elif request.to.tag is None and _origin(request) in self._ringing:
             server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
         else:
@@ -166,42 +201,82 @@ class UserAgent:
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
         found = self._dialogs.get(DialogId.at_server(request))
-        if found is not None:
-            found[0].on_ack(request, now)
+        for usage in found.usages if found is not None else ():
+            if isinstance(usage, CallLeg):
+                usage.call.on_ack(request, now)
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: one agenda for all calls."""
-        return self._agenda.deadline
+        """When to call `tick`.  Own design: an agenda for all calls, one for subscriptions."""
+        times = (self._agenda.deadline, self._others.deadline)
+        return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do what is due in any call.  Own design: one agenda for all calls."""
+        """Act on passed deadlines of any call.  Own design: one agenda for all calls."""
         for call in self._agenda.due(now):
             if not self.stack.guarded(call.tick, now):
                 self.stack.guarded(call.bye, now)
+        for other in self._others.due(now):
+            self.stack.guarded(other.tick, now)
 
     # For the calls
-
-    def opened(self, call: UserAgentCall, now: float) -> list[Flow]:
-        """The connections that a call's peer has opened, those it registered by first.
-
-        As RFC 5626 §5.3 has it of flows.
-        """
-        assert call.dialog is not None
-        bound = self.bound(call.dialog.remote.uri, call.dialog.target, now)
-        return [*bound, *call.whereabouts.by]
 
     def signed(self, request: Request) -> Request:
         """The request with the name of our software (§20.41)."""
         return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
 
-    def remember(self, call: UserAgentCall, dialog: Dialog) -> None:
-        """Let requests within `dialog` reach its call (§12.2.2)."""
-        self._dialogs[dialog.id] = call, dialog
+    def remember(self, shared: SharedDialog) -> None:
+        """Let requests within a dialog reach its usages (§12.2.2)."""
+        self._dialogs[shared.dialog.id] = shared
 
-    def release(self, dialog: Dialog) -> None:
+    def release(self, shared: SharedDialog) -> None:
         """Forget a dialog (§12.3)."""
-        self._dialogs.pop(dialog.id, None)
+        self._dialogs.pop(shared.dialog.id, None)
+
+    def serve(self, server: ServerHandle, contact: Uri, now: float) -> ServedSubscription:
+        """Accept a SUBSCRIBE outside of a dialog (RFC 6665 §4.2.1.2); `tell` it the state at once.
+
+        Raises RemoteError for one without Contact or Event, and with 503 when there are too many.
+        """
+        request = server.request
+        if len(self._served) >= MAX_SERVED:
+            raise RemoteError("Too Many Subscriptions", 503)
+        # RFC 6665 §4.2.1.1 [489-for-unknown]
+        event = EventName.parse(request.headers.get("Event", ""))
+        if event.package == REFER:
+            raise RemoteError("Forbidden", 403)  # RFC 3515 §2.4.4 [403-without-a-refer]
+        asked = EXPIRES if request.expires is None else request.expires
+        expires = min(asked, EXPIRES)  # RFC 6665 §4.2.1.1 [no-longer-than-asked]
+        contact = _by(server.flow.transport, contact)
+        dialog = Dialog.of_server(request, server.to_tag)
+        whereabouts = Whereabouts(nat=self.nat)
+        whereabouts.heard(request, server.flow)
+        shared = SharedDialog(self, dialog, whereabouts)
+        subscription = ServedSubscription(self, shared, contact, event, expires, now)
+        self._served.add(subscription)
+        # RFC 6665 §4.2.1.1 [waits-for-nobody]
+        server.reply(200, now, None, [("Expires", expires), ("Contact", Address(contact))])
+        return subscription
+
+    def watch(self, subscription: Subscription) -> None:
+        """Expect the NOTIFY that makes a subscription's dialog (RFC 6665 §4.1.2.4)."""
+        self._watching[subscription.names] = subscription
+
+    def unwatch(self, subscription: Subscription) -> None:
+        """Expect it no longer (RFC 6665 §4.1.2.4)."""
+        self._watching.pop(subscription.names, None)
+
+    def _begun(self, request: Request) -> Subscription | None:
+        """The subscription that a NOTIFY is the first of (RFC 6665 §4.4.1)."""
+        # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
+        found = self._watching.get((request.call_id, request.to.tag or ""))
+        return found if found is not None and found.takes(request) else None
+
+    def set_deadline(self, usage: "Timed", at: float | None) -> None:
+        """Say when a subscription is due; None once it is over.  Own design: one agenda."""
+        self._others.set(usage, at)
+        if at is None:
+            self._served.discard(usage)
 
     def schedule(self, call: UserAgentCall, at: float | None) -> None:
         """Say when a call is due.  Own design: one agenda for all calls."""
@@ -211,8 +286,8 @@ class UserAgent:
         """Drop a call that has ended (§12.3)."""
         self._calls.pop(call, None)
         self._ringing.pop(_origin(call.invite), None)
-        if call.dialog is not None:
-            self.release(call.dialog)
+        if call.leg is not None:
+            call.leg.end()
 
 
 def _by(transport: str | None, contact: Uri) -> Uri:

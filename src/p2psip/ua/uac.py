@@ -10,7 +10,9 @@ Implements RFC 3261 §13.2 and §9.1.
 from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog, DialogId
+from p2psip.dialog.prack import MAX_NUMBER, RAck
 from p2psip.errors import RemoteError
+from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
@@ -18,9 +20,11 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.digest_client import DigestClient, copy_credentials
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.reliable_responses import OPTION
 from p2psip.ua.request_validation import session
 
 if TYPE_CHECKING:
@@ -42,11 +46,12 @@ class OutgoingCall(UserAgentCall):
         contact: Uri,
         invite: Request,
         keyring: DigestClient | None,
+        now: float,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.CALLING, keyring)
-        self.invite, self.remote, self.local_sdp = invite, invite.to, invite.body
+        super().__init__(agent, owner, contact, CallState.CALLING, now, keyring)
+        self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
-        self._dialogs: dict[DialogId, Dialog] = {}
+        self._legs: dict[DialogId, CallLeg] = {}
         self._fork_acks: dict[DialogId, Request] = {}
         self._exchange_of_invite = AuthenticatedRequest(self._stack, self, self._next_cseq, keyring)
 
@@ -77,8 +82,23 @@ class OutgoingCall(UserAgentCall):
             self._on_provisional(response, now)
         elif response.status < 300:
             self._on_success(response, now)
+        elif self.state is CallState.CALLING and self.refresher.may_ask_longer(response):
+            self._invite_again(self.refresher.ask(exchange.request), now)
         else:
             self._on_failure(response, now)
+
+    def _invite_again(self, invite: Request, now: float) -> None:
+        """Send the INVITE anew, with what its refusal asked for (§8.1.3.5)."""
+        self._drop_legs(None)
+        self._legs.clear()
+        self.leg = None
+        # RFC 4028 §7.3 [same-call-next-number]
+        headers = invite.headers.with_("CSeq", f"{self._next_cseq()} INVITE")
+        self.invite = invite.replace(headers=headers)
+        self._exchange_of_invite = AuthenticatedRequest(
+            self._stack, self, self._next_cseq, self.keyring
+        )
+        self._exchange_of_invite.send(self.invite, now)
 
     def _next_cseq(self) -> int:
         self._cseq += 1
@@ -89,24 +109,46 @@ class OutgoingCall(UserAgentCall):
         self._set_state(CallState.ENDING)
         self._exchange_of_invite.cancel(now)
 
-    def _dialog_of(self, response: Response) -> Dialog | None:
-        """The dialog of a response, a new one if its tag is new (§12.1.2)."""
+    def _leg_of(self, response: Response) -> CallLeg | None:
+        """The leg of a response, a new one if its tag is new (§12.1.2)."""
         key = DialogId.at_client(response)
         limit = MAX_EARLY if response.status < 200 else MAX_FORKS
-        if key not in self._dialogs and len(self._dialogs) < limit:
+        if key not in self._legs and len(self._legs) < limit:
             dialog = Dialog.of_client(self._exchange_of_invite.request, response)
-            self._dialogs[key] = dialog
-            self.agent.remember(self, dialog)
-        return self._dialogs.get(key)
+            self._legs[key] = leg = CallLeg(self, dialog)
+            leg.session.we_offer(self.invite.body)
+        if key in self._legs:
+            self._legs[key].learn(response)
+        return self._legs.get(key)
 
     def _on_provisional(self, response: Response, now: float) -> None:
         """Take progress, which may begin an early dialog (§13.2.2.1)."""
         if response.status == 100 or self.state is not CallState.CALLING:
             return
         if response.to.tag is not None:
-            self.dialog = self._dialog_of(response) or self.dialog
+            leg = self._leg_of(response)
+            if leg is None:
+                return
+            if _is_reliable(response) and not self._acknowledge(leg, response, now):
+                return
+            self.leg = leg
         sdp = session(response)
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
+
+    def _acknowledge(self, leg: CallLeg, response: Response, now: float) -> bool:
+        """Send the PRACK of a reliable 1xx; False for a repeated one (RFC 3262 §4)."""
+        rseq = number(response.headers["RSeq"], MAX_NUMBER)
+        if not leg.order.take(rseq):
+            return False
+        sdp = session(response)
+        if sdp is not None and not leg.session.is_stable:
+            leg.session.they_answer(sdp)  # RFC 3262 §5 [early-session]
+        request = leg.shared.new_request("PRACK")  # RFC 3262 §4 [prack-follows] [only-in-invite]
+        rack = RAck(rseq, *response.cseq)
+        leg.shared.exchange(
+            self, request.replace(headers=request.headers.append("RAck", rack)), now
+        )
+        return True
 
     def _on_success(self, response: Response, now: float) -> None:
         """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4)."""
@@ -114,56 +156,60 @@ class OutgoingCall(UserAgentCall):
         if key in self._fork_acks:
             self._stack.send_ack(self._fork_acks[key], now)
             return
-        dialog = self._dialog_of(response)
-        if dialog is None:
+        leg = self._leg_of(response)
+        if leg is None:
             return
+        dialog = leg.dialog
         dialog.confirm(response)
         request = self._exchange_of_invite.request
         # built as §13.2.2.4 says: RFC 3261 §17.1.1.3 [2xx-ack-by-core]
-        ack = copy_credentials(request, dialog.ack(request.cseq.number), self._keyring)
+        ack = copy_credentials(request, dialog.ack(request.cseq.number), self.keyring)
         self._fork_acks[key] = ack
         self._stack.send_ack(ack, now)
         if self.state is CallState.CALLING:
-            self._establish(dialog, response, now)
+            self._establish(leg, response, now)
         elif self.state is CallState.ENDING and self._bye is None:
-            self.dialog = dialog  # the answer crossed our CANCEL
-            self._drop_dialogs(dialog)
+            self.leg = leg  # the answer crossed our CANCEL
+            self._drop_legs(leg)
             self._hang_up(now)
         else:
-            self._hang_up_fork(dialog, now)
+            self._hang_up_fork(leg, now)
 
-    def _establish(self, dialog: Dialog, response: Response, now: float) -> None:
+    def _establish(self, leg: CallLeg, response: Response, now: float) -> None:
         self._timers.clear()
-        self.dialog, self.remote = dialog, dialog.remote
-        self._drop_dialogs(dialog)
+        self.leg, self.remote = leg, leg.dialog.remote
+        self._drop_legs(leg)
         self._set_state(CallState.UP)
-        self.remote_sdp = session(response)
-        self.owner.on_accepted(self, self.remote_sdp or b"", now)
+        self.refresher.accepted(response, now)
+        sdp = None
+        if not leg.session.is_stable:  # else a reliable 1xx has brought the answer
+            sdp = session(response)
+            leg.session.they_answer(sdp)
+        self.owner.on_accepted(self, sdp or b"", now)
 
-    def _hang_up_fork(self, dialog: Dialog, now: float) -> None:
+    def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
         """End the dialog of a second phone that was picked up (§13.2.2.4)."""
-        self.agent.release(dialog)
-        bye = self.agent.signed(dialog.request("BYE"))
-        AuthenticatedRequest(self._stack, _Nobody(), dialog.next_cseq, self._keyring).send(bye, now)
+        leg.end()
+        leg.shared.exchange(_Nobody(), leg.shared.new_request("BYE"), now)
 
     def _on_failure(self, response: Response, now: float) -> None:
         """Take the refusal, which ends all early dialogs (§13.2.2.3, §12.3)."""
         before = self.state
-        self._drop_dialogs(None)
+        self._drop_legs(None)
         self._set_state(CallState.ENDED)
         if before is CallState.CALLING:
             self.owner.on_rejected(self, response.status, response.reason, now)
 
-    def _drop_dialogs(self, kept: Dialog | None) -> None:
-        for dialog in self._dialogs.values():
-            if dialog is not kept:
-                self.agent.release(dialog)
+    def _drop_legs(self, kept: CallLeg | None) -> None:
+        for leg in self._legs.values():
+            if leg is not kept:
+                leg.end()
 
-    def _on_bye(self, server: ServerHandle, now: float) -> None:
+    def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a BYE; before the answer it is refused (§15)."""
         if self.state is CallState.CALLING:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
-        super()._on_bye(server, now)
+        super()._on_bye(server, request, leg, now)
 
     def _on_timer(self, timer: Timer, now: float) -> None:
         """Give up after `answer_timeout`, the only timer before the answer."""
@@ -171,8 +217,14 @@ class OutgoingCall(UserAgentCall):
         self.owner.on_rejected(self, 480, NO_ANSWER, now)
 
 
+def _is_reliable(response: Response) -> bool:
+    """Whether a provisional response wants a PRACK (RFC 3262 §4); a 100 never does."""
+    required = (tag.lower() for tag in response.headers.all("Require"))
+    return OPTION in required and "RSeq" in response.headers
+
+
 class _Nobody:
     """The user of a fork's BYE, whose result is of no interest."""
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Do nothing.  Own design: the fork is over whatever the answer."""
+        """Do nothing.  Own design: any answer ends the fork."""

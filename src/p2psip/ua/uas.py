@@ -11,25 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
+from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.reliable_responses import ReliableResponses
 from p2psip.ua.request_validation import offer_of
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
 
+NO_PRACK: Final = "No PRACK"  # the cause of a 504: RFC 3262 §3
 PROGRESS_EVERY: Final = 60.0  # s between provisional responses: §13.3.1.1
 
 
 class IncomingCall(UserAgentCall):
     """A call from the INVITE we received on (§13.3).
+
+    `replaced` is the call whose place it takes once it is accepted (RFC 3891 §3).
 
     Raises RemoteError when the INVITE has no Contact or a body that is no session description.
     """
@@ -42,15 +48,23 @@ class IncomingCall(UserAgentCall):
         owner: CallHandler,
         contact: Uri,
         server: ServerHandle,
-        keyring: DigestClient | None = None,
+        keyring: DigestClient | None,
+        now: float,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.RINGING, keyring)
+        super().__init__(agent, owner, contact, CallState.RINGING, now, keyring)
         self.invite, self.remote = server.request, server.request.from_
-        self.remote_sdp = offer_of(server.request)
+        self.refresher.check(self.invite)
+        offer = offer_of(server.request)
         self._server = server
         self.whereabouts.heard(server.request, server.flow)
-        self.dialog = Dialog.of_server(server.request, server.to_tag)
-        agent.remember(self, self.dialog)
+        self.leg = CallLeg(self, Dialog.of_server(server.request, server.to_tag))
+        self.leg.learn(server.request)
+        if offer is not None:
+            self.leg.session.they_offer(offer)
+        self._reliable = ReliableResponses(self, self.leg, server)
+        self._on["PRACK"] = self._reliable.on_prack
+        self.replaced: UserAgentCall | None = None
+        self._pending: bytes | None = None  # the description of a 200 that waits for a PRACK
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
 
@@ -73,24 +87,78 @@ class IncomingCall(UserAgentCall):
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
-        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media."""
-        if self.state is CallState.RINGING:
-            self._progress = status, sdp or b""
-            self._server.respond(dialog_response(self._server, self.contact, *self._progress), now)
-            self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
-            self.reschedule()
+        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media.
+
+        It is sent reliably if the caller requires that, or supports it and there is a description:
+        RFC 3262 §3.
+        """
+        if self.state is not CallState.RINGING:
+            return
+        self._progress = status, sdp or b""
+        if self._reliable.wanted(sdp or b""):
+            self._reliable.send(status, sdp or b"", now)
+        else:
+            extensions = self.agent.extensions
+            response = dialog_response(self._server, self.contact, extensions, *self._progress)
+            self._server.respond(response, now)
+        self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
+        self.reschedule()
 
     def accept(self, sdp: bytes, now: float) -> None:
         """Answer with 200 (§13.3.1.4): `sdp` answers the offer, or is one if there was none.
 
-        Raises LocalError unless the call is ringing.
+        After early media that was acknowledged the session stands, and `sdp` is not sent; while it
+        is not acknowledged the 200 waits (RFC 3262 §5).  Raises LocalError unless the call is
+        ringing.
         """
-        if self.state is not CallState.RINGING or self.dialog is None:
+        if self.state is not CallState.RINGING or self.leg is None:
             raise LocalError(f"the call is {self.state}")
         self._timers.clear()
         self._set_state(CallState.ANSWERED)
-        self.dialog.confirmed = True
-        self._accept(self._server, sdp, self.remote_sdp is None, now)
+        self._pending = sdp
+        if not self._reliable.holds_session:  # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]
+            self._answer(now)
+
+    def _answer(self, now: float) -> None:
+        assert self.leg is not None and self._pending is not None
+        sdp, self._pending, session = self._pending, None, self.leg.session
+        self._reliable.finish(now)
+        self.leg.dialog.confirmed = True
+        if session.is_settled:
+            sdp = b""
+        elif session.remote is None:
+            session.we_offer(sdp)
+        else:
+            session.we_answer(sdp)
+        self.accept_invite(self._server, sdp, now)
+        if self.replaced is not None:
+            self.replaced.bye(now)  # RFC 3891 §3
+
+    def on_acknowledged(self, now: float) -> None:
+        """Take the PRACK of a reliable response: the 200 waits no longer (RFC 3262 §5)."""
+        if self._pending is not None:
+            self._answer(now)
+        self.reschedule()
+
+    def on_unacknowledged(self, now: float) -> None:
+        """Give up a caller that sends no PRACK (RFC 3262 §3)."""
+        was_answered = self.state is CallState.ANSWERED
+        self._refuse(504, NO_PRACK, now)  # RFC 3262 §3 [5xx-without-prack]
+        if was_answered:
+            self.owner.on_ended(self, NO_PRACK, now)
+        else:
+            self.owner.on_rejected(self, 504, NO_PRACK, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`.  Own design: the earliest timer of all."""
+        times = (super().deadline, self._reliable.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Do what is due (RFC 3262 §3)."""
+        self._reliable.tick(now)
+        super().tick(now)
 
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
@@ -104,7 +172,7 @@ class IncomingCall(UserAgentCall):
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Take the caller's CANCEL (§9.2)."""
-        if self.state is CallState.RINGING:
+        if self.state is CallState.RINGING or self._pending is not None:
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
 
@@ -112,17 +180,18 @@ class IncomingCall(UserAgentCall):
         """Do nothing.  Own design: an answered INVITE has its own timer for the ACK (§13.3.1.4)."""
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
+        self._reliable.finish(now)
         self._server.reply(status, now, reason)
         self._set_state(CallState.ENDED)
 
-    def _on_bye(self, server: ServerHandle, now: float) -> None:
+    def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a BYE; the caller may send one before we have answered (§15)."""
         if self.state is CallState.RINGING:
-            self._reply(server, 200, now)
+            leg.shared.reply(server, 200, now)
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:
-            super()._on_bye(server, now)
+            super()._on_bye(server, request, leg, now)
 
     def _on_timer(self, timer: Timer, now: float) -> None:
         if timer is Timer.PROGRESS:

@@ -56,7 +56,7 @@ def hands_over(value: Value, prefer: bool) -> bool:
 
 
 def only_amf3_has(value: Value, prefer: bool = False) -> bool:
-    """Tell whether AMF0 lacks the type of `value`, whatever its members are: AMF0 §3.1.
+    """Tell whether AMF0 lacks the type of `value`, without regard to its members: AMF0 §3.1.
 
     With `prefer`, an integer is for AMF3 too, as AMF0 only has doubles (AMF0 §2.2).
     """

@@ -22,7 +22,7 @@ class External(Protocol):
         """Read the body, raising nothing but RemoteError."""
 
     def write(self, writer: "Amf3Writer", content: Value) -> None:
-        """Write what `read` returned."""
+        """Write a value that `read` returned."""
 
 
 class OneValue:

@@ -75,7 +75,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What all instances of a class share: AMF3 §3.12.
+    """The name and member names that all instances of a class share: AMF3 §3.12.
 
     `sealed` names the members that every instance has, in the order of their values; a `dynamic`
     class lets an instance have more.  `class_name` is empty for an anonymous class.

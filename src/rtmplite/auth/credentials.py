@@ -34,6 +34,7 @@ _PROOF: Final = frozenset(("user", "pass", "password"))
 _NEED: Final = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : a user is needed"
 _ASK: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth"
 NO_USER: Final = "Wrong user or password."
+NEEDS_USER: Final = "The client named no user."
 TOO_FAST: Final = "Too many wrong passwords: wait."
 _WRONG: Final = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfailed&opaque=-"
 
@@ -205,13 +206,17 @@ class UsersGuard:
 
 
 def is_challenge(verdict: Verdict) -> bool:
-    """Whether a verdict asks the client for a proof, and refuses none: Field §"authmod=adobe"."""
-    return verdict.description.startswith((_NEED, _ASK))
+    """Whether a verdict asks a client that has named a user: Field §"authmod=adobe".
+
+    Own design: the request before it, without a user, is a refusal, as an encoder that has no user
+    to name goes away.
+    """
+    return verdict.description.startswith(_ASK)
 
 
 def in_words(verdict: Verdict) -> str:
     """Give a refusal's reason for people; encoders get theirs in texts of their own."""
-    return NO_USER if verdict.description == _WRONG else verdict.description
+    return {_NEED: NEEDS_USER, _WRONG: NO_USER}.get(verdict.description, verdict.description)
 
 
 class KeysGuard:

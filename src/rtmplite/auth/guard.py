@@ -23,7 +23,7 @@ from rtmplite.rtmp.wire.command import Command
 
 
 class Event(StrEnum):
-    """What a client is about to do, or has done, in the words of nginx-rtmp."""
+    """The client's actions, before they are allowed or after, in the words of nginx-rtmp."""
 
     CONNECT = "connect"
     PUBLISH = "publish"
@@ -83,7 +83,7 @@ class Question:
         )
 
     def about(self, stream: ServerStream) -> "Question":
-        """Add what is known of a stream."""
+        """Add the details of a stream."""
         request = stream.request
         return replace(
             self,
@@ -121,13 +121,13 @@ Answer = Callable[[Verdict, float], None]
 
 
 class Guard(Protocol):
-    """Decides whether a client may do what it asks for."""
+    """Decides whether a client may connect, publish or play."""
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
         """Call `answer` with a verdict and the time, once, now or later."""
 
     def tell(self, question: Question, now: float) -> None:
-        """Hear that what was allowed has ended; the event is DONE."""
+        """Note that an allowed action has ended; the event is DONE."""
 
 
 class Calling:

@@ -42,7 +42,7 @@ class DirectPlaying:
 
 
 def play(client: RtmfpClient, peer: str, name: str, timeout: float) -> DirectPlaying:
-    """Play `name` from a peer.  Raises LocalError for a wrong id, and what `play_from` does."""
+    """Play `name` from a peer.  Raises LocalError for a wrong id, and the errors of `play_from`."""
     try:
         return DirectPlaying(client, client.play_from(_id(peer), name, timeout=timeout))
     except BaseException:

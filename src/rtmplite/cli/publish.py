@@ -30,7 +30,7 @@ class TagWriter(Protocol):
 
 
 def add_to(commands: Any) -> argparse.ArgumentParser:
-    """Add the command to a parser's; the caller adds what all clients have."""
+    """Add the command to a parser's; the caller adds the options common to all clients."""
     said = "publish an FLV file, at the pace of its timestamps"
     publish: argparse.ArgumentParser = commands.add_parser(
         "publish", help=said, description=sentence(said)

@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the copy, and print what was wrong."""
+    """Write the copy, and print the faults found."""
     target = options.output or options.file.with_suffix(".repaired.flv")
     with options.file.open("rb") as source:
         try:

@@ -198,7 +198,7 @@ class _Server:
             log.warning("the certificate stays as it was: %s", error)
 
     def stop(self) -> None:
-        """End all connections, and write what is to be written."""
+        """End all connections, and write the recordings to their end."""
         if self._http is not None:
             self._http.stop(timeout=0.2)
         self._ways.stop()

@@ -270,7 +270,7 @@ class _Begin:
 
 
 def _store(output: BinaryIO, tags: Iterator[Tag]) -> None:
-    """Write tags as they come; the header promises both media, as it is not known yet."""
+    """Write tags as they come; the header promises both media, as they are not known yet."""
     output.write(bytes(file.FlvHeader(has_audio=True, has_video=True)) + bytes(4))
     for tag in tags:
         raw = bytes(tag)

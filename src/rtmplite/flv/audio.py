@@ -59,7 +59,7 @@ class SoundType(IntEnum):
 
 
 class AacPacketType(IntEnum):
-    """What an AAC tag holds: §E.4.2.1 [aac-packet-type]."""
+    """The contents of an AAC tag, configuration or frame: §E.4.2.1 [aac-packet-type]."""
 
     SEQUENCE_HEADER = 0
     RAW = 1

@@ -52,7 +52,7 @@ _OWN_RATE: Final[Mapping[int, float]] = {
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a file's content; times in ms, positions and sizes in bytes.
+    """The facts about a file's content; times in ms, positions and sizes in bytes.
 
     Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first
     body of each kind, `codecs` the FourCC of each track of each kind that has one; `times` and
@@ -92,7 +92,7 @@ class Facts:
         return found | _of_audio(self.first.get(TagType.AUDIO, b"")) | _of_video(self.first)
 
     def tracks(self, said: Mapping[str, Value]) -> dict[str, Value]:
-        """What `said` tells of the other tracks, and which codec each has: two maps at most."""
+        """The metadata of the other tracks, from `said` and their codecs: two maps at most."""
         found: dict[str, Value] = {}
         for tag_type, maps in _MAPS.items():
             others = {n: codec for n, codec in self.codecs.get(tag_type, {}).items() if n}
@@ -129,7 +129,7 @@ def fit(members: Mapping[str, Value], facts: Facts | None, size: int) -> bytes:
 
 
 def growing(body: bytes, duration: int, size: int) -> list[tuple[int, bytes]]:
-    """What to write over onMetaData that was made here: place and bytes, in ms and bytes: §E.5.
+    """Update an onMetaData made here: (position, bytes) to write over it; in ms and bytes: §E.5.
 
     Own design: eight bytes each, so that a file tells its length while it grows, and nobody who
     reads or is killed meanwhile finds half a description.  None if others made it.

@@ -49,7 +49,7 @@ class MultitrackType(IntEnum):
 
 
 class ModExType(IntEnum):
-    """What a ModEx changes: §"Enhanced Video"."""
+    """The kinds of ModEx, by the property it modifies: §"Enhanced Video"."""
 
     TIMESTAMP_OFFSET_NANO = 0
 
@@ -84,7 +84,7 @@ class ModEx:
 
 
 def nanosecond_offset(mod_ex: Sequence[ModEx]) -> int:
-    """What the modifiers add to a tag's time, in ns; the last one counts: §"Enhanced Video"."""
+    """The modifiers' offset to a tag's time, in ns; the last one counts: §"Enhanced Video"."""
     offsets = [each.nanoseconds for each in mod_ex if each.nanoseconds is not None]
     return offsets[-1] if offsets else 0
 

@@ -31,7 +31,7 @@ _FIRST: Final = SoundFormat.EXTENDED << 4  # §"Enhanced Audio" [sound-format-9]
 
 
 class AudioPacketType(IntEnum):
-    """What a packet holds: §"Enhanced Audio" [audio-packet-types]."""
+    """The contents of a packet: §"Enhanced Audio" [audio-packet-types]."""
 
     SEQUENCE_START = 0
     CODED_FRAMES = 1

@@ -1,4 +1,4 @@
-"""Reads what a relay needs of enhanced audio and video from the raw bytes of a message.
+"""Reads the fields of enhanced audio and video that a relay needs from a message's raw bytes.
 
 Implements E-RTMP v2 §"Enhanced Video" and, for sound, E-RTMP v2 §"Enhanced Audio".  Nothing here
 looks at a FourCC, so what is unknown is relayed as well as any; nothing raises, what is broken

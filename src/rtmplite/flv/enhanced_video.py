@@ -34,7 +34,7 @@ IS_EX_HEADER: Final = 0x80
 
 
 class VideoPacketType(IntEnum):
-    """What a packet holds: §"Enhanced Video" [video-packet-types].
+    """The contents of a packet: §"Enhanced Video" [video-packet-types].
 
     The first six are also E-RTMP v1 §"Defining Additional Video Codecs" [packet-types].
     """

@@ -73,7 +73,7 @@ def framed(tag: Tag) -> bytes:
 
 
 def write_flv(content: Iterable[Tag]) -> bytes:
-    """Write a whole file: §E.3; its header tells what the tags hold: §E.2."""
+    """Write a whole file: §E.3; its header tells whether the tags hold audio and video: §E.2."""
     content = list(content)
     kinds = {tag.tag_type for tag in content}
     header = start(TagType.AUDIO in kinds, TagType.VIDEO in kinds)
@@ -81,12 +81,12 @@ def write_flv(content: Iterable[Tag]) -> bytes:
 
 
 def start(has_audio: bool, has_video: bool) -> bytes:
-    """Write what precedes the first tag: a header, and a size of nothing: §E.2, §E.3."""
+    """Write the part before the first tag: a header, and a previous tag's size of 0: §E.2, §E.3."""
     return bytes(FlvHeader(has_audio, has_video)) + bytes(_SIZE.size)  # §E.3 [first-size-zero]
 
 
 class FlvReader:
-    """Reads a file in pieces: §E.3.  What is kept is less than one tag, and no more than was fed.
+    """Reads a file in pieces: §E.3.  It keeps less than one tag, and no more than it was fed.
 
     `header` is None until it is there.  `position` is where the next tag begins: bytes from the
     start of the file, or from the tag that reading began at, with `inside`.
@@ -147,7 +147,7 @@ def first_tag(data: bytes | memoryview) -> int:
 
 
 class Source(Protocol):
-    """A file that can be read anywhere.  Own design: on a disk, or in `Memory`."""
+    """A file that can be read anywhere.  Own design: on a disk, or in `MemoryFile`."""
 
     @property
     def size(self) -> int:
@@ -157,7 +157,7 @@ class Source(Protocol):
         """Give `size` bytes from `at` on, fewer only at the end."""
 
 
-class Memory:
+class MemoryFile:
     """A `Source` of bytes in memory.  Own design: for files that have been read already."""
 
     def __init__(self, data: bytes) -> None:

@@ -51,7 +51,7 @@ class IndexPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Own design: what a player needs to know of a file.
+    """Own design: the positions and times of a file that a player needs.
 
     `head` is the metadata and the codec headers; `first` the position of the first tag, `end` that
     after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag types.

@@ -30,7 +30,7 @@ _NAME: Final = metadata.ON_METADATA.encode()
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found.
+    """The faults found in a file.
 
     Own design: `tags` were kept, the metadata not counted; `lost` bytes were no whole tag;
     `wrong_sizes` followed one; `duration` is in ms.

@@ -19,7 +19,7 @@ from rtmplite.flv.enhanced_raw import video_packet_type
 
 
 class FrameType(IntEnum):
-    """What a frame depends on: §E.4.3.1 [frame-types]."""
+    """The kinds of frame, by the frames they depend on: §E.4.3.1 [frame-types]."""
 
     KEY = 1
     INTER = 2
@@ -40,7 +40,7 @@ class CodecId(IntEnum):
 
 
 class AvcPacketType(IntEnum):
-    """What an AVC tag holds: §E.4.3.1 [avc-packet-type]."""
+    """The contents of an AVC tag: §E.4.3.1 [avc-packet-type]."""
 
     SEQUENCE_HEADER = 0
     NALU = 1

@@ -1,1 +1,1 @@
-"""Memory and hosts: what one peer may take of the whole server."""
+"""Limits on one peer's share of the server: its memory and its connections per host."""

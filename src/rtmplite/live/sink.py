@@ -18,4 +18,4 @@ class Sink(Protocol):
         """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
 
     def end(self, now: float) -> None:
-        """Hear that no more will come, because it was unpublished or cut off."""
+        """Note that no more will come, because it was unpublished or cut off."""

@@ -49,7 +49,7 @@ class Outlet(Protocol):
         """Queue whole messages, already cut into chunks: RTMP 1.0 §5.3."""
 
     def abort(self, reason: str, now: float) -> None:
-        """Close without sending what is queued, which would never be read."""
+        """Close without sending the queue, which would never be read."""
 
 
 class Viewer(Protocol):
@@ -311,7 +311,7 @@ class LiveStream:
         return self._flowing[type_id]
 
     def _release(self, weight: Weight, now: float) -> None:
-        """Let the waiting players go on that can start with the message at hand."""
+        """Resume the waiting players that can start with the present message."""
         for player in self._waiting:
             if not player.video or self._tracks.can_begin(weight, now):
                 if player.outlet.output_size and not player.keeps_up(self._patience, now):

@@ -28,7 +28,7 @@ class Publisher(Protocol):
         """Whether it sends nothing and answers no ping: see `QUIET`."""
 
     def replaced(self, now: float) -> None:
-        """Hear that another publisher has the name: it must neither write nor end any more."""
+        """Note that another publisher has the name: it must neither write nor end any more."""
 
 
 class TimestampRebase:

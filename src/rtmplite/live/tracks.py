@@ -53,7 +53,7 @@ _Key: TypeAlias = tuple[int, int, frozenset[int]]  # message type, packet type, 
 
 
 class Weight(Enum):
-    """What a message means to a player that has not got the ones before it."""
+    """The use of a message to a player that lacks the ones before it."""
 
     NOTHING = 0  # meant for the server alone
     ESSENTIAL = 1  # nothing plays without it: sent to waiting players as well

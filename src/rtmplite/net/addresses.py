@@ -10,7 +10,7 @@ OFF: Final = "off"
 
 
 def parse(text: str) -> tuple[str, int]:
-    """Host and port.  Raises LocalError, which says how to write what may have been meant."""
+    """Host and port.  Raises LocalError with an example of the right form."""
     try:
         return _parse(text)
     except ValueError as error:
@@ -31,7 +31,7 @@ def listener(text: str) -> tuple[str, int] | None:
 
 
 def written(host: str, port: int) -> str:
-    """Write what `parse` reads."""
+    """Write an address in the form that `parse` reads."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -53,7 +53,7 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 def _example(text: str) -> str:
-    """How to write what `text` may mean: a lone port, a URL, or IPv6 without brackets."""
+    """An example of the right form for a lone port, a URL, or IPv6 without brackets."""
     bare = text.partition("://")[2].partition("/")[0] if "://" in text else text
     host, _, port = bare.rpartition(":")
     guesses = f"127.0.0.1:{bare}", bare, f"[{host}]:{port}" if ":" in host else ""

@@ -11,7 +11,7 @@ import gevent
 
 
 class DeadlineTimer:
-    """Calls `ring` at a deadline, or before it: the machine's `tick` decides what is due."""
+    """Calls `ring` at a deadline, or before it: the machine's `tick` checks the time again."""
 
     def __init__(self, ring: Callable[[], None], priority: int = 0) -> None:
         self._ring, self._priority = ring, priority

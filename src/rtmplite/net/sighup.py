@@ -18,7 +18,7 @@ def on_hangup(end: Callable[[], object], reload: Callable[[], object]) -> None:
 
 
 def has_terminal() -> bool:
-    """Whether a terminal controls this process, whatever its input and output are."""
+    """Whether a terminal controls this process, even with input and output redirected."""
     try:
         os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
     except OSError:

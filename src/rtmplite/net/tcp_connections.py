@@ -91,7 +91,7 @@ class TcpConnections(Generic[M]):
             peer.shut()
 
     def schedule(self) -> None:
-        """Flush what is in `dirty` when the merge window ends."""
+        """Flush the connections in `dirty` when the merge window ends."""
         if self._merger is not None:  # or there is no window, and every turn flushes
             self._merger.again(self._flush)  # `start` works but once: libev counts `after` down
 
@@ -100,7 +100,7 @@ class TcpConnections(Generic[M]):
         self._peers.pop(peer, None)
 
     def cut_off(self, machine: M) -> None:
-        """Hook: we end this connection at once, and what was queued for it is not sent."""
+        """Hook: we end this connection at once, without sending its queue."""
 
     def _flush(self) -> None:
         """Send everything; the first branch is one message to a player that keeps up.
@@ -164,7 +164,7 @@ class Peer(Generic[M]):
             self._on_output(self.transport)
 
     def flush(self) -> None:
-        """Send what the machine has, unless the socket is still busy with the last."""
+        """Send the machine's output, unless the socket is still busy with the last."""
         machine = self.machine
         if not self._open:
             return
@@ -179,7 +179,7 @@ class Peer(Generic[M]):
             self._say_goodbye()
 
     def tick(self, moment: float) -> None:
-        """Let the machine do what is due; close a socket that has lingered long enough."""
+        """Let the machine act on passed deadlines; close a socket that has lingered long enough."""
         if self._closing_at is not None and moment >= self._closing_at:
             self.shut()
             return
@@ -191,7 +191,7 @@ class Peer(Generic[M]):
             self.guard(self.machine.tick, moment)
 
     def _wait_for_room(self, moment: float) -> None:
-        """Give a peer `DRAIN` seconds to take what was queued before its end."""
+        """Give a peer `DRAIN` seconds to take the rest of the queue."""
         if self._drain_ends is None:
             self._drain_ends = moment + DRAIN
         elif moment >= self._drain_ends:
@@ -217,7 +217,7 @@ class Peer(Generic[M]):
             self._lost(error.strerror or "error")
 
     def keep(self, output: Sequence[bytes | memoryview], sent: int) -> None:
-        """Remember what is left of `output` after `sent` bytes, and watch for room if any is."""
+        """Keep the rest of `output` after `sent` bytes, and watch for room if there is any."""
         at = 0
         while at < len(output) and sent >= len(output[at]):
             sent -= len(output[at])
@@ -267,7 +267,7 @@ class Peer(Generic[M]):
         return self._open and self._reader.active
 
     def read(self) -> None:
-        """Read once, and give the machine what has come."""
+        """Read once, and give the machine the bytes received."""
         try:
             data = self._receive(self._room)
         except BlockingIOError:
@@ -313,7 +313,7 @@ class Peer(Generic[M]):
             self._lost("closed by the peer")
 
     def _say_tls(self, tls: Tls) -> None:
-        """Send what TLS itself has to send, after what waits."""
+        """Queue TLS's own output behind the rest."""
         if sealed := tls.take_output():
             if self._unsent:
                 self._unsent.append(sealed)
@@ -360,7 +360,7 @@ class Peer(Generic[M]):
         self.keep(output, sent)
 
     def _say_goodbye(self) -> None:
-        """Let the peer read what was sent before the socket is closed.
+        """Give the peer time to read the last bytes before the socket is closed.
 
         Closing at once, with something of theirs unread, would reset the connection, and they
         might never see why they were refused.

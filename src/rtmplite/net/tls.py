@@ -37,7 +37,7 @@ class Tls:
         self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypt bytes of the peer.  Raises ssl.SSLError for what is not proper TLS.
+        """Decrypt bytes of the peer.  Raises ssl.SSLError if they break the rules of TLS.
 
         In either case `take_output` may have an answer.
         """

@@ -1,4 +1,4 @@
-"""What the commands of `rtmplite` share: how options are declared and read, and how errors read."""
+"""Shared by the commands of `rtmplite`: options that several have, and the text of errors."""
 
 import argparse
 import sys

@@ -152,7 +152,7 @@ class Link:
                 self._open_next(target, now)
 
     def on_end(self, session: RelaySession, now: float) -> None:
-        """Hear that a connection has ended, and make another one, now or later."""
+        """Note that a connection has ended, and make another one, now or later."""
         if session is self._next:
             self._next_failed(session, now)
         elif session is self._session:

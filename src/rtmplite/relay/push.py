@@ -51,7 +51,7 @@ class Push(Link):
         return len(self._players)
 
     def prepare(self, session: RelaySession) -> None:
-        """Call what Flash Media Live Encoder calls first, since some servers wait for it."""
+        """Send the first commands of Flash Media Live Encoder: some servers wait for them."""
         session.call("releaseStream", session.target.stream)
         session.call("FCPublish", session.target.stream)
 

@@ -23,7 +23,7 @@ from rtmplite.rtmp.client import Target
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which streams are relayed to which server: `app/name=url`.
+    """Relays the streams of a name to a server: `app/name=url`.
 
     `app` and `name` may have `*` for any letters.  In the URL, `{name}` is the stream's name; a
     URL that ends with the application gets it appended.

@@ -35,19 +35,19 @@ class RelayOwner(Protocol):
         """Publish or play: RTMP 1.0 §7.2.2."""
 
     def on_running(self, session: "RelaySession", now: float) -> None:
-        """Hear that the server has begun to publish or to play."""
+        """Note that the server has begun to publish or to play."""
 
     def on_media(self, session: "RelaySession", message: Message, now: float) -> None:
         """Take a message of the stream that is played: RTMP 1.0 §7.2.2.1."""
 
     def on_eof(self, session: "RelaySession", now: float) -> None:
-        """Hear that the stream that is played has ended: RTMP 1.0 §7.1.7."""
+        """Note that the stream that is played has ended: RTMP 1.0 §7.1.7."""
 
     def on_asked_to_move(self, session: "RelaySession", target: Target, now: float) -> None:
-        """Hear that the server asks to reconnect: E-RTMP v2 §"Reconnect Request"."""
+        """Note that the server asks to reconnect: E-RTMP v2 §"Reconnect Request"."""
 
     def on_end(self, session: "RelaySession", now: float) -> None:
-        """Hear that the connection has ended; `reason` says why."""
+        """Note that the connection has ended; `reason` says why."""
 
 
 class RelaySession(NetClient):

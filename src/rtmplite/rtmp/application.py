@@ -99,7 +99,7 @@ class Application(Protocol):
         """Lead to `stream.accept_play` or `stream.reject_play`: RTMP 1.0 §7.2.2.1."""
 
     def on_disconnect(self, connection: "NetConnection", now: float) -> None:
-        """Hear that the connection has ended, after its streams; once for each `on_connect`."""
+        """Note that the connection has ended, after its streams; once for each `on_connect`."""
 
 
 class OpenApplication:
@@ -171,7 +171,7 @@ class InvalidApplication(OpenApplication):
 
 
 def applications(by_name: "Mapping[str, Application]") -> "Callable[[str], Application]":
-    """Make what a server connection finds applications with; other names are refused with a list.
+    """Make a server connection's lookup of applications; other names are refused with a list.
 
     Own design: `by_name` is looked at for each connection, so it may change later.
     """

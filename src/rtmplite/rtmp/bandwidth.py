@@ -81,7 +81,7 @@ class Throttle:
         self.size += len(data)
 
     def ready(self) -> list[bytes]:
-        """Give what may be sent now (§5.4.5)."""
+        """Take the messages from the queue that may be sent now (§5.4.5)."""
         out = []
         while self._waiting and self._unacknowledged < self.window:  # §5.4.5 [window-limits]
             out.append(self._waiting.popleft())

@@ -149,7 +149,7 @@ Event: TypeAlias = Reply | Called | Ended | Message | SharedObject
 
 
 class NetClient(ConnectionEnd):
-    """A client's half of a NetConnection; `events` gives what happened, `Message` being media.
+    """A client's half of a NetConnection; `events` gives its events, media as `Message`.
 
     Own design: events are pulled, not pushed.  `connect` has the transaction id 1.
     """

@@ -46,13 +46,13 @@ class ChunkEnd(Protocol):
         """When to call `tick`, None once closed."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
 
     def abort(self, reason: str, now: float) -> None:
         """Close at once."""
 
     def connection_lost(self, now: float, reason: str = ...) -> None:
-        """Hear that the peer is gone."""
+        """Note that the peer is gone."""
 
 
 class Handshake(Protocol):
@@ -210,7 +210,7 @@ class ChunkTransport(MessageTransport):
 
     @property
     def account(self) -> Account:
-        """Own design: the account that pays for what is kept of this peer."""
+        """Own design: the account that memory kept for this peer is charged to."""
         return self._account
 
     @property
@@ -270,7 +270,7 @@ class ChunkTransport(MessageTransport):
         return is_heard and self._probed is not None and now - self._probed >= ANSWER
 
     def _shut(self, now: float) -> None:
-        """Have the socket's owner send what is queued, unless aborted: RTMP 1.0 §5.3."""
+        """Have the socket's owner send the queue, unless aborted: RTMP 1.0 §5.3."""
         if self._throttle is not None:
             self._obey_no_longer(self._throttle)
         if self.on_output is not None:
@@ -330,7 +330,7 @@ class ChunkTransport(MessageTransport):
         self.send_control(control.Acknowledgement(received))
 
     def _release(self, ready: list[bytes]) -> None:
-        """Send what a limit of the peer holds back no longer."""
+        """Send the messages that the peer's limit no longer holds back."""
         for data in ready:
             if not self.output and self.on_output is not None:
                 self.on_output(self)

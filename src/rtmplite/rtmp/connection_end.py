@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConnectionEnd:
-    """One end of a NetConnection, whatever carries its messages: RTMP 1.0 §7.
+    """One end of a NetConnection, over any transport of its messages: RTMP 1.0 §7.
 
     Own design: properties and methods that are not explained here are those of `MessageTransport`.
     `send_media` is the transport's own, so that a packet of media costs no call more.
@@ -53,7 +53,7 @@ class ConnectionEnd:
 
     @property
     def aborted(self) -> bool:
-        """Whether it ended at once, without what was queued."""
+        """Whether it ended at once, without sending the queue."""
         return self.transport.aborted
 
     @property
@@ -102,7 +102,7 @@ class ConnectionEnd:
         self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`; what was kept is used at the transport's next `proceed`."""
+        """Undo `pause_reading`; messages kept are processed at the transport's next `proceed`."""
         self.transport.resume_reading()
 
     # -- time and the end ---------------------------------------------------------------
@@ -113,15 +113,15 @@ class ConnectionEnd:
         return self.transport.deadline
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
         self.transport.tick(now)
 
     def close(self, now: float, reason: str = "closed by us") -> None:
-        """Close after sending what is queued; a second call does nothing."""
+        """Close after sending the queue; a second call does nothing."""
         self.transport.close(now, reason)
 
     def abort(self, reason: str, now: float) -> None:
-        """Close at once; what is queued is not sent."""
+        """Close at once, without sending the queue."""
         self.transport.abort(reason, now)
 
     def connection_lost(self, now: float, reason: str = "closed by the peer") -> None:

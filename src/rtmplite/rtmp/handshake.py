@@ -106,7 +106,7 @@ class ServerHandshake(_Handshake):
     """
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
-        """Take bytes from the client, give what to send: §5.2.1.
+        """Take bytes from the client, return the bytes to send: §5.2.1.
 
         Once `done` there is nothing left to do here.  Raises LocalError if called then, and
         RemoteError if the first byte is no RTMP version or asks for encryption.
@@ -173,7 +173,7 @@ class ClientHandshake(_Handshake):
         return bytes((VERSION,)) + c1  # §5.2.2 [version-3]
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
-        """Take bytes from the server, give what to send: §5.2.1.
+        """Take bytes from the server, return the bytes to send: §5.2.1.
 
         Raises LocalError before `start` and after `done`, and RemoteError if the server selects
         another version than 3, which §5.2.2 leaves to us.

@@ -1,4 +1,4 @@
-"""What carries the messages of a NetConnection, below its commands.
+"""Carries the messages of a NetConnection, below its commands.
 
 Own design: RTMP 1.0 §7 speaks of commands and messages only; they go in chunks over TCP
 (`connection.ChunkTransport`) or in the flows of RTMFP (`rtmplite.rtmfp.netconnection.connection`).
@@ -51,7 +51,7 @@ class ConnectionLimits:
 
 
 class TransportUser(Protocol):
-    """What a transport tells the end of a NetConnection that it serves.
+    """The calls of a transport to the end of a NetConnection that it serves.
 
     Own design: `connection_end.ConnectionEnd` does nothing of each, and servers and clients do what
     concerns them.
@@ -128,7 +128,7 @@ class MessageTransport:
         raise NotImplementedError
 
     def outlet(self, stream_id: int) -> "Outlet":
-        """Give what a live stream may be written to that is published on `stream_id`.
+        """The outlet for a live stream that is published on `stream_id`.
 
         RTMP 1.0 §7.2.2.6.
         """
@@ -146,7 +146,7 @@ class MessageTransport:
         """
 
     def stream_ended(self, stream_id: int) -> None:
-        """Give back what a message stream has used that is used no longer."""
+        """Release the resources of a message stream that has ended."""
 
     def settle(self) -> None:
         """Note that the peer has connected in time: the limit `setup` ends."""
@@ -196,7 +196,7 @@ class MessageTransport:
             self._on_control(parsed, now)  # RTMP 1.0 §6.2 [at-once]
 
     def _on_control(self, message: control.Control, now: float) -> None:
-        """Obey what concerns every carrier (RTMP 1.0 §7.1.7)."""
+        """Obey the control messages that concern every transport (RTMP 1.0 §7.1.7)."""
         match message:
             case control.PingRequest(timestamp):
                 # RTMP 1.0 §7.1.7 [ping-response]
@@ -214,18 +214,18 @@ class MessageTransport:
         raise NotImplementedError
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
         raise NotImplementedError
 
     def close(self, now: float, reason: str = "closed by us") -> None:
-        """Close after sending what is queued; a second call does nothing."""
+        """Close after sending the queue; a second call does nothing."""
         if not self.closed:
             self.closed, self.reason = True, reason
             self._shut(now)
             self.user.on_ended(now)
 
     def abort(self, reason: str, now: float) -> None:
-        """Close at once; what is queued is not sent."""
+        """Close at once, without sending the queue."""
         if not self.closed:
             self.aborted = True
             self.close(now, reason)
@@ -240,7 +240,7 @@ class MessageTransport:
         """Hook: `reading` has changed."""
 
     def _shut(self, now: float) -> None:
-        """Hook: it has been closed; send what is queued unless it is `aborted`."""
+        """Hook: it has been closed; send the queue unless it is `aborted`."""
 
 
 def text(value: Value) -> str:

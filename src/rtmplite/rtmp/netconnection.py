@@ -207,10 +207,7 @@ class NetConnection(ConnectionEnd):
                 self.pause_reading()
 
     def close(self, now: float, reason: str = "closed by us", code: str | None = None) -> None:
-        """Close after what is queued and a last status, such as NetConnection.Connect.Closed.
-
-        RTMP 1.0 §7.2.2.
-        """
+        """Close after sending the queue and a last status, `code`: RTMP 1.0 §7.2.2."""
         if code is not None:
             self.send_command(on_status("status", code, reason))
         super().close(now, reason)

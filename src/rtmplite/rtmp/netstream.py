@@ -57,7 +57,7 @@ class ServerStream:
         return self.state in (State.PUBLISHING, State.PLAYING)
 
     def on_media(self, message: Message, now: float) -> None:
-        """Pass on what is published here; drop it in any other state: §7.2.2.6."""
+        """Pass on published media; drop media in any other state: §7.2.2.6."""
         if self._sink is None:
             return
         type_id, timestamp, _, payload = message
@@ -73,7 +73,7 @@ class ServerStream:
         return True
 
     def accept_publish(self, sink: Sink, now: float) -> None:
-        """Start: what comes from now on goes to `sink` (§7.2.2.6, §7.3.1).
+        """Start: media from now on go to `sink` (§7.2.2.6, §7.3.1).
 
         A verdict that comes too late, when the stream asks no longer, only ends `sink`.
         """
@@ -165,7 +165,7 @@ class ServerStream:
         self.data("onPlayStatus", information | more)
 
     def accept_recorded(self, now: float) -> None:
-        """Start what `playback` plays: §7.2.2.1, in the order of its message flow."""
+        """Start `playback`: §7.2.2.1, in the order of its message flow."""
         if Do.SAY_BEGIN in self._on(Event.PLAY_ACCEPTED):
             self.connection.send_control(control.StreamIsRecorded(self.id))
             self.connection.send_control(control.StreamBegin(self.id))

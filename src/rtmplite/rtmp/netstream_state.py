@@ -14,7 +14,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """What a stream is used for."""
+    """The uses of a stream."""
 
     IDLE = "idle"
     WANTS_TO_PUBLISH = "wants to publish"
@@ -36,7 +36,7 @@ class Event(StrEnum):
 
 
 class Do(StrEnum):
-    """What a stream tells the application, or the client."""
+    """The actions of a stream: calls to the application, or messages to the client."""
 
     ASK_TO_PUBLISH = "ask to publish"
     ASK_TO_PLAY = "ask to play"

@@ -84,7 +84,7 @@ class Tunnels:
         now: float,
         feed: Callable[[ServerConnection, bytes], None] | None = None,
     ) -> TunnelAnswer | None:
-        """Answer a POST; None if its turn has not come: ask again when another was answered.
+        """Answer a POST; None if an earlier one is missing: ask again after the next answer.
 
         Own design: a request whose number is ahead waits, as does one for a connection that must
         not be read at present.  The edge lets it wait for `TURN_LIMIT` and then calls `give_up`.

@@ -57,17 +57,17 @@ class Member(Protocol):
         """Send one message: RTMP 1.0 §7.1.3."""
 
     def abort(self, reason: str, now: float) -> None:
-        """Close without sending what is queued."""
+        """Close without sending the queue."""
 
 
 class Store(Protocol):
     """Keeps persistent objects on disk.  Own design: its methods return at once."""
 
     def load(self, key: str, then: Callable[[bytes | None, float], None]) -> None:
-        """Call `then`, now or later, with what was saved under `key`, None if nothing was."""
+        """Call `then`, now or later, with the value saved under `key`, None if there is none."""
 
     def save(self, key: str, content: Callable[[], bytes]) -> None:
-        """Call `content` soon, and save what it gives; many changes become one write."""
+        """Call `content` soon, and save its result; many changes become one write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,5 +333,5 @@ class SharedObjects:
 
 
 def _truth(thing: _Object, name: str) -> Event:
-    """The event that tells a client what a slot really holds."""
+    """The event that tells a client a slot's true value."""
     return said.Change(name, thing.slots[name][0]) if name in thing.slots else said.Remove(name)

@@ -1,4 +1,4 @@
-"""What AMF0 can say, and the ways to say it that no writer chooses but every reader must take.
+"""AMF0 values, and encodings of them that no writer chooses but every reader must accept.
 
 Own design, over the grammar of AMF0 §2.
 """

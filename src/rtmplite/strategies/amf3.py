@@ -1,4 +1,4 @@
-"""What AMF3 can say, in trees and in graphs, and the ways to say it that no writer chooses.
+"""AMF3 values, in trees and in graphs, and encodings of them that no writer chooses.
 
 Own design, over the grammar of AMF3 §3.
 """

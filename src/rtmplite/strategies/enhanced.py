@@ -1,4 +1,4 @@
-"""Enhanced audio and video, what is known and what is not.
+"""Enhanced audio and video, with known and with unknown codecs and packet types.
 
 Own design, over the tables of E-RTMP v2 §"Enhanced Audio", E-RTMP v2 §"Enhanced Video" and E-RTMP
 v2 §"Metadata Frame".
@@ -134,7 +134,7 @@ def color_infos() -> SearchStrategy[ColorInfo]:
 
 
 def payloads() -> SearchStrategy[tuple[int, bytes]]:
-    """Message type and payload of either medium.  Own design: what a relay is given."""
+    """Message type and payload of either medium.  Own design: the input of a relay."""
     audio = audio_tags().map(lambda tag: (8, bytes(tag)))
     return audio | video_tags().map(lambda tag: (9, bytes(tag)))
 

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Fault(Generic[_T]):
-    """A way to break a rule: its name, the `clause` that has the rule, and what breaks it."""
+    """A way to break a rule: its name, the `clause` that has the rule, and inputs that break it."""
 
     name: str
     clause: str

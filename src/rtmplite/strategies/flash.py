@@ -1,4 +1,4 @@
-"""What Flash peers send in RTMFP flows, by every freedom that RFC 7425 §5 gives them."""
+"""Messages of Flash peers in RTMFP flows, with every freedom that RFC 7425 §5 gives them."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy

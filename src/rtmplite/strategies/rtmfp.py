@@ -51,7 +51,7 @@ def options() -> SearchStrategy[Option]:
 
 
 def option_lists() -> SearchStrategy[tuple[Option, ...] | None]:
-    """What may stand before user data: no list, or one of any length: RFC 7016 §2.3.11."""
+    """The options before user data: no list, or one of any length: RFC 7016 §2.3.11."""
     return st.none() | st.lists(options(), max_size=3).map(tuple)
 
 
@@ -62,7 +62,7 @@ def addresses() -> SearchStrategy[SocketAddress]:
 
 
 def startup_chunks() -> SearchStrategy[chunks.Chunk]:
-    """What goes with packets of mode 3: RFC 7016 §2.3.2 and §2.3.4 to §2.3.8."""
+    """The chunks of packets of mode 3: RFC 7016 §2.3.2 and §2.3.4 to §2.3.8."""
     destinations = st.lists(addresses(), max_size=3).map(tuple)
     blob = blobs()
     return cast(
@@ -81,7 +81,7 @@ def startup_chunks() -> SearchStrategy[chunks.Chunk]:
 
 
 def session_chunks() -> SearchStrategy[chunks.Chunk]:
-    """What goes with packets of modes 1 and 2: RFC 7016 §2.3.1, §2.3.3 and §2.3.9 to §2.3.18."""
+    """The chunks of packets of modes 1 and 2: RFC 7016 §2.3.1, §2.3.3 and §2.3.9 to §2.3.18."""
     return cast(
         SearchStrategy[chunks.Chunk],
         st.one_of(
@@ -134,7 +134,7 @@ def user_data(draw: DrawFn) -> chunks.UserData:
 
 
 def next_user_data() -> SearchStrategy[chunks.NextUserData]:
-    """What follows user data: RFC 7016 §2.3.12."""
+    """Next User Data chunks, which follow user data: RFC 7016 §2.3.12."""
     control, flag = st.sampled_from(FragmentControl), st.booleans()
     return st.builds(chunks.NextUserData, blobs(), control, flag, flag, option_lists())
 
@@ -154,7 +154,7 @@ def range_acks() -> SearchStrategy[chunks.DataAckRanges]:
 
 @st.composite
 def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
-    """What a receiver may have to acknowledge, first and last of each range, 0 the first of all.
+    """Ranges that a receiver may acknowledge: first and last of each, the first range from 0.
 
     Some are dense and best told by bits, others far apart and best told by runs: RFC 7016 §3.6.3.4.
     """

@@ -1,4 +1,4 @@
-"""What the Flash cryptography profile can say: certificates, discriminators, keying components.
+"""Values of the Flash cryptography profile: certificates, discriminators, keying components.
 
 Own design, over RFC 7425 §4: what is written here must be accepted, the odd with the plain, and
 what `build` and `encode` of our own never write is among it.
@@ -42,7 +42,7 @@ def key_pairs(group_id: int = 2) -> SearchStrategy[KeyPair]:
 
 @st.composite
 def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
-    """A certificate as bytes, and what is to be read in it: RFC 7425 §4.3.
+    """A certificate as bytes, and the value to read from it: RFC 7425 §4.3.
 
     There may be options of unknown types anywhere, and anything after the marker.
     """
@@ -67,7 +67,7 @@ def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
 
 
 def _tails() -> SearchStrategy[bytes]:
-    """What may follow the canonical section: nothing, or a marker and what then does not count."""
+    """The bytes after the canonical section: none, or a marker and bytes that do not count."""
     ignored = st.sampled_from(
         [
             Option(CertificateOption.HOSTNAME, b"elsewhere"),
@@ -82,7 +82,7 @@ def _tails() -> SearchStrategy[bytes]:
 
 @st.composite
 def epds(draw: st.DrawFn) -> tuple[bytes, Epd]:
-    """A discriminator as bytes, in any order, and what is to be read in it: RFC 7425 §4.4."""
+    """A discriminator as bytes, in any order, and the value to read: RFC 7425 §4.4."""
     epd = Epd(
         draw(st.none() | _VALUE),
         draw(st.none() | _VALUE),
@@ -98,13 +98,13 @@ def negotiations() -> SearchStrategy[Negotiation]:
 
 
 def policies() -> SearchStrategy[Policy]:
-    """What an endpoint may want, and requires nothing: RFC 7425 §4.6.4 and §4.6.6."""
+    """An endpoint's wishes, none of them a demand: RFC 7425 §4.6.4 and §4.6.6."""
     return st.builds(Policy, negotiations(), st.integers(4, 32), negotiations())
 
 
 @st.composite
 def components(draw: st.DrawFn) -> tuple[bytes, Component]:
-    """A keying component as bytes, in any order, and what is to be read in it: RFC 7425 §4.5."""
+    """A keying component as bytes, in any order, and the value to read: RFC 7425 §4.5."""
     component = draw(policies()).component(
         draw(st.none() | st.tuples(_GROUP, _PUBLIC)),
         draw(st.none() | _GROUP),

@@ -23,7 +23,7 @@ _EVENTS: Final = [0, 1, 2, 3, 4, 6, 7]
 
 
 def chunk_stream_faults() -> SearchStrategy[Drawn[bytes]]:
-    """What a sender may send, and then one fault: RTMP 1.0 §5.3.1, §5.4."""
+    """Valid output of a sender, and then one fault: RTMP 1.0 §5.3.1, §5.4."""
     return broken(CHUNK_FAULTS)
 
 
@@ -73,7 +73,7 @@ def _in_chunk(name: str, section: str, type_id: int, payloads: Octets) -> Fault[
 
 
 def _begun(name: str, section: str, fmt: int) -> Fault[bytes]:
-    """A chunk stream that begins with a header which leaves out what no other has told."""
+    """A chunk stream that begins with a short header: no earlier one has its fields."""
     before = st.just(b"") | chunk_streams().map(lambda drawn: drawn[0])
     parts = st.tuples(before, _basic(fmt), st.binary(min_size=8, max_size=12))
     return Fault(name, f"RTMP 1.0 §{section}", parts.map(b"".join))

@@ -149,12 +149,12 @@ class FilePlayback:
     # -- sending in time ----------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Send what is due.  Own design: to be called at `deadline`."""
+        """Send the messages that are due.  Own design: to be called at `deadline`."""
         if self.deadline is not None and now >= self.deadline:
             self._pump(now)
 
     def _pump(self, now: float) -> None:
-        """Send what can be sent, and set the next deadline.
+        """Send as many messages as allowed, and set the next deadline.
 
         A file or a library that answers at once calls this again; the outer call goes on then.
         """

@@ -150,7 +150,7 @@ class Recorder:
 
 
 def can_continue(index: Index) -> bool:
-    """Whether a file has the recorder's room for what is known at its end.
+    """Whether a file has the room that the recorder leaves for the metadata known at its end.
 
     Own design: rewriting a long file of another program would take too long.
     """

@@ -283,9 +283,6 @@ class AudioCall(CallMedia, CallHandler):
     def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""
 
-    def on_info(self, call: UserAgentCall, content_type: str, body: bytes, now: float) -> None:
-        """Ignore an INFO: RFC 6086 §4.2.2."""
-
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:

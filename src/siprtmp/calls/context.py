@@ -36,7 +36,7 @@ class Timed(Protocol):
         """The time to call `tick`, None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
 
 
 class Waker(Protocol):
@@ -93,7 +93,7 @@ class CallUser(Protocol):
         """The 200 was received, or sent and acknowledged: RFC 3261 §13.2.2.4, §13.3.1.4."""
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """It never came up: RFC 3261 §13.2.2.3."""
+        """The call failed before it came up: RFC 3261 §13.2.2.3."""
 
     def on_call_cancelled(self, now: float) -> None:
         """The caller gave up before an answer: RFC 3261 §9.2."""

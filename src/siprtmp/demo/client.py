@@ -16,7 +16,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
-from siprtmp.demo.ends import End, act, tell
+from siprtmp.demo.ends import End, act, parser, tell
 from siprtmp.demo.tones import Tone
 from siprtmp.media.translate.audio_formats import PCMU
 
@@ -27,14 +27,10 @@ SAMPLES_PER_MS = 8
 
 def main() -> int:
     """Run the client by its arguments; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.client")
-    parser.add_argument("--url", required=True, help="rtmp://HOST:PORT/sip/USER@DOMAIN")
-    parser.add_argument("--dest", required=True, help="the URI to invite")
-    parser.add_argument("--frames", type=int, required=True)
-    parser.add_argument("--tone", type=int, required=True, help="Hz")
-    parser.add_argument("--expect", type=int, required=True, help="Hz")
-    parser.add_argument("--mute", action="store_true")
-    return act(partial(_play, parser.parse_args()))
+    arguments = parser("client")
+    arguments.add_argument("--url", required=True, help="rtmp://HOST:PORT/sip/USER@DOMAIN")
+    arguments.add_argument("--dest", required=True, help="the URI to invite")
+    return act(partial(_play, arguments.parse_args()))
 
 
 def _play(options: argparse.Namespace) -> None:

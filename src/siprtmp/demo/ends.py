@@ -4,6 +4,7 @@ Own design: each reports events to the demo as JSON objects, one a line on stand
 Times are those of the system's monotonic clock, which all its processes share.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Callable
@@ -81,6 +82,16 @@ class End:
         if self._sent or self._heard:
             tell("progress", sent=self._sent, heard=self._heard)
             self._sent, self._heard = [], []
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """The parser of an end's arguments, as far as both ends have the same."""
+    shared = argparse.ArgumentParser(prog=f"python -m siprtmp.demo.{program}")
+    shared.add_argument("--frames", type=int, required=True)
+    shared.add_argument("--tone", type=int, required=True, help="Hz")
+    shared.add_argument("--expect", type=int, required=True, help="Hz")
+    shared.add_argument("--mute", action="store_true")
+    return shared
 
 
 def tell(event: str, **values: object) -> None:

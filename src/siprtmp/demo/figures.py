@@ -1,4 +1,4 @@
-"""Counts, times and judges what both ends of the demo have reported.
+"""Counts, times and judges the reports of both ends of the demo.
 
 Own design: pure.  Frame n of one end begins at sample n * 160 of the other end, whatever packets
 carried it; so the time of sending is matched with that of hearing.

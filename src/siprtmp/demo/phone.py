@@ -10,7 +10,7 @@ from functools import partial
 from gevent.queue import Empty, Queue
 
 from p2psip.agent import Agent, Call
-from siprtmp.demo.ends import End, act, tell
+from siprtmp.demo.ends import End, act, parser, tell
 from siprtmp.demo.tones import Tone
 
 CALL_SECONDS = 15.0  # until the call must have come
@@ -20,14 +20,10 @@ END_SECONDS = 5.0  # until the caller must have hung up
 
 def main() -> int:
     """Run the phone by its arguments; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m siprtmp.demo.phone")
-    parser.add_argument("--user", required=True)
-    parser.add_argument("--domain", required=True, help="HOST:PORT of the registrar")
-    parser.add_argument("--frames", type=int, required=True)
-    parser.add_argument("--tone", type=int, required=True, help="Hz")
-    parser.add_argument("--expect", type=int, required=True, help="Hz")
-    parser.add_argument("--mute", action="store_true")
-    return act(partial(_play, parser.parse_args()))
+    arguments = parser("phone")
+    arguments.add_argument("--user", required=True)
+    arguments.add_argument("--domain", required=True, help="HOST:PORT of the registrar")
+    return act(partial(_play, arguments.parse_args()))
 
 
 def _play(options: argparse.Namespace) -> None:

@@ -149,7 +149,7 @@ def clock_mhz() -> float | None:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does before exec, so that it never outlives the demo."""
+    """Runs in a child before exec, so that it never outlives the demo."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)

@@ -47,7 +47,7 @@ class Gateway:
         self._process = ProcessFigures()
 
     def start(self) -> None:
-        """Open what the settings ask for.  Raises ConfigError for an address that can't be had."""
+        """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
         if settings.sip is not None:
             with _naming("--sip", settings.sip):

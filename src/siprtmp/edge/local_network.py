@@ -25,7 +25,7 @@ _ANY_PORT: Final = 9  # a datagram socket is connected, and nothing sent
 
 
 class LocalNetwork:
-    """Tells what to call ourselves in SIP and SDP for a peer.
+    """Chooses the address for ourselves in SIP and SDP, by peer.
 
     `listener` is the host that SIP listens on.
     """

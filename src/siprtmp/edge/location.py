@@ -1,9 +1,11 @@
 """Where the registrar's bindings are kept, and the log lines about them.
 
-Own design: in a file of the folder `--state`, or without that option in memory alone.
+Own design: in the Redis of `--location`, or else in a file of the folder `--state`, or without
+these options in memory alone.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError
 from p2psip.net.location_sqlite import SqliteLocation
@@ -14,6 +16,9 @@ from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import address_of, user_and_host
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+
+if TYPE_CHECKING:
+    from p2psip.net.location_redis import RedisLocation
 
 FILE: Final = "location.sqlite"
 
@@ -29,22 +34,39 @@ class LocationLog:
         user = user_and_host(Uri("sip", aor[0], None, aor[1]))
         self._log.event(what, user=user, contact=address_of(contact.uri))
 
-    def file(self, what: str, reason: str) -> None:
-        """Log whether bindings will outlive the process, once for each change."""
-        if reason:
-            self._log.warning(what, file=FILE, reason=reason)
-        else:
-            self._log.event(what, file=FILE)
+    def of(self, file: str) -> Callable[[str, str], None]:
+        """A reporter of a store: whether bindings will outlive the process, once a change."""
+
+        def tell(what: str, reason: str) -> None:
+            if reason:
+                self._log.warning(what, file=file, reason=reason)
+            else:
+                self._log.event(what, file=file)
+
+        return tell
 
 
-def open_location(settings: Settings, log: LocationLog) -> SqliteLocation | None:
-    """The file of bindings, if there is a folder for it; ConfigError if it cannot be used.
+def open_location(settings: Settings, log: LocationLog) -> "SqliteLocation | RedisLocation | None":
+    """The store of bindings, if there is to be one; ConfigError if it cannot be used.
 
-    See `p2psip.net.location_sqlite`.
+    See `p2psip.net.location_redis` and `p2psip.net.location_sqlite`.
     """
+    if settings.location is not None:
+        return _open_redis(settings.location, log)
     if settings.state is None:
         return None
     try:
-        return SqliteLocation(settings.state / FILE, log.file)
+        return SqliteLocation(settings.state / FILE, log.of(FILE))
     except LocalError as error:
         raise ConfigError(f"--state: {error}") from None
+
+
+def _open_redis(url: str, log: LocationLog) -> "RedisLocation":
+    try:
+        from p2psip.net.location_redis import RedisLocation
+    except ImportError:
+        raise ConfigError("--location needs redis-py: pip install 'siprtmp[redis]'") from None
+    try:
+        return RedisLocation(url, log.of("redis"))
+    except LocalError as error:
+        raise ConfigError(f"--location: {error}") from None

@@ -75,7 +75,7 @@ class Overview:
                 yield "streams", _own_stream(live, now)
 
     def end(self, text: str, now: float) -> list[str]:
-        """End what has the id `text`, or the only id that begins so; returns the kinds ended.
+        """End the call or stream with the id `text`, or the only one that begins so; its kinds.
 
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
         Raises LocalError where no id begins so, or several do.
@@ -162,7 +162,7 @@ def _through(call: ThroughCall, now: float) -> Row:
 
 
 def _losses(seen: Statistics) -> Row:
-    """In percent of what was sent, from us as the phone reports it: RFC 3550 §6.4.1."""
+    """Packets lost, in percent of those sent; ours as the phone reports them: RFC 3550 §6.4.1."""
     return {
         "lost_from_phone": _percent(seen.lost, seen.packets_received + seen.lost),
         "lost_to_phone": _percent(seen.remote_lost, seen.packets_sent),

@@ -41,7 +41,7 @@ class Films:
         self._hidden = (*CALLS, *recorded)  # the latter for what links lead to
 
     def library_for(self, connection: NetConnection, query: str) -> Files:
-        """The library for a client that has `query` behind the name of a file."""
+        """The library for a client that appends `query` to the name of a file."""
         asked = Question.of(connection, Event.PLAY)
         if self._is_proven(asked, query):
             return self.all

@@ -137,7 +137,7 @@ class RtmpSide:
             self.registry.shared.store = self._shared
 
     def _happened(self, event: str, values: Mapping[str, object]) -> None:
-        """Log what clients of `live` do, and connections to applications that are not there."""
+        """Log the actions of clients of `live`, and connections to unknown applications."""
         self._log.event(event, **values)
 
     def _refused(self, question: Question, reason: str) -> None:

@@ -103,6 +103,8 @@ class SipSide:
         self.driver = SipDriver(stack, ports, locate=locations.flows)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
+        if self._location is not None:
+            self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps)
 
     # -- SipHome and CallHome -----------------------------------------------------------
@@ -207,7 +209,7 @@ class SipSide:
         self.driver.wake()
 
     def stop(self) -> None:
-        """Send what is queued, and close the sockets."""
+        """Send the queue, and close the sockets."""
         self.driver.wake()
         self.driver.close()
         if self._location is not None:
@@ -251,5 +253,5 @@ def _locations(settings: Settings) -> Locations:
 
 
 def _token(text: str) -> str:
-    """A line's id as a URI parameter: only what needs no escaping."""
+    """A line's id as a URI parameter: only characters that need no escaping."""
     return "".join(letter for letter in text if letter.isascii() and letter.isalnum())

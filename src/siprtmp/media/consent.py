@@ -51,7 +51,7 @@ class Consent:
             self._since = now
 
     def hear(self, now: float) -> None:
-        """Take that a valid packet came from the address, which so takes part in the call."""
+        """Note that a valid packet came from the address, which so takes part in the call."""
         self._stop(now)
         self.is_heard = self.is_open = True
 

@@ -137,7 +137,9 @@ class Leg:
             return
         self._closed = True
         if self._session is not None and self._consent.is_open and self._wire.remote_rtcp:
-            self._wire.send_rtcp(self._session.bye(now))
+            farewell = self._session.bye(now)
+            if farewell:  # b"" where nothing was sent before: RFC 3550 §6.3.7
+                self._wire.send_rtcp(farewell)
         self._wire.close()
         self._pacer.clear()
         self._hold_back(False)

@@ -1,4 +1,4 @@
-"""Sends sound at the pace at which it is heard, whatever the pace of its publisher.
+"""Sends sound at the pace at which it is heard, even if its publisher is faster or in bursts.
 
 Own design: a publisher may send in bursts, or a whole file at once; a phone has room for a
 few packets.  A packet is due when the packets before it have been heard.  For punctual input there

@@ -18,6 +18,7 @@ from p2psip.sdp.offer_answer import (
     AgreedMedia,
     Codec,
     LocalMedia,
+    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -116,9 +117,9 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     codecs = [_codec(name, unnamed) for name in names if name != "flv"]
     lines = []
     if any(not codec.is_telephone_event for codec in codecs):
-        lines.append(LocalMedia("audio", ours.port, tuple(codecs)))
+        lines.append(LocalMedia("audio", tuple(codecs), LocalTransport(ours.port)))
     if "flv" in names:
-        lines.append(LocalMedia("video", ours.flv_port, (X_FLV,)))
+        lines.append(LocalMedia("video", (X_FLV,), LocalTransport(ours.flv_port)))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -137,7 +138,7 @@ def offer_again(
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
     mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
-    lines = [None] * next(mine, 0) + [LocalMedia("audio", ours.port, codecs)]
+    lines = [None] * next(mine, 0) + [LocalMedia("audio", codecs, LocalTransport(ours.port))]
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
 
 
@@ -154,7 +155,7 @@ def answer(
     Raises RemoteError(488) when no audio codec is in common.
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
-    media = [LocalMedia("audio", ours.port, codecs, direction=direction)]
+    media = [LocalMedia("audio", codecs, LocalTransport(ours.port), direction)]
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plan(accepted(agreed, "audio"), ours.host)
 

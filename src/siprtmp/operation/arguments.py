@@ -7,13 +7,9 @@ operator, so that the command line and the configuration file show the same text
 import argparse
 import difflib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
-
-from siprtmp.operation.numbers import example_of, parse_host_port, parse_port_range
-
-T = TypeVar("T", str, int)
+from typing import Final, NoReturn
 
 NAME: Final = "siprtmp"
 OFF: Final = "off"
@@ -36,7 +32,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> NoReturn:
-        """Raise the message, so that the command decides what to print."""
+        """Raise the message, so that the command prints it in its own way."""
         if message.startswith(_UNKNOWN):
             word = message.removeprefix(_UNKNOWN).split()[0].partition("=")[0]
             message = f"there is no {'option' if word.startswith('-') else 'argument'} {word}"
@@ -55,16 +51,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def listener(text: str) -> tuple[str, int] | None:
-    """Read `HOST:PORT`, or `off`, which gives None; a mistake is answered with an example."""
-    if text == OFF:
-        return None
-    try:
-        return parse_host_port(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; {example_of(text)}") from None
-
-
 def only_off(text: str) -> None:
     """Accept `off` alone, for a listener of a later version."""
     if text != OFF:
@@ -72,8 +58,16 @@ def only_off(text: str) -> None:
 
 
 def port_range(text: str) -> tuple[int, int]:
-    """Read `LOW-HIGH`: RFC 3550 §11."""
-    return _argument(parse_port_range, text)
+    """Read `LOW-HIGH`, two ports with room for one pair of RTP and RTCP: RFC 3550 §11."""
+    low_text, dash, high_text = text.partition("-")
+    if not (dash and text.isascii() and low_text.isdigit() and high_text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not LOW-HIGH")
+    low, high = int(low_text), int(high_text)
+    if not 1024 <= low < high <= 65535 or high < low + low % 2 + 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: ports must lie in 1024-65535 and hold an even-odd pair"
+        )
+    return low, high
 
 
 def milliseconds(text: str) -> int:
@@ -110,10 +104,3 @@ def _bounded_int(text: str, low: int, high: int) -> int:
     if not low <= value <= high:
         raise argparse.ArgumentTypeError(f"{value} is not between {low} and {high}")
     return value
-
-
-def _argument(parse: Callable[[str], tuple[T, int]], text: str) -> tuple[T, int]:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

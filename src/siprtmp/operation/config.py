@@ -19,6 +19,7 @@ from p2psip.sip.address import Address as SipAddress
 from p2psip.sip.uri import Uri
 from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
+from rtmplite.net.addresses import listener
 from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import OFF, ConfigError, did_you_mean
@@ -61,6 +62,7 @@ class Settings(RtmpSettings):
     record: Path | None = None
     vod: Path | None = None
     state: Path | None = None
+    location: str | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()
@@ -157,7 +159,7 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
     if name in _LISTENERS:
-        return values.listener(_text(value))
+        return listener(_text(value))
     if name == "rtp_ports":
         return values.port_range(_text(value))
     if name in _LISTS:

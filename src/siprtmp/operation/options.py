@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from rtmplite.net.addresses import listener
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import (
     Parser,
     count,
-    listener,
     merge,
     milliseconds,
     only_off,
@@ -49,7 +49,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "clients that connect by RTMFP": (
         *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
     ),
-    "operation and logs": ("state", "drain", "reconnect-to", "log-level", "log-format"),
+    "operation and logs": ("state", "location", "drain", "reconnect-to", "log-level", "log-format"),
 }
 
 Add = Callable[..., None]
@@ -230,6 +230,11 @@ def _add_operation(add: Add) -> None:
         type=Path,
         metavar="DIR",
         help="Keep registrations over a restart in this folder, and the socket of `siprtmp calls`.",
+    )
+    add(
+        "--location",
+        metavar="URL",
+        help="Share registrations with other gateways through this Redis (redis://HOST:PORT/0).",
     )
     add(
         "--log-level",

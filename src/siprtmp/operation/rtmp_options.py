@@ -62,7 +62,7 @@ class RtmpSettings:
 
 
 def add_options(add: Callable[..., None]) -> None:
-    """Declare them without their defaults; `add` takes what `add_argument` of a parser takes."""
+    """Declare them without their defaults; `add` is like a parser's `add_argument`."""
 
     def without_default(name: str, **details: Any) -> None:
         add(name, **details | {"default": argparse.SUPPRESS})

@@ -3,6 +3,7 @@
 import socket
 
 import gevent
+from support.sockets import until
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
@@ -30,8 +31,7 @@ def test_a_machine_is_woken_at_each_deadline_and_after_a_bug():
     alarm = Alarm(machine)
     alarm.set()
     alarm.set()
-    gevent.sleep(0.08)
-    assert len(machine.ticks) == 3 and machine.ticks[1] >= now + 0.019
+    assert until(lambda: len(machine.ticks) == 3) and machine.ticks[1] >= now + 0.019
     alarm.set()  # there is nothing to come
     alarm.cancel()
 
@@ -42,8 +42,7 @@ def test_a_nearer_deadline_is_met_and_a_cancelled_one_is_not():
     alarm.set()
     machine.plan.insert(0, monotonic() + 0.01)
     alarm.set()
-    gevent.sleep(0.03)
-    assert len(machine.ticks) == 1
+    assert until(lambda: len(machine.ticks) == 1)
     machine.plan.insert(0, monotonic() + 0.01)
     alarm.set()
     alarm.cancel()
@@ -62,7 +61,7 @@ def test_what_has_arrived_is_read_before_a_deadline_is_met():
     machine.tick = lambda now: (machine.plan.pop(), order.append("deadline"))
     theirs.send(b"a packet")
     Alarm(machine).set()
-    gevent.sleep(0.02)
+    assert until(lambda: len(order) == 2)
     assert order == ["input", "deadline"]
     watcher.close()
     ours.close()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 
 from p2psip.net import dns as resolver_module
+from p2psip.net import locator as locator_module
 from p2psip.net.dns import Config, NoAnswerError, Resolver, _query, _records, _response
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import Locator, Naptr, Question, Srv, in_order
@@ -324,3 +325,13 @@ def test_no_response_does_harm(data):
         except NoAnswerError:
             return
         assert ttl >= 0 and all(isinstance(record, str) for record in answer)
+
+
+def test_a_server_is_tried_at_its_addresses_of_both_families(monkeypatch):
+    """Covers RFC 3263 §4.2: AAAA as well as A; a server may have no more than the former."""
+    both = {"both.lan": ("2001:db8::5", "192.0.2.5"), "six.lan": ("2001:db8::6",)}
+    monkeypatch.setattr(locator_module, "Resolver", lambda: Resolver(Config(hosts=both)))
+    flows = locator_module.Locations().flows
+    found = [flow.remote for flow in flows(Uri.parse("sip:x@both.lan:5070"))]
+    assert found == [("192.0.2.5", 5070), ("2001:db8::5", 5070)]
+    assert [flow.remote for flow in flows(Uri.parse("sip:six.lan"))] == [("2001:db8::6", 5060)]

@@ -13,6 +13,7 @@ from p2psip.sdp.codec import Codec, codecs_of, numbered
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
     LocalMedia,
+    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -30,9 +31,14 @@ DTMF = Codec("telephone-event", 8000, 1, 101, "0-15")
 FLV = Codec("x-flv", 90000, 1, 97)
 
 
-def audio(*codecs, port=5004, **more):
+def audio(*codecs, port=5004, host=None, rtcp_port=None, protocol="RTP/AVP", **more):
     """An audio stream we can have."""
-    return LocalMedia("audio", port, codecs, **more)
+    return LocalMedia("audio", codecs, LocalTransport(port, host, rtcp_port, protocol), **more)
+
+
+def video(formats, port):
+    """A stream of pictures we can have."""
+    return LocalMedia("video", formats, LocalTransport(port))
 
 
 def offered(*lines, host=A):
@@ -57,12 +63,13 @@ def test_both_ends_agree(alice, bob, prefer):
     event("accepted" if at_bob.accepted else "refused")
     assert at_alice.accepted == at_bob.accepted == (answer.media[0].port != 0)
     if at_bob.accepted:
-        assert (at_alice.codecs and len(at_alice.codecs) == len(at_bob.codecs)) or bob.codecs
+        assert (at_alice.codecs and len(at_alice.codecs) == len(at_bob.codecs)) or bob.formats
         assert at_alice.send_payload_types == at_bob.receive_payload_types
         assert at_bob.send_payload_types == at_alice.receive_payload_types
         assert set(answer.media[0].formats) <= set(offer.media[0].formats)
         assert at_alice.sends == at_bob.receives and at_bob.sends == at_alice.receives
-        assert at_alice.remote == (B, bob.port) and at_bob.remote_rtcp == (A, alice.port + 1)
+        assert at_alice.remote == (B, bob.transport.port)
+        assert at_bob.remote_rtcp == (A, alice.transport.port + 1)
         assert at_alice.telephone_event == at_bob.receive_telephone_event
         for codec, number in zip(at_bob.codecs, at_bob.receive_payload_types, strict=True):
             assert at_bob.received_codec(number) is codec
@@ -77,7 +84,9 @@ def test_any_offer_has_an_answer(offer, sound, picture):
     assert answer.times == offer.times
     for theirs, ours, result in zip(offer.media, answer.media, agreed, strict=True):
         assert (ours.kind, ours.protocol) == (theirs.kind, theirs.protocol) and ours.formats
-        assert result.accepted == (ours.port != 0) and ours.port in (0, sound.port, picture.port)
+        assert result.accepted == (ours.port != 0) and ours.port in (
+            *(0, sound.transport.port, picture.transport.port),
+        )
         event(f"accepted: {result.accepted}")
     assert sum(media.accepted for media in agreed) <= 2
     assert [media.accepted for media in apply_answer(offer, answer)] == [
@@ -140,7 +149,7 @@ def test_speex_rates_are_two_codecs():
 
 def test_the_gateways_own_offer():
     """Own design: the numbers and lines that old peers of the gateway know."""
-    offer = make_offer([audio(WIDE, DTMF), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    offer = make_offer([audio(WIDE, DTMF), video((FLV,), 5006)], ALICE, A)
     assert bytes(offer).decode().split("\r\n")[5:] == [
         "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
         "a=rtpmap:101 telephone-event/8000", "a=fmtp:101 0-15",
@@ -284,10 +293,8 @@ def test_h264_packetization_modes_do_not_mix():
     """Covers RFC 6184 §8.2.2."""
     modes = [Codec("H264", 90000, 1, 99, "packetization-mode=1"), Codec("H264", 90000, 1, 100)]
     for mine, theirs in product(modes, modes):
-        offer = make_offer([LocalMedia("video", 5006, (theirs,))], ALICE, A)
-        assert answer_to(offer, LocalMedia("video", 5008, (mine,)))[1][0].accepted == (
-            mine is theirs
-        )
+        offer = make_offer([video((theirs,), 5006)], ALICE, A)
+        assert answer_to(offer, video((mine,), 5008))[1][0].accepted == (mine is theirs)
 
 
 def test_an_answer_without_mappings():
@@ -299,7 +306,7 @@ def test_an_answer_without_mappings():
 
 def test_answers_that_do_not_fit():
     """Covers RFC 3264 §6 and §7."""
-    offer = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
+    offer = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
     sound = "m=audio 9000 RTP/AVP 0"
     for lines in [("m=video 9000 RTP/AVP 97",), (sound, sound), (sound, "m=video 0 x 1", sound)]:
         with pytest.raises(RemoteError, match="488"):
@@ -312,8 +319,8 @@ def test_answers_that_do_not_fit():
 
 def test_new_offers_keep_the_session():
     """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines."""
-    first = make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], ALICE, A)
-    assert make_offer([audio(PCMU), LocalMedia("video", 5006, (FLV,))], BOB, A,
+    first = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
+    assert make_offer([audio(PCMU), video((FLV,), 5006)], BOB, A,
                       previous=first) == first  # fmt: skip
     second = make_offer([audio(PCMU, direction="sendonly")], BOB, A, previous=first)
     assert second.origin == replace(first.origin, version=first.origin.version + 1)
@@ -373,6 +380,72 @@ def test_media_at_another_host():
     """Covers RFC 8866 §5.7: a line may have its own address, of either family."""
     offer = make_offer([audio(PCMU, host="2001:db8::1")], ALICE, A)
     assert offer.media[0].connection == Connection("IN", "IP6", "2001:db8::1")
-    _, (agreed,) = answer_to(offer, audio(PCMU))
+    _, (agreed,) = answer_to(offer, audio(PCMU, host="2001:db8::2"))
     assert agreed.remote == ("2001:db8::1", 5004)
     assert codecs_of(offer.media[0]) == (PCMU,)
+
+
+@pytest.mark.parametrize("first", ["c=IN IP6 2001:db8::1", "c=IN IP4 224.2.0.1/127"])
+def test_the_second_audio_line_is_used_where_the_first_is_out_of_reach(first):
+    """Covers RFC 3264 §6: the first is refused alone, not the call."""
+    offer = offered("m=audio 9000 RTP/AVP 0", first, "m=audio 9002 RTP/AVP 0")
+    answer, (refused, used) = answer_to(offer, audio(PCMU))
+    assert [line.port for line in answer.media] == [0, 5004]
+    assert not refused.accepted and used.remote == (A, 9002)
+
+
+def test_an_address_of_the_other_family_is_no_hindrance_on_hold():
+    """Covers RFC 3264 §8.4: 0.0.0.0 says that nothing is to be sent."""
+    offer = offered("m=audio 9000 RTP/AVP 0", "c=IN IP4 0.0.0.0")
+    _, (agreed,) = make_answer(offer, [audio(PCMU)], Origin.at("2001:db8::2", 1), "2001:db8::2")
+    assert agreed.accepted and agreed.held and agreed.remote is None
+
+
+def test_a_line_keeps_the_name_that_the_offer_gave_it():
+    """Covers RFC 5888 §4 [one-name-each]."""
+    offer = make_offer([audio(PCMU, mid="sound")], ALICE, A)
+    assert [str(each) for each in offer.media[0].attributes if each.name == "mid"] == ["mid:sound"]
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, mid="ours"))
+    (at_alice,) = apply_answer(offer, answer)
+    assert at_bob.mid == at_alice.mid == "sound"
+    assert answer_to(make_offer([audio(PCMU)], ALICE, A), audio(PCMU, mid="x"))[1][0].mid is None
+    with pytest.raises(LocalError):
+        make_offer([audio(PCMU, mid="sound"), audio(PCMU, mid="sound")], ALICE, A)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "agreed"), [("RTP/AVP", frozenset()), ("RTP/AVPF", frozenset({"nack pli"}))]
+)
+def test_feedback_is_what_both_understand(protocol, agreed):
+    """RFC 4585 §4.2: with RTP/AVPF alone."""
+    ours = audio(PCMU, feedback=("nack", "nack pli"), protocol=protocol)
+    offer = make_offer([ours], ALICE, A)
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, feedback=("nack pli", "ccm fir")))
+    (at_alice,) = apply_answer(offer, answer)
+    assert at_bob.feedback == at_alice.feedback == agreed
+
+
+class Secure(LocalTransport):
+    """A transport that takes lines with keys alone."""
+
+    __slots__ = ()
+
+    def accepts(self, line, session, host=None):
+        return line.protocol == "RTP/SAVP"
+
+    def attributes(self):
+        return (Attribute("crypto", "1 x"),)
+
+
+def test_another_transport_takes_other_lines_and_says_more():
+    """Own design: the one of a browser will be such a one."""
+    ours = LocalMedia("audio", (PCMU,), Secure(5004, protocol="RTP/SAVP"))
+    offer = make_offer([ours], ALICE, A)
+    line = offer.media[0]
+    assert line.protocol == "RTP/SAVP" and Attribute("crypto", "1 x") in line.attributes
+    assert not answer_to(offer, audio(PCMU))[1][0].accepted
+    theirs = LocalMedia("audio", (PCMU,), Secure(6004, protocol="RTP/SAVP"))
+    answer, (agreed,) = answer_to(offer, audio(PCMU), theirs)
+    assert agreed.accepted and agreed.port == 6004
+    assert apply_answer(offer, answer, [ours])[0].accepted
+    assert not apply_answer(offer, answer)[0].accepted

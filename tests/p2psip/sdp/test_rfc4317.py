@@ -6,7 +6,13 @@ import pytest
 
 from p2psip.sdp.attributes import direction, media_address, rtpmaps
 from p2psip.sdp.codec import codecs_of
-from p2psip.sdp.offer_answer import LocalMedia, apply_answer, make_answer, make_offer
+from p2psip.sdp.offer_answer import (
+    LocalMedia,
+    LocalTransport,
+    apply_answer,
+    make_answer,
+    make_offer,
+)
 from p2psip.sdp.session import SessionDescription
 
 SECTIONS = (
@@ -68,8 +74,12 @@ def gist(session):
 def locals_of(session):
     """The streams an end must have had to write this description."""
     return [
-        LocalMedia(media.kind, media.port, codecs_of(media), direction(media, session),
-                   host=media.connection and media.connection.address)
+        LocalMedia(
+            media.kind,
+            codecs_of(media),
+            LocalTransport(media.port, media.connection and media.connection.address),
+            direction(media, session),
+        )
         if media.port else None
         for media in session.media
     ]  # fmt: skip

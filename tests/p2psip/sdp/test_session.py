@@ -188,3 +188,33 @@ def test_descriptions_in_captured_messages(corpus):
                     assert session.media and SessionDescription.parse(bytes(session)) == session
                     found += 1
     assert found == 29
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "meant"),
+    [
+        (b"o=- 1 1", b"o=John Q. Public 1 1", b"o=John_Q._Public 1 1"),
+        (
+            b"o=- 1 1",
+            b"o=- -1 -9223372036854775808",
+            b"o=- 18446744073709551615 9223372036854775808",
+        ),
+        (b"IN IP4", b"in ip4", b"IN IP4"),
+        (b"s=-\r\n", b"s=first\r\ns=second\r\n", b"s=first\r\n"),
+        (b"t=0 0\r\n", b"b=AS:64.5\r\nt=0 0\r\n", b"b=AS:64\r\nt=0 0\r\n"),
+        (b"t=0 0\r\n", b"c=in ip6 ::1\r\nt=0 0\r\n", b"c=IN IP6 ::1\r\nt=0 0\r\n"),
+    ],
+)
+def test_what_phones_write_is_forgiven(old, new, meant):
+    """Covers RFC 8866 §5: it is read as it was meant, and written as it should have been."""
+    assert bytes(SessionDescription.parse(MINIMAL.replace(old, new))) == MINIMAL.replace(old, meant)
+
+
+@pytest.mark.parametrize(
+    "line", [b"b=AS:64.", b"b=AS:.5", b"b=AS:6.4.5", b"o=1 1 IN IP4 a", b"o=- -x 1"]
+)
+def test_what_nobody_can_mean_is_not(line):
+    """Covers RFC 8866 §5.2 and §5.8."""
+    base = MINIMAL.replace(b"o=- 1 1 IN IP4 192.0.2.1\r\n", b"") if line[:1] == b"o" else MINIMAL
+    with pytest.raises(RemoteError):
+        SessionDescription.parse(base + line + b"\r\n")

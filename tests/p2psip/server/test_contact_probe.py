@@ -245,7 +245,7 @@ def test_a_register_that_asks_for_everything_draws_no_more_than_thrice_its_size(
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
 @pytest.mark.parametrize(
     "contact",
-    [f"sip:+15551234@{HOME}:5060", "sip:bob@home", "sip:alice@home", f"sip:{HOME};transport=tcp"],
+    [f"sip:+15551234@{HOME}:5060", "sip:alice@home", f"sip:{HOME};transport=tcp"],
 )
 def test_nobody_is_bound_to_our_own_place(transport, contact):
     """Covers RFC 3261 §10.3 step 4: all of the REGISTER is refused."""
@@ -253,6 +253,18 @@ def test_nobody_is_bound_to_our_own_place(transport, contact):
     text = f"<sip:bob@{BOB}>, <{contact}>"
     sent = home.hear(register(contact=text), source=BOB, transport=transport)
     assert finals(sent) == [403] and home.registrar.count(0.0) == 0
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_a_users_own_address_is_kept_and_never_called(transport):
+    """Covers RFC 3261 §10.3 step 8 and RFC 4475 §3.3.14: not even by the question of a probe."""
+    home = Home()
+    contact = "<sip:bob@home?Route=%3Csip:sip.example.com%3E>"
+    [(kept, _, _)] = home.hear(register(contact=contact), source=BOB, transport=transport)
+    assert [str(each.uri) for each in kept.contacts] == [contact[1:-1]]
+    home.stack.flow_failed(Flow("TCP", (BOB, 5060), (HOME, 5060)), 0.1)
+    assert finals(home.hear(request("INVITE", "sip:bob@home", OUTSIDER))) == [480]
+    assert home.said() == []
 
 
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])

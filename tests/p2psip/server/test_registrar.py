@@ -8,7 +8,8 @@ from support.sip.elements import PORT
 from support.sip.homes import ALICE, BOB, Home, register, request, signed, store
 
 from p2psip.server.location import MemoryLocation
-from p2psip.server.registrar import MAX_BINDINGS, MAX_EXPIRES, MIN_EXPIRES, Registrar
+from p2psip.server.register_request import MAX_EXPIRES, MIN_EXPIRES
+from p2psip.server.registrar import MAX_BINDINGS, Registrar
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
 

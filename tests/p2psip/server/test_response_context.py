@@ -3,10 +3,22 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sip.homes import ALICE, BOB, CAROL, Home, forked, methods, register, request, statuses
+from support.sip.homes import (
+    ALICE,
+    BOB,
+    CAROL,
+    FAR,
+    Home,
+    forked,
+    methods,
+    register,
+    request,
+    statuses,
+)
 
-from p2psip.server.response_context import TIMER_C, best_response
+from p2psip.server.response_context import RING, TIMER_C, best_response
 from p2psip.sip.build import response_to
+from p2psip.sip.message import Request
 
 
 def reply(home, branch, status, *headers, now=1.0, tag="t", source=BOB):
@@ -260,3 +272,72 @@ def test_who_waits_for_breadth_is_not_called_after_an_end():
         assert list(branches) == [BOB]
         assert reply(home, branches[BOB], end) == [end]
         assert not [m for m in methods(home.wait(200.0)) if m[0] == "INVITE"]
+
+
+# One after the other
+
+
+def ranked(*phones, message=None):
+    """A home with phones of bob's, each with its q, and the requests that are out at first."""
+    home = Home()
+    for number, (phone, q) in enumerate(phones):
+        contact = f"<sip:bob@{phone}>;q={q}"
+        home.hear(register(contact=contact, cseq=number + 1), source=phone)
+    home.wait(0.0)
+    sent = home.hear(message or request())
+    return home, {to: out for out, to, _ in sent if isinstance(out, Request)}
+
+
+def test_a_lower_q_rings_after_the_higher_has_refused():
+    """Covers RFC 3261 §16.6: serial forking; and §16.7: the best of all failures."""
+    home, branches = ranked((FAR, 0.1), (BOB, 0.9), (CAROL, 0.9))
+    assert set(branches) == {BOB, CAROL}
+    assert sorted(out.headers["Max-Breadth"] for out in branches.values()) == ["30", "30"]
+    assert reply(home, branches[BOB], 486) == []
+    sent = home.hear(response_to(branches[CAROL], 404, to_tag="c"), source=CAROL, now=1.0)
+    [last] = [out for out, to, _ in sent if isinstance(out, Request) and out.method == "INVITE"]
+    assert str(last.uri) == f"sip:bob@{FAR}" and last.headers["Max-Breadth"] == "60"
+    assert statuses(sent) == []
+    assert reply(home, last, 480, source=FAR) == [486]
+
+
+def test_nobody_else_rings_once_a_call_is_answered_or_refused_by_all():
+    """Covers RFC 3261 §16.7 steps 5 and 10."""
+    for status in (200, 603):
+        home, branches = ranked((BOB, 1.0), (CAROL, 0.5))
+        sent = home.hear(response_to(branches[BOB], status, to_tag="t"), source=BOB, now=1.0)
+        assert statuses(sent) == [status] and ("INVITE", CAROL) not in methods(sent)
+        home.wait(300.0)
+        assert home.idle
+
+
+def test_a_phone_that_others_wait_for_rings_for_a_time():
+    """Covers RFC 3261 §16.10: a proxy may cancel at any time; its 487 is not the caller's."""
+    home, branches = ranked((BOB, 1.0), (CAROL, 0.5))
+    reply(home, branches[BOB], 180)
+    assert methods(home.wait(RING - 0.1)) == [] and home.proxy.deadline == RING
+    assert methods(home.wait(RING)) == [("CANCEL", BOB)]
+    sent = home.hear(response_to(branches[BOB], 487, to_tag="t"), source=BOB, now=RING + 0.1)
+    assert ("INVITE", CAROL) in methods(sent) and statuses(sent) == []
+    [second] = [out for out, to, _ in sent if to == CAROL]
+    reply(home, second, 180, source=CAROL, now=RING + 0.2)
+    assert ("CANCEL", CAROL) not in methods(home.wait(3 * RING))  # nobody waits for it
+    assert reply(home, second, 404, source=CAROL, now=3 * RING) == [480]
+
+
+def test_a_caller_who_gives_up_between_two_phones_is_answered():
+    """Covers RFC 3261 §16.10: the phones that wait are left alone."""
+    home, branches = ranked((BOB, 1.0), (CAROL, 0.5))
+    reply(home, branches[BOB], 180)
+    cancel = request("CANCEL")
+    home.hear(cancel.replace(headers=cancel.headers.with_("Via", request().via)), now=2.0)
+    sent = home.hear(response_to(branches[BOB], 487, to_tag="t"), source=BOB, now=2.1)
+    assert statuses(sent) == [487] and ("INVITE", CAROL) not in methods(sent)
+    home.wait(300.0)
+    assert home.idle
+
+
+def test_a_request_that_is_no_invite_goes_to_all_at_once():
+    """Covers RFC 3261 §17.1.2.2: its client does not wait for a second try."""
+    _, branches = ranked((BOB, 1.0), (CAROL, 0.5), message=request("MESSAGE"))
+    assert set(branches) == {BOB, CAROL}

@@ -28,7 +28,7 @@ def test_a_response_echoes_its_request(request, status, tag):
 
 
 def test_extras_follow_and_reasons_can_be_said():
-    """Covers RFC 3261 §8.2.6.2."""
+    """Covers RFC 3261 §8.2.6.2 and §7.4.1 [type-of-the-body]."""
     request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
     response = response_to(
         request,

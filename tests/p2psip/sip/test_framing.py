@@ -108,3 +108,10 @@ def test_waiting_for_the_end_of_a_head_is_linear():
         framer.feed(b"x")
     assert not framer.broken
     assert framer.feed(b"x")[0].error.status == 513
+
+
+def test_a_message_a_little_over_64_kib_is_read():
+    """Covers RFC 3261 §18.1.1: a body may fill a datagram, and its head comes on top."""
+    head = b"MESSAGE sip:bob@b SIP/2.0\r\nContent-Length: 65507\r\n\r\n"
+    items = StreamFramer().feed(head + b"x" * 65_507)
+    assert [len(item.body) for item in items] == [65_507]

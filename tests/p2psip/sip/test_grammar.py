@@ -26,11 +26,16 @@ def test_separators_inside_quotes_do_not_separate(values):
     assert split_list(" ,  ".join(values)) == values
 
 
-@pytest.mark.parametrize("value", ["a,,b", ",", "", "a,", 'a,"b', "<a,b", 'a,"b\\"'])
+@pytest.mark.parametrize("value", ["a,,b", ",,", "a,,", 'a,"b', "<a,b", 'a,"b\\"'])
 def test_empty_values_and_open_quotes_are_refused(value):
     """Covers RFC 4475 §3.1.2.1 and §3.1.2.6."""
     with pytest.raises(RemoteError):
         split_list(value)
+
+
+def test_an_empty_header_and_a_comma_at_the_end_are_forgiven():
+    """Covers RFC 3261 §7.3.1: phones write both."""
+    assert split_list("") == split_list(" ") == [] and split_list("a, b ,") == ["a", "b"]
 
 
 def test_too_many_values_are_refused():

@@ -72,7 +72,8 @@ def test_what_is_salvaged_can_be_answered(broken):
     if request is not None:
         response = response_to(request, status, to_tag="t")
         again = parse_message(bytes(response))
-        assert again.status == status and again.via == request.via
+        assert again.status == status
+        assert again.headers.values("Via") == request.headers.values("Via")
         assert {name for name, _ in request.headers} <= {
             "Via", "From", "To", "Call-ID", "CSeq", "Timestamp",
         }  # fmt: skip

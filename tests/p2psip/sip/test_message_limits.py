@@ -10,7 +10,7 @@ import pytest
 from p2psip.errors import RemoteError
 from p2psip.sdp.codec import Codec
 from p2psip.sdp.line import Origin
-from p2psip.sdp.offer_answer import LocalMedia, make_answer
+from p2psip.sdp.offer_answer import LocalMedia, LocalTransport, make_answer
 from p2psip.sdp.session import SessionDescription
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import check_request, parse_message, salvage
@@ -168,8 +168,8 @@ BODIES = {
     "empty lines": lambda n: TOP + "\r\n" * n,
 }
 OURS = [
-    LocalMedia("audio", 5004, (Codec("speex", 16000), Codec("PCMU", 8000))),
-    LocalMedia("video", 5006, (Codec("H264", 90000, fmtp="packetization-mode=1"),)),
+    LocalMedia("audio", (Codec("speex", 16000), Codec("PCMU", 8000)), LocalTransport(5004)),
+    LocalMedia("video", (Codec("H264", 90000, fmtp="packetization-mode=1"),), LocalTransport(5006)),
 ]
 
 

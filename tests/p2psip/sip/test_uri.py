@@ -50,8 +50,8 @@ def test_tel_and_opaque_uris():
 
 
 BAD = [
-    "", "sip", "sip:", "1:a", ":a", "sip:@b", "sip:a@", "sip:a@b:x", "sip:a@b@c", "sip:a b@c",
-    "<sip:a@b>", "sip:a%4@b", "sip:a%zz@b", "sip:a@b;", "sip:a@b;=1", "sip:a@b?", "sip:a@b?x",
+    "", "sip", "sip:", "1:a", ":a", "sip:a@", "sip:a@b:x", "sip:a@b@c", "sip:a b@c",
+    "<sip:a@b>", "sip:a%4@b", "sip:a%zz@b", "sip:a@b;;", "sip:a@b;=1", "sip:a@b?", "sip:a@b?x",
     "sip:a@b\r\nX: y", "sip:a@2001:db8::1", "tel:", 'sip:"a"@b', "sip:a@b?=x", "sip:a@b;p" * 50,
 ]  # fmt: skip
 
@@ -61,6 +61,12 @@ def test_bad_uris_are_refused(text):
     """Covers RFC 4475 §3.1.2.7, §3.1.2.8, §3.1.2.14 and RFC 5118 §4.2."""
     with pytest.raises(RemoteError):
         Uri.parse(text)
+
+
+def test_what_phones_without_a_number_write():
+    """Covers RFC 3261 §19.1.1: an empty user is kept, a semicolon at the end is not."""
+    uri = Uri.parse("sip:@192.0.2.1;lr;")
+    assert (uri.user, uri.host, str(uri)) == ("", "192.0.2.1", "sip:@192.0.2.1;lr")
 
 
 # Source: the examples of RFC 3261 §19.1.4

@@ -53,7 +53,7 @@ def test_received_with_brackets_is_tolerated():
 
 BAD = [
     "", "SIP/2.0", "SIP/2.0/UDP", "SIP/2.0/UDP ", "SIP/2.0/ a", "HTTP/2.0/UDP a", "SIP 2.0 UDP a",
-    "SIP/2.0/UDP a b", "SIP/2.0/UDP a;", "SIP/2.0/UDP a;;b", "SIP/2.0/64.1.1.1:9;b=c",
+    "SIP/2.0/UDP a b", "SIP/2.0/UDP a;;", "SIP/2.0/UDP a;;b", "SIP/2.0/64.1.1.1:9;b=c",
     "SIP//UDP a", "SIP/2.0/UDP/a b c", "SIP/2.0/UDP 2001:db8::1", "SIP/2.0/U,P a",
     "SIP/2.0/UDP a:99999",
 ]  # fmt: skip

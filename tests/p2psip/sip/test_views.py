@@ -4,7 +4,7 @@ import pytest
 
 from p2psip.errors import RemoteError
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request
+from p2psip.sip.message import Request, check_request
 from p2psip.sip.uri import Uri
 from p2psip.sip.views import CSeq, seconds
 
@@ -73,7 +73,7 @@ def test_what_is_absent():
         ("cseq", {"CSeq": ""}),
         ("cseq", {"CSeq": "5 A B"}),
         ("cseq", {"CSeq": "-5 A"}),
-        ("contacts", {"Contact": "<sip:a@b>,"}),
+        ("contacts", {"Contact": "<sip:a@b>,,"}),
         ("routes", {"Route": "sip:a@b?c=d"}),
         ("max_forwards", {"Max_Forwards": "300"}),
         ("max_forwards", {"Max_Forwards": ("70", "5")}),
@@ -89,6 +89,19 @@ def test_a_malformed_value_harms_its_own_view_alone(view, changes):
     others = {"via", "from_", "to", "call_id", "cseq", "contacts", "routes", "max_forwards"}
     for other in others - {view}:
         getattr(r, other)
+
+
+def test_empty_headers_and_separators_at_the_end_are_forgiven():
+    """Covers RFC 3261 §7.3.1: phones write them, and they mean nothing."""
+    r = request(
+        Via=("", "SIP/2.0/UDP a;branch=z9hG4bK1;,"),
+        Contact=("", "<sip:a@b>;q=1;,"),
+        Route="",
+        From="<sip:a@b>;tag=1;",
+    )
+    check_request(r)
+    assert r.via.host == "a" and r.routes == () and r.from_.tag == "1"
+    assert [contact.params for contact in r.contacts] == [(("q", "1"),)]
 
 
 def test_cseq_is_read_and_written():

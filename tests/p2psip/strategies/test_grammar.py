@@ -23,7 +23,7 @@ MANY = settings(
 # What RFC 2806 allows is part of `user` too.
 NUMBER = "telephone-subscriber = <RFC 2806>"
 PLAIN = parse_message(
-    b"OPTIONS sip:bob@example.com SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bK1\r\n"
+    b"OPTIONS sip:ann@b.example SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bK1\r\n"
     b"Max-Forwards: 9\r\nFrom: <sip:ann@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: x\r\n"
     b"CSeq: 1 OPTIONS\r\n\r\n"
 )

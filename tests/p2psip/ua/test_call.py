@@ -95,11 +95,13 @@ def test_a_new_offer_proves_that_the_200_arrived():
         ("DANCE", {}, 405, "Allow"),
         ("INVITE", {"body": b"x", "Content_Type": "text/plain"}, 415, "Accept"),
         ("INFO", {"Require": "teleport"}, 420, "Unsupported"),
+        ("INFO", {"Info_Package": "weather"}, 469, "Recv-Info"),
         ("BYE", {"CSeq": "0 BYE"}, 500, "Allow"),
         ("BYE", {"To": "<sip:bob@b.com>;tag=other"}, 481, "To"),
     ],
 )
 def test_requests_within_a_call(method, changes, status, header):
+    """Covers RFC 3311 §5.2 [answers-in-the-2xx]."""
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     answer = script.say(within(invite, response, method, 2, **changes), B)

@@ -21,7 +21,10 @@ def test_hold_and_the_answer_to_it():
 
 
 def test_offers_that_cross_are_refused_and_made_again():
-    """RFC 3261 §14.1: 491 on both sides, then each in its turn."""
+    """RFC 3261 §14.1: 491 on both sides, then each in its turn.
+
+    Covers RFC 3311 §5.3 [491-waits] [491-tries-again].
+    """
     link, alice, bob, call, other = established()
     call.reinvite(b"from alice", link.now)
     other.reinvite(b"from bob", link.now)

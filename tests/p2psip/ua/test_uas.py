@@ -120,7 +120,7 @@ def test_a_second_invite_while_the_first_is_open():
 @pytest.mark.parametrize(
     ("changes", "status", "header"),
     [
-        ({"Require": "100rel"}, 420, "Unsupported"),
+        ({"Require": "teleport"}, 420, "Unsupported"),
         ({"Content_Type": "text/plain"}, 415, "Accept"),
         ({"Content_Encoding": "gzip"}, 415, "Accept-Encoding"),
         ({"Contact": None}, 400, "To"),

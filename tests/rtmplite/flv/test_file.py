@@ -144,5 +144,5 @@ def test_reading_may_begin_at_any_tag():
     reader = file.FlvReader(inside=True)
     assert reader.feed(raw[13 + 15 :] + bytes(5)) == tags[1:]
     assert reader.position == len(raw) - 28 and reader.held == 5
-    source = file.Memory(raw)
+    source = file.MemoryFile(raw)
     assert source.size == len(raw) and source.read(9, 4) == bytes(4)

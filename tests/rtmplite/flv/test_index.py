@@ -18,7 +18,7 @@ KEY, INTER, AVC = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter", b"\x17\x00\0\0\0
 AAC, SOUND = b"\xaf\x00\x12\x10", b"\xaf\x01sound"
 
 
-class Counted(file.Memory):
+class Counted(file.MemoryFile):
     """Counts how often it is read."""
 
     reads = 0
@@ -39,7 +39,7 @@ def film(count=100, metadata=None):
 
 def described(tags):
     """The same with an index in front, as it would be if positions had not moved."""
-    found = scan(file.Memory(file.write_flv(tags)))
+    found = scan(file.MemoryFile(file.write_flv(tags)))
     facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
     shift = len(file.framed(Tag(18, 0, describe({}, facts))))
     facts.positions = [position + shift for position in found.positions]
@@ -49,7 +49,7 @@ def described(tags):
 def test_key_frames_are_found_by_looking():
     """Own design: at or before, at or after, and nothing after the last."""
     raw = file.write_flv(film(3))
-    index = scan(file.Memory(raw))
+    index = scan(file.MemoryFile(raw))
     assert list(index.times) == [0, 500, 1000] and index.duration == 1040
     assert index.kinds == {8, 9} and index.head == (Tag(8, 0, AAC), Tag(9, 0, AVC))
     assert index.before(499).timestamp == 0 and index.before(500).timestamp == 500
@@ -62,9 +62,9 @@ def test_key_frames_are_found_by_looking():
 def test_sound_alone_has_a_place_every_second():
     """Own design: every sound can be begun with, but not each needs an entry."""
     tags = [Tag(8, at, SOUND) for at in range(0, 3001, 100)]
-    index = scan(file.Memory(file.write_flv([Tag(8, 0, AAC), *tags])))
+    index = scan(file.MemoryFile(file.write_flv([Tag(8, 0, AAC), *tags])))
     assert list(index.times) == [0, 1000, 2000, 3000]
-    assert scan(file.Memory(file.write_flv([]))).before(5.0) == IndexPlace(0, 13)
+    assert scan(file.MemoryFile(file.write_flv([]))).before(5.0) == IndexPlace(0, 13)
 
 
 def test_what_a_file_says_is_believed_if_true():
@@ -83,7 +83,7 @@ def test_what_a_file_says_is_believed_if_true():
 def test_what_a_file_says_is_not_believed_if_false(change):
     """Covers Field §"Keyframes in metadata"."""
     tags = described(film(20))
-    index = scan(file.Memory(file.write_flv(tags)))
+    index = scan(file.MemoryFile(file.write_flv(tags)))
     times, positions = list(index.times), list(index.positions)
     match change:
         case "moved":
@@ -101,7 +101,7 @@ def test_what_a_file_says_is_not_believed_if_false(change):
     raw = file.write_flv([Tag(18, 0, body), *tags[1:]])
     if change == "cut":
         raw = raw[:-3]
-    found, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
+    found, looked = load_index(file.MemoryFile(raw)), scan(file.MemoryFile(raw))
     assert (found.times, found.positions, found.end) == (
         looked.times,
         looked.positions,
@@ -114,7 +114,7 @@ def test_what_a_file_says_is_not_believed_if_false(change):
 def test_real_files(corpus, line):
     """Own design: every place is a key frame, or a sound where there is no video."""
     raw = (corpus / "flv" / line[0]).read_bytes()
-    index = load_index(file.Memory(raw))
+    index = load_index(file.MemoryFile(raw))
     assert index.end == len(raw) and len(index.times) > 0
     for time, position in zip(index.times, index.positions, strict=True):
         tag = next(file.tags(file.start(True, True) + raw[position:]))
@@ -127,7 +127,7 @@ def test_real_files(corpus, line):
 def test_any_file_has_an_index_or_is_none(raw):
     """Own design: no more places than tags, all within the file."""
     try:
-        index = load_index(file.Memory(raw))
+        index = load_index(file.MemoryFile(raw))
     except RemoteError:
         return
     assert all(0 < at < len(raw) for at in index.positions) and index.end <= len(raw)
@@ -135,7 +135,9 @@ def test_any_file_has_an_index_or_is_none(raw):
 
 def test_a_description_in_amf3_is_one():
     """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: with integers among its numbers."""
-    every_second = [place for place in scan(file.Memory(file.write_flv(film(200)))).positions][::2]
+    every_second = [place for place in scan(file.MemoryFile(file.write_flv(film(200)))).positions][
+        ::2
+    ]
 
     def described_by(shift):
         columns = {

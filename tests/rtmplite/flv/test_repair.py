@@ -18,7 +18,7 @@ from rtmplite.strategies import flv
 def mended(raw):
     """A report, and the mended file."""
     out = []
-    report = repair(file.Memory(raw), out.append)
+    report = repair(file.MemoryFile(raw), out.append)
     return report, b"".join(out)
 
 
@@ -31,7 +31,7 @@ def check(raw):
     """Everything a whole file says is true; its media."""
     header, tags = file.read_flv(raw)
     assert file.write_flv(tags) == raw
-    index, looked = load_index(file.Memory(raw)), scan(file.Memory(raw))
+    index, looked = load_index(file.MemoryFile(raw)), scan(file.MemoryFile(raw))
     assert (index.times, index.positions) == (looked.times, looked.positions)
     said = metadata.read(tags[0].data)
     assert said["filesize"] == len(raw) and said["duration"] == looked.duration / 1000

@@ -114,7 +114,7 @@ def test_by_way_of_the_server():
             peer.session.address[1] for client in (alice, bob) for peer in client._peers.sessions
         }
         assert len(far) == 2 and not far & {*ports, server.address[1]}
-        (middle,) = server._relay.stand_ins.bridges
+        (middle,) = server._relay.peer_relays.bridges
         assert middle.moved > sum(len(payload) for _, _, payload in SOUND)
         bob.close()
         assert until(lambda: publishing.players == 0 and middle.is_over)
@@ -126,9 +126,9 @@ def test_the_host_of_a_relay_can_be_told():
     with serving(meetings=meetings) as server, connected(server) as (alice, bob):
         alice.publish_direct("song")
         bob.call("standIn", alice.peer_id.hex())
-        (stand_in,) = server._relay.stand_ins._by_client.values()
-        assert stand_in.place.address[0] == "127.0.0.2"
-        port = stand_in.place.address[1]
+        (relay,) = server._relay.peer_relays._by_client.values()
+        assert relay.place.address[0] == "127.0.0.2"
+        port = relay.place.address[1]
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as free:
         free.bind(("127.0.0.1", port))  # stopped, it holds no port
 

@@ -24,7 +24,7 @@ def finished(recorder, raw):
 
 def recorded(messages, before=b""):
     """A file of messages, or one that continues another."""
-    index = load_index(file.Memory(before)) if before else None
+    index = load_index(file.MemoryFile(before)) if before else None
     recorder = Recorder(index)
     return finished(recorder, before + b"".join(recorder.write(*each) for each in messages))
 
@@ -40,11 +40,11 @@ def test_real_streams(corpus, line):
     media = [(tag.tag_type, max(tag.timestamp - zero, 0), tag.data) for tag in tags[1:]]
     assert [(tag.tag_type, tag.timestamp, tag.data) for tag in back[1:]] == media
     said, published = metadata.read(back[0].data), metadata.read(tags[0].data)
-    looked = scan(file.Memory(raw))
+    looked = scan(file.MemoryFile(raw))
     assert (said["duration"], said["filesize"]) == (looked.duration / 1000, len(raw))
     assert (header.has_audio, header.has_video) == (said["hasAudio"], said["hasVideo"])
     assert said.get("width") == published.get("width")
-    index = load_index(file.Memory(raw))
+    index = load_index(file.MemoryFile(raw))
     assert set(index.times) <= set(looked.times) and len(index.times) > 0
 
 
@@ -72,14 +72,14 @@ def test_its_length_is_true_after_every_message(tags):
             assert len(patch) == 8
             raw = raw[:at] + patch + raw[at + 8 :]
         told = metadata.read(next(file.tags(raw)).data)
-        assert told["duration"] == scan(file.Memory(raw)).duration / 1000
+        assert told["duration"] == scan(file.MemoryFile(raw)).duration / 1000
         assert told["filesize"] == len(raw) and told["a"] == said["a"]
 
 
 def test_what_another_program_began_is_not_touched_while_it_grows():
     """Own design: nobody knows there where length and size stand."""
     begun = file.write_flv([Tag(18, 0, metadata.build(extra={"x": 1.0})), Tag(9, 0, KEY)])
-    recorder = Recorder(load_index(file.Memory(begun)))
+    recorder = Recorder(load_index(file.MemoryFile(begun)))
     recorder.write(9, 40, KEY)
     assert recorder.growth() == [] == Recorder().growth()
 
@@ -145,27 +145,27 @@ def test_a_later_description_is_kept_where_it_came():
 def test_a_file_can_be_continued():
     """Covers RTMP 1.0 §7.2.2.6, type append: after the last whole tag, later than all before."""
     one = recorded([(18, 0, metadata.build(width=320.0)), (9, 500, KEY), (9, 1500, KEY)])
-    index = load_index(file.Memory(one))
+    index = load_index(file.MemoryFile(one))
     assert can_continue(index)
     two = recorded([(9, 70, KEY), (8, 100, SOUND)], one)
     tags = list(file.tags(two))
     assert [tag.timestamp for tag in tags] == [0, 0, 1000, 1001, 1031]
     said = metadata.read(tags[0].data)
     assert said["width"] == 320.0 and said["duration"] == 1.031 and said["hasAudio"]
-    assert load_index(file.Memory(two)).times.tolist() == [0, 1000, 1001]
+    assert load_index(file.MemoryFile(two)).times.tolist() == [0, 1000, 1001]
     assert file.read_flv(two)[0].has_audio and not file.read_flv(one)[0].has_audio
 
 
 def test_files_of_others_are_not_continued():
     """Own design: there is no room in them."""
     for tags in ([], [Tag(9, 0, KEY)], [Tag(18, 0, metadata.build(width=1.0)), Tag(9, 0, KEY)]):
-        assert not can_continue(scan(file.Memory(file.write_flv(tags))))
+        assert not can_continue(scan(file.MemoryFile(file.write_flv(tags))))
 
 
 def test_a_long_recording_keeps_some_key_frames():
     """Own design: the room at the start is enough for any length."""
     raw = recorded([(9, at * 1000, KEY) for at in range(8000)])
-    index = load_index(file.Memory(raw))
+    index = load_index(file.MemoryFile(raw))
     assert 800 < len(index.times) < 2000 and index.duration == 7_999_000
     assert len(next(file.tags(raw)).data) == ROOM
 

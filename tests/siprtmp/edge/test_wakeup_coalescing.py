@@ -1,10 +1,9 @@
 """A busy loop looks less often; one with few calls never waits."""
 
-import time
-
 import gevent
 import pytest
 
+from siprtmp.edge import wakeup_coalescing
 from siprtmp.edge.wakeup_coalescing import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
 
 TURNS = 20
@@ -17,22 +16,31 @@ def gatherer():
     gatherer.set_calls(0)
 
 
-def seconds_of_turns():
-    start = time.monotonic()
+@pytest.fixture
+def naps(monkeypatch):
+    """How long the loop has slept on its own, each time."""
+    slept = []
+    monkeypatch.setattr(wakeup_coalescing.time, "sleep", slept.append)
+    return slept
+
+
+def turns():
     for _ in range(TURNS):
         gevent.sleep(0.00001)  # by a timer, so that the loop has to look
-    return time.monotonic() - start
 
 
-def test_many_calls_make_turns_longer_and_few_do_not(gatherer):
+def test_many_calls_make_turns_longer_and_few_do_not(gatherer, naps):
     for calls, longer in ((BUSY_CALLS - 1, False), (BUSY_CALLS, True), (BUSY_CALLS - 1, False)):
         gatherer.set_calls(calls)
         gatherer.set_calls(calls)
-        waited = min(seconds_of_turns() for _ in range(5))
-        assert (waited > TURNS * GATHER_SECONDS * 0.9) == longer
+        naps.clear()
+        turns()
+        assert len(naps) >= TURNS if longer else not naps
+        assert set(naps) <= {GATHER_SECONDS}
 
 
-def test_the_last_call_ends_it(gatherer):
+def test_the_last_call_ends_it(gatherer, naps):
     gatherer.set_calls(2 * BUSY_CALLS)
     gatherer.set_calls(0)
-    assert min(seconds_of_turns() for _ in range(5)) < TURNS * GATHER_SECONDS
+    turns()
+    assert naps == []

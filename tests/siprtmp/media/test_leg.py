@@ -204,6 +204,14 @@ def test_reports_are_sent_and_a_goodbye_at_the_end():
     assert len(rig.sent) == 1 and len(rig.tags) == 1 and not rig.drained
 
 
+def test_nothing_is_sent_at_the_end_of_a_call_without_sound():
+    """Covers RFC 3550 §6.3.7: no goodbye, and no empty datagram in its place."""
+    rig = Rig(PCMU)
+    rig.remote_rtcp = ("192.0.2.9", 5005)
+    rig.leg.close(rig.now)
+    assert rig.reports == [] and rig.closed == 1
+
+
 LIFE = {  # what a phone may do, and whether that shows that it lives
     "nothing": (lambda rig, i: None, False),
     "hears": (lambda rig, i: rig.publish(ULAW, 1000 * i), False),

@@ -41,7 +41,7 @@ SPEEX = sdp("96", "101", maps=("96 speex/16000", "101 telephone-event/8000"))
 
 
 class Log:
-    """What would have been logged."""
+    """The log lines, kept instead of written."""
 
     def __init__(self):
         self.lines = []
@@ -57,7 +57,7 @@ class Log:
 
 
 class Wire:
-    """A pair of ports; what was sent, and when."""
+    """A pair of ports that records each packet sent, with its time."""
 
     def __init__(self, home, port):
         self.home, self.rtp_port = home, port
@@ -206,7 +206,7 @@ class Gateway(Home):
 
     @property
     def leftovers(self):
-        """Everything that must be empty when nothing goes on, but for what timers still hold."""
+        """Every collection that must be empty after all calls, but for entries held by timers."""
         return {
             "calls": len(self.facilities.calls),
             "legs": len(self.legs),
@@ -233,7 +233,7 @@ class Gateway(Home):
 
 
 class Desk(Phone):
-    """A phone at DESK whose user says what to answer: `answers` is an SDP, or a status."""
+    """A phone at DESK; `answers` is the SDP, or the status, that it answers with."""
 
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
@@ -286,7 +286,7 @@ class GatewayWorld(World):
             self.resumed.append(transport.user)
 
     def run(self):
-        """Carry RTMP bytes, and what goes round inside the gateway, until there are none."""
+        """Carry RTMP bytes, and SIP messages inside the gateway, until there are none."""
         moved = True
         while moved:
             moved = any([peer.carry() for peer in self.peers]) or bool(self.resumed)
@@ -338,7 +338,7 @@ class GatewayWorld(World):
 
 
 class Rich:
-    """A rich client and what was called on it."""
+    """A rich client, and the calls of its methods by the server."""
 
     def __init__(self, world, peer):
         self.world, self.peer, self._read = world, peer, 0
@@ -366,7 +366,7 @@ class Rich:
         assert self.peer.call(name, *args) == (None,)
 
     def heard(self):
-        """What was called since the last time."""
+        """The calls since the last time."""
         calls = self.peer.calls()
         new, self._read = calls[self._read :], len(calls)
         return new

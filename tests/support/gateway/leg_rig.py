@@ -15,7 +15,7 @@ SPEEX = b"\xb2\x0f\xff\xff\xff\xff\xef"  # a narrowband frame, and padding
 
 
 def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004):
-    """What an answer with these codecs comes to."""
+    """The plan that an answer with these codecs leads to."""
     lines = tuple(Codec(c.encoding, c.clock_rate, payload_type=c.payload_type) for c in codecs)
     numbers = tuple(codec.payload_type for codec in codecs)
     remote = ("192.0.2.9", port)

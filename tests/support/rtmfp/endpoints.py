@@ -114,7 +114,7 @@ class PlainProfile:
 
 
 class User(EndpointListener):
-    """Listens to every session, and writes down what it hears."""
+    """Listens to every session, and records its events."""
 
     def __init__(self):
         self.sessions, self.failed, self.asked = [], [], []
@@ -186,7 +186,7 @@ class Node:
         return self.user.sessions[-1][0]
 
     def heard(self):
-        """What came on flow "flow" of that session."""
+        """The messages received on flow "flow" of that session."""
         return self.user.listeners[self.session].receivers[b"flow"].messages
 
 

@@ -42,7 +42,7 @@ class Node:
 
 
 class FlashPeer(Peer):
-    """A client and the server's end of its connection; see `rtmp_world.Peer` for what it can do."""
+    """A client and the server's end of its connection; see `rtmp_world.Peer` for its methods."""
 
     def __init__(self, world, client, server, sessions):
         super().__init__(world, client, server)
@@ -99,7 +99,7 @@ class FlashWorld:
         return peer
 
     def run(self, seconds=1.0):
-        """Let so much time pass, enough for what was begun to be over if nothing is lost."""
+        """Let this much time pass: enough to finish the open exchanges if no packet is lost."""
         self.link.run(self.link.now + seconds)
         for peer in self.peers:
             peer.events += peer.client.events()

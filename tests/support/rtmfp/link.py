@@ -72,7 +72,7 @@ class Link:
         self._order = itertools.count()
 
     def join(self, address, node):
-        """Connect a node; what is sent to nobody's address is lost."""
+        """Connect a node; a datagram to an address without a node is lost."""
         self.nodes[address] = node
 
     @property
@@ -83,7 +83,7 @@ class Link:
         return min((at for at in times if at is not None), default=None)
 
     def flush(self):
-        """Put on the wire what the nodes want sent."""
+        """Put the nodes' output on the wire."""
         for address, node in self.nodes.items():
             for data, destination, *reliable in node.take():
                 self.sent.append((self.now, address, destination, data))

@@ -1,4 +1,4 @@
-"""Two ends of an RTMFP session without a handshake, and users that write down what they hear."""
+"""Two ends of an RTMFP session without a handshake, and users that record their events."""
 
 from random import Random
 
@@ -168,5 +168,5 @@ class Pair:
         return self.near.open_flow(metadata, self.now, **options)
 
     def heard(self, metadata=b"flow"):
-        """What far heard on a flow."""
+        """The messages that the far end received on a flow."""
         return self.far_listener.receivers[metadata]

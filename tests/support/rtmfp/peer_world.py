@@ -13,7 +13,7 @@ from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
-from rtmplite.rtmfp.p2p.peer_relay import AGAIN, StandIns
+from rtmplite.rtmfp.p2p.peer_relay import AGAIN, PeerRelays
 from rtmplite.rtmfp.p2p.peers import DEFAULT_PEER_LIMITS, Peers
 from rtmplite.rtmp.client import Called, Target
 from rtmplite.rtmp.live_application import LiveApplication
@@ -65,13 +65,13 @@ class Node:
 
 
 class ServerUser(EndpointListener):
-    """What `RtmfpServer` does, for the same machines."""
+    """The part of `RtmfpServer`, played for the same machines."""
 
     def __init__(self, world, introduces, relays):
         self.world, self.by_session, self.applications = world, {}, {"live": LiveApplication()}
-        self.introduces, self.stand_ins = introduces, None
+        self.introduces, self.peer_relays = introduces, None
         if relays:
-            self.stand_ins = StandIns(self.by_peer_id, world.make_place)
+            self.peer_relays = PeerRelays(self.by_peer_id, world.make_place)
 
     def begin(self, node):
         self.node = node
@@ -89,7 +89,7 @@ class ServerUser(EndpointListener):
         connection = RtmfpServerConnection(
             self.applications.get, Registry(), Random(4).randbytes, now
         )
-        connection.stand_ins = self.stand_ins
+        connection.peer_relays = self.peer_relays
         connection.transport.attach(session)
         self.by_session[session] = connection
         self.node.watch(connection)
@@ -99,7 +99,7 @@ class ServerUser(EndpointListener):
         return self.introducer.addresses(session, asker, now) if self.introduces else None
 
     def addresses_of(self, epd, now):
-        return () if self.stand_ins is None else self.stand_ins.addresses_of(epd)
+        return () if self.peer_relays is None else self.peer_relays.addresses_of(epd)
 
 
 class Client:
@@ -152,29 +152,27 @@ class PeerWorld:
         return self.link.now
 
     def run(self, seconds=2.0):
-        """Let time pass, as the edge does: the stand-ins remind of themselves."""
+        """Let time pass, as the edge does: the relay endpoints remind of themselves."""
         end = self.now + seconds
         while self.now < end:
             self.link.run(min(end, self.now + AGAIN))
-            if self.user.stand_ins is not None:
-                self.user.stand_ins.remind()
+            if self.user.peer_relays is not None:
+                self.user.peer_relays.remind()
 
     def client(self, address, app="live", limits=DEFAULT_PEER_LIMITS, own=()):
         return Client(self, address, app, limits, own).connect()
 
-    def make_place(self, stand_in):
+    def make_place(self, relay):
         self.places += 1
         profile = FlashProfile(Random(self.places).randbytes, accepts_ancillary_data=False)
-        node = Node(
-            self.link, profile, stand_in, 100 + self.places, limits=StartupLimits(sessions=32)
-        )
+        node = Node(self.link, profile, relay, 100 + self.places, limits=StartupLimits(sessions=32))
         address = (SERVER[0], 40000 + self.places)
         self.link.join(address, node)
         return Place(self.link, node.endpoint, address)
 
 
 class Place:
-    """A port that a stand-in has."""
+    """A port that a relay endpoint has."""
 
     def __init__(self, link, endpoint, address):
         self.link, self.endpoint, self.address = link, endpoint, address
@@ -186,7 +184,7 @@ class Place:
 
 
 def translated(*addresses, symmetric=False):
-    """A network where these are behind translators that let in only what answers.
+    """A network where these nodes are behind address translators that let in only replies.
 
     With `symmetric` each far end sees another port, so that nobody knows where to answer but the
     one that was spoken to: what these say to each other is lost.

@@ -100,6 +100,6 @@ def data(number, payload=b"x", fsn=0, control=WHOLE, options=None, flow=1, **fla
 
 
 def acked(chunks):
-    """What the only acknowledgement says."""
+    """The contents of the only acknowledgement."""
     (chunk,) = (chunk for chunk in chunks if isinstance(chunk, DataAckRanges))
     return list(chunk.ranges())

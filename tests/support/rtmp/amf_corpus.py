@@ -1,4 +1,4 @@
-"""The corpus's AMF: its manifests, and what its decoded files say about our values."""
+"""The corpus's AMF: its manifests, and comparison of our values with its decoded files."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def _version(file):
 
 
 def tells(value, told):
-    """Whether `value` is what flash-lso decoded, kind for kind; references are not followed."""
+    """Whether `value` equals that of flash-lso, types included; references are not followed."""
     if told in ("Null", "Undefined"):
         return value is (None if told == "Null" else UNDEFINED)
     ((kind, content),) = told.items()

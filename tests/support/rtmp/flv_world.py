@@ -63,7 +63,7 @@ class Studio:
 
 @contextmanager
 def studios():
-    """Gives what makes a studio, and closes all in the end."""
+    """A factory of studios; closes them all at the end."""
     made = []
 
     def make(*args, **options):
@@ -76,7 +76,7 @@ def studios():
 
 
 def all_of(client):
-    """What comes until the end."""
+    """The messages until the end."""
     data = b""
     while more := client.recv(65536):
         data += more

@@ -21,7 +21,7 @@ class Wire:
         self.deaf = world.deaf
 
     def carry(self):
-        """Move what either has to say; whether there was anything."""
+        """Move the output of both ends; returns whether there was any."""
         up = b"".join(self.near.transport.take_output())
         down = b"" if self.deaf else b"".join(self.far.transport.take_output())
         if up and not self.deaf:

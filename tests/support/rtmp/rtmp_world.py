@@ -53,7 +53,7 @@ class World:
             pass
 
     def wait(self, seconds):
-        """Let time pass, waking whoever asked to be woken."""
+        """Let time pass, and tick the machines whose deadlines pass."""
         end = self.now + seconds
         while True:
             ends = [end_ for peer in self.peers for end_ in (peer.client, peer.server)]
@@ -75,7 +75,7 @@ class Peer:
         self.events, self.deaf = [], False
 
     def carry(self):
-        """Move what either has to say; whether there was anything."""
+        """Move the output of both ends; returns whether there was any."""
         up = b"".join(self.client.transport.take_output())
         down = b"" if self.deaf else b"".join(self.server.transport.take_output())
         if self.deaf:
@@ -135,12 +135,12 @@ class Peer:
         return [call.args[0]["code"] for call in calls if call.name == "onStatus"]
 
     def calls(self):
-        """Names and arguments of what the server called on stream 0, but for onStatus."""
+        """Names and arguments of the server's commands on stream 0, except onStatus."""
         calls = [event.command for event in self.events if isinstance(event, Called)]
         return [(call.name, *call.args) for call in calls if call.name != "onStatus"]
 
     def media(self):
-        """Type, time and payload of what was played so far, without what the server says first."""
+        """Type, time and payload of the messages played so far, without the server's preamble."""
         return [
             (event.type_id, event.timestamp, event.payload)
             for event in self.events

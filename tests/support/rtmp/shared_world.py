@@ -9,7 +9,7 @@ LIMITS = SharedLimits(slots=3, value=400, size=1000, total=3000, uses=2, objects
 
 
 class Client:
-    """A client as `SharedObjects` sees it: what is sent to it is kept, and read as sent."""
+    """A client as `SharedObjects` sees it: keeps the messages sent to it, parsed from bytes."""
 
     def __init__(self, amf3=False):
         self.amf3, self.output_size, self.queued = amf3, 0, 0

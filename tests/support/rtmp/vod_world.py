@@ -55,7 +55,7 @@ class Opened:
     """One file from the shelf."""
 
     def __init__(self, shelf, raw):
-        self.shelf, self.source, self.closed = shelf, file.Memory(raw), False
+        self.shelf, self.source, self.closed = shelf, file.MemoryFile(raw), False
         self.index = load_index(self.source)
 
     def read(self, at, size, then):
@@ -125,7 +125,7 @@ def buffer(peer, stream_id, milliseconds):
 
 
 class Viewer:
-    """What one client has been played."""
+    """The messages that one client has been played."""
 
     def __init__(self, peer, stream_id):
         self.peer, self.stream_id = peer, stream_id
@@ -135,7 +135,7 @@ class Viewer:
 
     @property
     def tags(self):
-        """Type, time and payload of what was in the file."""
+        """Type, time and payload of the messages from the file."""
         return [each for each in self.peer.media() if b"onPlayStatus" not in each[2]]
 
     @property
@@ -160,5 +160,5 @@ class Viewer:
 
 
 def as_played(tags):
-    """What a client should have of these tags."""
+    """The messages that a client should receive of these tags."""
     return [(tag.tag_type, tag.timestamp & 0xFFFFFFFF, tag.data) for tag in tags]

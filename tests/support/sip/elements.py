@@ -75,7 +75,7 @@ class Element:
 
 
 class Phone(Element, CallHandler):
-    """An element with one user, who does what `answer` says and writes down what happens.
+    """An element with one user, which reacts as `answer` says and records its events.
 
     `answer` is called with every new incoming call.
     """
@@ -105,7 +105,7 @@ class Phone(Element, CallHandler):
         return not (self.stack.transactions or any(kept))
 
     def events(self, call=None):
-        """The names of what happened, for one call or all."""
+        """The names of the events, for one call or all."""
         return [name for name, about, *_ in self.log if call in (None, about)]
 
     # Core
@@ -150,12 +150,13 @@ class Phone(Element, CallHandler):
     def on_reoffer_failed(self, call, status, reason, now):
         self.log.append(("reoffer failed", call, status))
 
-    def on_info(self, call, content_type, body, now):
-        self.log.append(("info", call, content_type, body))
+    def on_info(self, call, content_type, body, now, package):
+        about = (content_type, body) if package is None else (content_type, body, package)
+        self.log.append(("info", call, *about))
 
 
 class Script:
-    """A peer that does only what the test says, and keeps what it hears."""
+    """A peer that acts only when the test says so, and keeps the messages that it receives."""
 
     deadline = None
 

@@ -43,7 +43,7 @@ def drop(*unwanted):
 
 
 def names(link):
-    """What was sent: who, and the method, or the status and the method that it answers."""
+    """The messages sent: sender, and method, or status and the method that it answers."""
     found = []
     for _, source, _, (_, data) in link.sent:
         message = parse_message(data)

@@ -36,7 +36,8 @@ def store(*names, realm="home", algorithms=("SHA-256", "MD5")):
 class Home(Element):
     """The element that serves the domain "home", at a `Link` or alone.
 
-    Alone, `hear` feeds it one message and `wait` lets time pass; both give what it sends.
+    `names` are more domains that it serves, `listeners` more sockets of its own.  Alone, `hear`
+    feeds it one message and `wait` lets time pass; both give what it sends.
     """
 
     def __init__(
@@ -50,18 +51,20 @@ class Home(Element):
         t1=0.5,
         store=None,
         trusting=True,
+        names=(),
+        listeners=(),
     ):
         self.address, self.random = HOME, random_source("home")
         self.hosts = {"far": [FAR], "mirror": [HOME]}
-        listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
+        own = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
         self.stack = Stack(
             random=self.random,
-            listeners=listeners,
-            hosts=["home"],
+            listeners=[*own, *listeners],
+            hosts=["home", *names],
             t1=t1,
             trusting=trusting,
         )
-        self.domains = Domains(["home", HOME], self.stack.is_own_address, distinct=False)
+        self.domains = Domains(["home", HOME, *names], self.stack.is_own_address, distinct=False)
         self.verifier = DigestServer(users, self.random) if users else None
         self.told = []  # of contacts that were given up
         self.registrar = Registrar(
@@ -91,7 +94,7 @@ class Home(Element):
             link.join(HOME, self)
 
     def hear(self, message, source=None, transport="UDP", now=0.0):
-        """Take one message from `source`; [(message, address, transport)] of what is sent.
+        """Take one message from `source`; the messages sent, as (message, address, transport).
 
         Without a source it is Alice who speaks, but a phone that registers itself.
         """
@@ -100,7 +103,7 @@ class Home(Element):
         return self.said()
 
     def said(self):
-        """[(message, address, transport)] of what was sent since the last time."""
+        """The messages sent since the last time, as (message, address, transport)."""
         return [(parse_message(data), to, transport) for (transport, data), to, _ in self.take()]
 
     def wait(self, until):
@@ -242,7 +245,7 @@ class Member(Phone):
 
 
 def finals(sent):
-    """The statuses of the final responses among what was sent."""
+    """The statuses of the final responses among the messages sent."""
     return [m.status for m, _, _ in sent if isinstance(m, Response) and m.status >= 200]
 
 
@@ -252,5 +255,5 @@ def forwarded(sent):
 
 
 def answer_to(sent):
-    """The first final response among what was sent."""
+    """The first final response among the messages sent."""
     return next(m for m, _, _ in sent if isinstance(m, Response) and m.status >= 200)

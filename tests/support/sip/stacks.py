@@ -41,7 +41,7 @@ class Server:
 
 
 class Asker:
-    """A user of client transactions that writes down what it hears."""
+    """A user of client transactions that records its events."""
 
     def __init__(self):
         self.heard = []

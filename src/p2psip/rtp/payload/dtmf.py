@@ -3,8 +3,8 @@
 Implements RFC 4733 §2.3, with the DTMF codes of §3.2.
 
 A key is reported in several packets of one RTP timestamp: first reports with a growing
-duration, then the last one three times with the E bit set (§2.5.1.4).  `DigitReader`
-makes one digit of them, even if some are lost.
+duration, then the last one three times with the E bit set (§2.5.1.4).  `EventSender` makes
+them, and `EventReceiver` makes one event of them, even if some are lost.
 
     >>> event = TelephoneEvent.parse(bytes.fromhex("0b8a0320"))
     >>> event
@@ -50,24 +50,35 @@ class TelephoneEvent:
         if len(data) != _REPORT.size:
             raise RemoteError(f"telephone-event of {len(data)} octets")
         event, flags, duration = _REPORT.unpack(data)
-        return cls(event, duration, bool(flags & 0x80), flags & 0x3F)
+        return cls(event, duration, bool(flags & 0x80), flags & 0x3F)  # §2.3.3 [r-bit-zero]
 
     def __bytes__(self) -> bytes:
         """Write the four octets, R bit clear: §2.3."""
+        # §2.3.3 [r-bit-zero]
         return _REPORT.pack(self.event, (0x80 if self.end else 0) | self.volume, self.duration)
 
     @property
     def digit(self) -> str | None:
         """The key of a DTMF event, or None for any other event: §3.2."""
-        return DIGITS[self.event] if self.event < len(DIGITS) else None
+        return digit_of(self.event)
 
     @classmethod
     def of(cls, digit: str, duration: int, *, end: bool = False, volume: int = 10) -> Self:
         """Make the report of a key of `DIGITS`; LocalError if it is none: §3.2."""
-        code = DIGITS.find(digit.upper()) if len(digit) == 1 else -1
-        if code < 0:
-            raise LocalError(f"{digit!r} is no DTMF digit")
-        return cls(code, duration, end, volume)
+        return cls(event_of(digit), duration, end, volume)
+
+
+def digit_of(event: int) -> str | None:
+    """Give the key of a DTMF event, or None for any other event: §3.2."""
+    return DIGITS[event] if event < len(DIGITS) else None
+
+
+def event_of(digit: str) -> int:
+    """Give the code of a key of `DIGITS`; LocalError if it is none: §3.2."""
+    code = DIGITS.find(digit.upper()) if len(digit) == 1 else -1
+    if code < 0:
+        raise LocalError(f"{digit!r} is no DTMF digit")
+    return code
 
 
 def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
@@ -78,30 +89,3 @@ def parse_events(payload: bytes | memoryview) -> tuple[TelephoneEvent, ...]:
     return tuple(
         TelephoneEvent.parse(payload[at : at + size]) for at in range(0, len(payload), size)
     )
-
-
-class DigitReader:
-    """Reads each key once, from the first of its reports that arrives: §2.5.2.2.
-
-    It remembers one event: reports of an older timestamp are late repetitions.
-    """
-
-    def __init__(self) -> None:
-        self._begun: int | None = None
-
-    def read(self, timestamp: int, payload: bytes | memoryview) -> str:
-        """Take a packet's RTP timestamp and payload; answer its new digits, often "": §2.5.1.5.
-
-        Raises RemoteError if the payload is malformed.
-        """
-        events = parse_events(payload)
-        digits = ""
-        for event in events:
-            if self._is_new(timestamp):
-                self._begun = timestamp
-                digits += event.digit or ""
-            timestamp = timestamp + event.duration & 0xFFFFFFFF
-        return digits
-
-    def _is_new(self, timestamp: int) -> bool:
-        return self._begun is None or 0 < (timestamp - self._begun & 0xFFFFFFFF) < 1 << 31

@@ -16,7 +16,7 @@ The laws themselves are in ITU-T G.711, which is not in the catalogue: a test co
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 CLOCK_RATE: Final = 8000  # Source: RFC 3551 §6 Table 4, samples and ticks in a second
@@ -43,24 +43,35 @@ def _alaw_sample(octet: int) -> int:
 
 
 def _ulaw_octet(sample: int) -> int:
-    size = min(abs(sample), _CLIP) + _BIAS
+    size = min(sample, _CLIP) + _BIAS
     exponent = size.bit_length() - 8
-    octet = exponent << 4 | size >> exponent + 3 & 0x0F
-    return ~(octet | (0x80 if sample < 0 else 0)) & 0xFF
+    return ~(exponent << 4 | size >> exponent + 3 & 0x0F) & 0xFF
 
 
 def _alaw_octet(sample: int) -> int:
-    size = (~sample if sample < 0 else sample) >> 4  # a negative step owns its lower end
+    size = sample >> 4
     exponent = max(size.bit_length() - 4, 0)
-    octet = exponent << 4 | size >> max(exponent - 1, 0) & 0x0F
-    return (octet | (0 if sample < 0 else 0x80)) ^ 0x55
+    return (exponent << 4 | size >> max(exponent - 1, 0) & 0x0F | 0x80) ^ 0x55
+
+
+def _from_zero(octet_of: Callable[[int], int], step: int) -> bytes:
+    """Make the octets of samples 0 to 32767, where `step` samples in a row share one.
+
+    Every program that imports this module waits for its tables: they are made by steps.
+    """
+    return b"".join(bytes([octet_of(sample)]) * step for sample in range(0, 32768, step))
 
 
 _ULAW_SAMPLES: Final = tuple(map(_ulaw_sample, range(256)))
 _ALAW_SAMPLES: Final = tuple(map(_alaw_sample, range(256)))
-# Indexed by the sample as Python indexes: -1 is the last one, so no offset is needed.
-_ULAW_OCTETS: Final = bytes(map(_ulaw_octet, [*range(32768), *range(-32768, 0)]))
-_ALAW_OCTETS: Final = bytes(map(_alaw_octet, [*range(32768), *range(-32768, 0)]))
+_NEGATIVE: Final = bytes(range(128)) * 2  # a table for bytes.translate: the sign bit off
+_ULAW_UP: Final = _from_zero(_ulaw_octet, 4)
+_ALAW_UP: Final = _from_zero(_alaw_octet, 16)
+# Indexed by the sample as Python indexes: -1 is the last one, so no offset is needed.  In mu-law
+# -n mirrors n, and -32768 is clipped as -32767 is; in A-law a negative step owns its lower end,
+# so -1 mirrors 0.
+_ULAW_OCTETS: Final = _ULAW_UP + (_ULAW_UP + _ULAW_UP[-1:])[:0:-1].translate(_NEGATIVE)
+_ALAW_OCTETS: Final = _ALAW_UP + _ALAW_UP[::-1].translate(_NEGATIVE)
 _TO_ALAW: Final = bytes(_ALAW_OCTETS[sample] for sample in _ULAW_SAMPLES)
 _TO_ULAW: Final = bytes(_ULAW_OCTETS[sample] for sample in _ALAW_SAMPLES)
 

@@ -182,7 +182,7 @@ class _Bits:
         return found
 
     def _skip_requests(self, at: int) -> int | None:
-        """Answer where the frame proper begins, or None at the terminator."""
+        """Return the position of the frame proper, or None at the terminator."""
         while (mode := self.read(at, 5)) in (REQUEST, USER_REQUEST):
             code = self.read(at + 5, 4)
             # a user's message: the length in octets, then one octet of kind

@@ -74,11 +74,11 @@ class Client:
         return self._machine.target
 
     def flush(self) -> None:
-        """Send what is queued; waits while the server takes nothing."""
+        """Send the queue; waits while the server takes nothing."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the connection when what was sent has left; a second time does nothing.
+        """End the connection when all output has left.  Idempotent.
 
         By RTMFP it waits until everything has arrived.  Raises RemoteError if some of what was
         published never did.
@@ -86,12 +86,12 @@ class Client:
         raise NotImplementedError
 
     def leave(self) -> None:
-        """End the connection soon, without waiting for what has not arrived."""
+        """End the connection soon, without waiting until all output has arrived."""
         self.close()
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended; `reason` says how."""
+        """Whether the connection has ended; `reason` says why."""
         return self._machine.closed
 
     @property
@@ -241,7 +241,7 @@ class ClientStream:
         self._client.flush()
 
     def read(self, timeout: float | None = TIMEOUT) -> Message | None:
-        """The next audio, video or data message; what is not read is kept.
+        """The next audio, video or data message; unread messages are kept.
 
         None after `timeout` seconds without one, or at the end, when `ended` is true.
         """

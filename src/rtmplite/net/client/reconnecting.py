@@ -279,7 +279,7 @@ class Playing(_Following):
         self._leave(*old)
 
     def _go_on(self, ahead: StandbyBuffer) -> None:
-        """Go on with what the next server has sent, once it has a key frame to begin with."""
+        """Switch to the next server's messages once they begin with a key frame."""
         if ahead.begin is None:
             return
         self._ahead = None

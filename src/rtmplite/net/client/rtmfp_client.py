@@ -32,7 +32,7 @@ from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.netconnection.client import RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes
-from rtmplite.rtmfp.netconnection.messages import STAND_IN
+from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.p2p.direct import MayPlay
 from rtmplite.rtmfp.p2p.peers import Peers
 from rtmplite.rtmp.client import Target
@@ -102,7 +102,7 @@ class RtmfpClient(Client):
         return cls(machine, port, peers, peer_id)
 
     def close(self) -> None:
-        """End the connection when what was sent has arrived; a second time does nothing.
+        """End the connection when all output has arrived.  Idempotent.
 
         With it all ends that is between us and other clients; without it that goes on, even if
         the server is gone.  Raises RemoteError if some of what was published never arrived, which
@@ -116,11 +116,11 @@ class RtmfpClient(Client):
             raise RemoteError(f"{place(self.target)}: not all has arrived: {reason}", CLOSED)
 
     def leave(self) -> None:
-        """End the connection in a moment, whatever may not have arrived."""
+        """End the connection soon, without waiting until all output has arrived."""
         self._end(is_patient=False)
 
     def _end(self, *, is_patient: bool) -> list[FlowTransport]:
-        """Close it with all that is between us and others, which is what this gives."""
+        """Close it and its sessions with peers; return them all."""
         peers = [stream for peer in self._peers.sessions for stream in peer.streams]
         senders: list[FlowTransport] = [
             self._machine.transport,
@@ -143,7 +143,7 @@ class RtmfpClient(Client):
         return senders
 
     def flush(self) -> None:
-        """Send what is queued; waits while more than `BACKLOG` bytes are not acknowledged."""
+        """Send the queue; waits while more than `BACKLOG` bytes are not acknowledged."""
         self._port.flush()
         while self._machine.queued > BACKLOG and not self.closed:
             self._news.clear()
@@ -185,10 +185,10 @@ class RtmfpClient(Client):
             if not relayed:
                 raise
             try:
-                stand_in = self.call(STAND_IN, peer_id.hex(), timeout=timeout)
+                relay = self.call(RELAY_COMMAND, peer_id.hex(), timeout=timeout)
             except RemoteError:  # it has no such call, or will not
                 raise error from None
-        direct = self._play(bytes.fromhex(text(stand_in)))
+        direct = self._play(bytes.fromhex(text(relay)))
         return direct.begin(name, timeout, timeout)
 
     def _play(self, peer_id: bytes) -> DirectClient:
@@ -197,7 +197,7 @@ class RtmfpClient(Client):
         return direct
 
     def _pace(self) -> None:
-        """Send what is published directly; waits while too much of it is not acknowledged."""
+        """Send media published directly to peers; waits while too much is not acknowledged."""
         self._port.flush()
         while any(
             stream.queued > BACKLOG for peer in self._peers.sessions for stream in peer.streams

@@ -52,7 +52,7 @@ class DirectClient(Client):
             self._finish()
 
     def flush(self) -> None:
-        """Send what is queued."""
+        """Send the queue."""
         self._flush()
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ class RtmpClient(Client):
         self._finish()
 
     def flush(self) -> None:
-        """Send what is queued; waits while the server takes nothing."""
+        """Send the queue; waits while the server takes nothing."""
         with self._sending:
             self._drain()
 

@@ -55,7 +55,7 @@ class PendingViewer:
         self._player = live.join(self, self._framing, self, now())
 
     def hand_over(self, viewer: "FlvViewer") -> None:
-        """Give the place to `viewer`, with what has come so far."""
+        """Hand the place over to `viewer`, together with the messages received so far."""
         self._player.outlet = self._player.viewer = viewer
         viewer.sit(self._live, self._player)
         for data in self._kept:
@@ -144,7 +144,7 @@ class FlvViewer:
         self.end()
 
     def end(self) -> None:
-        """Close after what is queued."""
+        """Close after the queue is sent."""
         if self._web is not None:
             self.put(self._web.close())
         self._ending = True

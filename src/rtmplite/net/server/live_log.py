@@ -45,14 +45,14 @@ class LoggedLiveApplication(LiveApplication):
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Let `LiveApplication` decide, then write what came of it."""
+        """Let `LiveApplication` decide, then log the result."""
         super().on_publish(connection, stream, name, now)
         self._written(connection, stream, Event.PUBLISH, now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Let `LiveApplication` decide, then write what came of it."""
+        """Let `LiveApplication` decide, then log the result."""
         super().on_play(connection, stream, name, now)
         self._written(connection, stream, Event.PLAY, now)
 
@@ -125,7 +125,7 @@ class UnknownApplication(InvalidApplication):
         self._write = write
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Refuse, and say which applications there are."""
+        """Refuse, and list the applications that exist."""
         asked = Question.of(connection, Event.CONNECT)
         name = connection.app.partition("/")[0]
         self._write(

@@ -48,7 +48,7 @@ class Told:
         return Bucket(self._clock())
 
     def say(self, line: str, client: "Bucket", *, last: bool = False) -> None:
-        """Print a line within the limits; the `last` one about a client says what was left out."""
+        """Print a line within the limits; a client's `last` one counts the lines left out."""
         moment = self._clock()
         own = client.left_out if last else client.take(moment)
         others = None if own is None else self._all.take(moment)

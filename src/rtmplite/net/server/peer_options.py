@@ -80,7 +80,7 @@ def meetings(options: argparse.Namespace) -> Meetings:
 
 
 def elsewhere(options: argparse.Namespace) -> Elsewhere:
-    """Read the other servers for clients.  Raises LocalError for what is no address."""
+    """Read the addresses of other servers for clients.  Raises LocalError for a wrong address."""
     all_to, too_many_to = options.rtmfp_redirect_to, options.rtmfp_overflow_to
     name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
     found: list[Address] = []

@@ -140,7 +140,7 @@ class _File:
             self._fail(f"the disk is {self._behind} bytes behind")
 
     def flush(self) -> None:
-        """Let a thread append what has been collected, unless one is at work."""
+        """Let a thread append the collected bytes, unless one is at work."""
         if self._closed or self._busy:
             return
         last = self._ended or self._failed

@@ -13,7 +13,7 @@ from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, RelayEndpoint, StandIns
+from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, PeerRelays, RelayEndpoint
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.wire.address import Address
 
@@ -40,7 +40,7 @@ class Relay:
     ) -> None:
         self._host, self._told, self._budget = host, told, budget
         self._connection_of = connection_of
-        self.stand_ins = StandIns(connection_of, self._make)
+        self.peer_relays = PeerRelays(connection_of, self._make)
         self._reminding: gevent.Greenlet[[], None] | None = None
 
     def start(self) -> None:
@@ -51,23 +51,23 @@ class Relay:
         """Close all ports."""
         if self._reminding is not None:
             self._reminding.kill()
-        self.stand_ins.stop(now())
+        self.peer_relays.stop(now())
 
     def forget(self, session: "Session") -> None:
         """Remove the relay endpoint of a client whose session has ended."""
-        self.stand_ins.forget(Certificate.parse(session.far_certificate).fingerprint, now())
+        self.peer_relays.forget(Certificate.parse(session.far_certificate).fingerprint, now())
 
     def _remind(self) -> None:
         while True:
             gevent.sleep(AGAIN)
-            self.stand_ins.remind()
+            self.peer_relays.remind()
 
-    def _make(self, stand_in: RelayEndpoint) -> "_Place":
+    def _make(self, relay: RelayEndpoint) -> "_Place":
         # RFC 7425 §4.3.3.2: a hello for anything but its fingerprint is for another endpoint
         profile = FlashProfile(os.urandom, accepts_ancillary_data=False)
-        port = RtmfpPort(self._host, 0, profile, stand_in, limits=_LIMITS, budget=self._budget)
+        port = RtmfpPort(self._host, 0, profile, relay, limits=_LIMITS, budget=self._budget)
         port.start()
-        connection = self._connection_of(stand_in.client)
+        connection = self._connection_of(relay.client)
         client = None if connection is None else connection.peer_address
         host = self._told or _here(port.address[0], client)
         return _Place(port, (host, port.address[1]))

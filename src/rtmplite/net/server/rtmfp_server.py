@@ -98,7 +98,7 @@ class RtmfpServer(EndpointListener):
     @property
     def figures(self) -> dict[str, int]:
         """The status figures, with the names of `rtmfp_figures`."""
-        relayed = 0 if self._relay is None else self._relay.stand_ins.clients
+        relayed = 0 if self._relay is None else self._relay.peer_relays.clients
         return figures(self._port.endpoint, relayed)
 
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
@@ -133,7 +133,7 @@ class RtmfpServer(EndpointListener):
         connection = self._make_connection(session.address)
         connection.transport.attach(session)
         if self._relay is not None:
-            connection.stand_ins = self._relay.stand_ins
+            connection.peer_relays = self._relay.peer_relays
         self._sources[connection] = host
         self._by_session[session] = connection
         self._port.watch(connection)
@@ -148,7 +148,7 @@ class RtmfpServer(EndpointListener):
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
         """Give the address of the relay endpoint that a peer asks for."""
-        return () if self._relay is None else self._relay.stand_ins.addresses_of(epd)
+        return () if self._relay is None else self._relay.peer_relays.addresses_of(epd)
 
     def _sessions_at(self, address: Address) -> "Iterable[Session]":
         found = self._port.endpoint.table.at(address)

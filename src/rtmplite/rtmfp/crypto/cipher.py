@@ -54,7 +54,7 @@ class CbcEncryptor:
 
 
 class CbcDecryptor:
-    """Decrypts what `CbcEncryptor` encrypts: §4.7.1.
+    """Decrypts the output of `CbcEncryptor`: §4.7.1.
 
     Own design: the blocks are decrypted in ECB mode, and the block before each is XORed into it,
     for all blocks of a packet at once, as one large number.  So one key schedule serves all.

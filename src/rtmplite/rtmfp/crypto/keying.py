@@ -90,7 +90,7 @@ class Policy:
         )
 
     def check(self, far: "Component") -> None:
-        """Raise RemoteError if the far end will not send what we require: §4.6.4, §4.6.6."""
+        """Raise RemoteError if the far end will not send fields we require: §4.6.4, §4.6.6."""
         # §4.6.4 [reject-without-hmac]
         if self.requires_hmac and not far.hmac.can_send:
             raise RemoteError("the far end sends no HMACs")

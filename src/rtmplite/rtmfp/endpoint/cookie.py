@@ -35,7 +35,7 @@ _TICKS: Final = 1_000_000  # of the time of issue, a second
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """What a cookie of ours says: when it was issued, and whether for the address it came from.
+    """The contents of a cookie of ours: its time of issue, and whether its address is the sender's.
 
     Own design: RFC 7016 §3.5.1.1.2 leaves the content of a cookie to its maker.
     """

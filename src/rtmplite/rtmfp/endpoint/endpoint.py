@@ -142,7 +142,7 @@ class Endpoint:
         return opening
 
     def receive(self, datagram: bytes, source: Address, now: float) -> None:
-        """Take a datagram, whatever it is."""
+        """Process any datagram."""
         self._now = now
         try:
             session_id, encrypted = unscramble(datagram)
@@ -162,7 +162,7 @@ class Endpoint:
         self._schedule.plan(self.packets)
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`."""
+        """Act on the deadlines that have passed."""
         self._now = now
         for item in self._schedule.due(now):
             try:

@@ -1,4 +1,4 @@
-"""What an endpoint tells its user, and asks.
+"""The calls of an endpoint to its user: events, and questions.
 
 Implements RFC 7016 §3.5.1.
 """
@@ -32,7 +32,7 @@ class EndpointListener:
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float
     ) -> SessionListener | None:
-        """Hear that a session is open, and that the far end has proved to have the keys.
+        """Note that a session is open, and that the far end has proved to have the keys.
 
         `opening` is what it fulfils, None if only the far end asked for it.  Return the session's
         listener; None aborts the session.
@@ -40,12 +40,12 @@ class EndpointListener:
         return None
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
-        """Hear that an opening has failed; `opening.instead` may be a session that will do."""
+        """Note that an opening has failed; `opening.instead` may be a session that will do."""
 
     def on_introduction(
         self, session: "Session", asker: Address, now: float
     ) -> Iterable[Address] | None:
-        """Say where else the far end of a session is, for whose identity `asker` asks: §3.5.1.6.
+        """Name other addresses of a session's far end; `asker` asked for its identity: §3.5.1.6.
 
         None: do not introduce them to each other.
         """

@@ -48,17 +48,17 @@ TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] as
 
 
 class DuplicateSearch(Protocol):
-    """Looks for what makes an opening needless; `glare.Duplicates` does: §3.5.1.1.1."""
+    """Finds the session or opening with the same far end; see `glare.Duplicates`: §3.5.1.1.1."""
 
     def find(self, certificate: bytes, epd: bytes) -> "Session | Opening | None":
-        """Give what makes an opening a duplicate: §3.5.1.1.1."""
+        """Find the session, or earlier opening, that an opening duplicates: §3.5.1.1.1."""
 
     def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
         """Tell whether the owner of a certificate opens a session from `source`: §3.5.1.1.1."""
 
 
 class StartupHost(Protocol):
-    """What the machines of a startup see of their endpoint.  Own design: no more than needed."""
+    """The part of an endpoint that startup machines use.  Own design: no more than needed."""
 
     profile: "CryptoProfile"
     packets: "StartupPackets"
@@ -66,7 +66,7 @@ class StartupHost(Protocol):
 
     @property
     def duplicates(self) -> DuplicateSearch:
-        """What looks for other sessions with the same far end: §3.5.1.1.1."""
+        """The search for other sessions with the same far end: §3.5.1.1.1."""
 
     @property
     def openings(self) -> "Collection[Opening]":
@@ -140,7 +140,7 @@ class Opening:
         return self.state is OpeningState.KEYING_SENT and address == self.address
 
     def tick(self, now: float) -> None:
-        """Send again what has not been answered: §3.5.1.1.1."""
+        """Send an unanswered chunk again: §3.5.1.1.1."""
         if now >= self._timeout:  # §3.5.1.1.1 [ultimate-timeout]
             self._on(OpeningEvent.TIMEOUT, now, "nobody has answered")
         else:

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class Job(Generic[_T]):
-    """Slow work without side effects, and what to do with its result.
+    """Slow work without side effects, and the function that takes its result.
 
     `run` it anywhere, in any thread, then hand it to `Endpoint.finish`.  That must be done even if
     `run` raised something, or never ran: then the work counts as refused.

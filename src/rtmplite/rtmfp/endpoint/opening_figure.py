@@ -20,7 +20,7 @@ class OpeningState(StrEnum):
 
 
 class OpeningEvent(StrEnum):
-    """What moves an opening session: §3.5.1.1.1, §3.5.1.2, §3.5.1.3."""
+    """The events of an opening session: §3.5.1.1.1, §3.5.1.2, §3.5.1.3."""
 
     RESEND = "after 1.5 s, 3 s, 4.5 s ..."
     REDIRECT = "Redirect"
@@ -36,7 +36,7 @@ class OpeningEvent(StrEnum):
 
 
 class OpeningOrder(StrEnum):
-    """What an opening session does about it: §3.5.1.1.1."""
+    """The actions of an opening session on an event: §3.5.1.1.1."""
 
     SEND_IHELLO = "send IHello"
     MAKE_KEY = "make our half of the key"

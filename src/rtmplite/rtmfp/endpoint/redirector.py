@@ -27,7 +27,7 @@ _SECOND: Final = 1.0
 
 
 class IntroductionPolicy(Protocol):
-    """Knows more addresses than those of the sessions, and who may have them.
+    """Decides which clients learn a peer's addresses; may know addresses that no session has.
 
     Own design: the application decides, by `EndpointListener`.
     """
@@ -35,7 +35,7 @@ class IntroductionPolicy(Protocol):
     def on_introduction(
         self, session: "Session", asker: Address, now: float
     ) -> Iterable[Address] | None:
-        """Say where else the far end of a session is, or None to introduce nobody: §3.5.1.6."""
+        """Name other addresses of a session's far end, or None to introduce nobody: §3.5.1.6."""
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
         """Say where to ask for an identity that has no session with us: §3.5.1.4."""
@@ -109,7 +109,7 @@ class Redirector:
 
 
 def _encodable(addresses: Iterable[Address], origin: Origin) -> Iterator[SocketAddress]:
-    """Leave out what is no numeric address, as peers may report anything."""
+    """Keep the numeric addresses only: peers may report anything."""
     for ip, port in addresses:
         address = SocketAddress(ip, port, origin)
         try:

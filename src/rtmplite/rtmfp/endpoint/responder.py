@@ -55,7 +55,7 @@ class Keying:
 
 
 class ResponderHost(StartupHost, Protocol):
-    """What a responder sees of its endpoint besides: §3.5.1.1.2."""
+    """The part of an endpoint that only a responder uses: §3.5.1.1.2."""
 
     table: Table
 

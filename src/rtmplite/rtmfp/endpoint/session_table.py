@@ -22,7 +22,7 @@ _K = TypeVar("_K")
 
 
 class SessionOwner(Protocol):
-    """What the endpoint does about a session's events.
+    """The endpoint's reactions to a session's events.
 
     Own design: a table entry knows its endpoint by this alone.
     """
@@ -31,19 +31,19 @@ class SessionOwner(Protocol):
         """Find the listener of a session: §3.5.1.1.2."""
 
     def on_closed(self, entry: "SessionEntry", now: float) -> None:
-        """Hear that a session is open no longer: §3.5.5."""
+        """Note that a session is open no longer: §3.5.5."""
 
     def on_moved(self, entry: "SessionEntry", former: Address) -> None:
-        """Hear that the far end of a session is at another address: §3.5.3."""
+        """Note that the far end of a session is at another address: §3.5.3."""
 
     def on_forwarded_hello(
         self, entry: "SessionEntry", hello: "ForwardedInitiatorHello", now: float
     ) -> None:
-        """Hear that the far end forwards a hello which asks for us: §3.5.1.1.2."""
+        """Note that the far end forwards a hello which asks for us: §3.5.1.1.2."""
 
 
 class SessionEntry(SessionListener):
-    """One session, what its startup left to remember, and its listener.
+    """One session, its listener, and the facts of its startup that are still needed.
 
     Own design: a responder remembers the initiator's keying component, when the cookie in it was
     `issued`, and its own answer; for an initiator `issued` is when the session opened.  `opening`

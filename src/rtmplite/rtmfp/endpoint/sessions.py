@@ -88,7 +88,7 @@ class Sessions:
             self._schedule.plan(session)
 
     def take(self, datagrams: list[tuple[bytes, Address]], now: float) -> None:
-        """Add what sessions have to send, and make room if they hold too much: §3.5.2.3."""
+        """Add the sessions' output, and make room if they hold too much: §3.5.2.3."""
         self._take(datagrams, now)
         chosen = self.budget.excess(now)
         for session in chosen:  # §5 [resources-bounded]

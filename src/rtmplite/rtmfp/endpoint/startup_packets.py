@@ -42,7 +42,7 @@ _ID_MASK: Final = 0x1FFFFF  # of packet IDs: three bytes as a VLU
 
 
 class StartupPackets:
-    """Seals with the Default Session Key what an endpoint sends before there are session keys.
+    """Seals an endpoint's packets with the Default Session Key before there are session keys.
 
     That is the key of session ID 0: §3.3, §2.2.2.  Only these packets are ever cut into fragments:
     §3.4.

@@ -21,7 +21,7 @@ class Timed(Protocol):
         """When to call `tick`; None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`."""
+        """Act on the deadlines that have passed."""
 
 
 class TimerHeap:

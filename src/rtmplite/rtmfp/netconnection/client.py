@@ -56,7 +56,7 @@ class ClientFlowTransport(FlowTransport):
         super().attach(session)  # §5.3.1 [control-flow-first] [connect-on-control]
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
-        """Send a command; what ends a stream comes after its media.
+        """Send a command; one that ends a stream goes after the stream's media.
 
         §5.2: over chunks the order would be that of sending.
         """
@@ -65,11 +65,11 @@ class ClientFlowTransport(FlowTransport):
         super().send_command(command, stream_id)
 
     def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
-        """Publish what may be lost when it is late, as `lifetimes` says: §5.1.1 [abandons]."""
+        """Publish media, abandoned when older than `lifetimes` allows: §5.1.1 [abandons]."""
         self.send_live(type_id, timestamp, stream_id, payload)
 
     def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
-        """Accept what returns to our control flow: §5.3.2 [canonical-is-first]."""
+        """Accept a flow that returns to our control flow: §5.3.2 [canonical-is-first]."""
         return flow.associated is not None and super().accepts(metadata, flow)
 
     def on_accepted(self, answer: Command) -> None:
@@ -93,7 +93,7 @@ class ClientFlowTransport(FlowTransport):
 
 
 class FlowClient(FlowEnd, Protocol):
-    """The client's end of a connection by RTMFP, as far as those who open its session know it.
+    """The client's end of a connection by RTMFP, as the code that opens its session sees it.
 
     Own design: a `RtmfpClientConnection`, or a relay's.
     """
@@ -102,10 +102,10 @@ class FlowClient(FlowEnd, Protocol):
 
     @property
     def transport(self) -> ClientFlowTransport:
-        """What carries its messages: §5.3.1."""
+        """The flows that carry its messages: §5.3.1."""
 
     def connection_lost(self, now: float, reason: str = ...) -> None:
-        """Hear that there is no session, or none any more: §5.3.6."""
+        """Note that there is no session, or none any more: §5.3.6."""
 
 
 class RtmfpClientConnection(NetClient):

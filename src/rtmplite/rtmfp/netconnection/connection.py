@@ -1,4 +1,4 @@
-"""What carries the messages of a NetConnection in the flows of an RTMFP session.
+"""Carries the messages of a NetConnection in the flows of an RTMFP session.
 
 Implements RFC 7425 §5.  Whatever is sent waits in one list until `flush`, which the owner of the
 network calls at the end of its turn (`on_output` says that there is something); media come in
@@ -45,14 +45,14 @@ class FlowEnd(Protocol):
 
     @property
     def transport(self) -> "FlowTransport":
-        """What carries its messages: §5."""
+        """The flows that carry its messages: §5."""
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`, None for never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Act on the deadlines that have passed."""
 
 
 class FlowTransport(MessageTransport):
@@ -96,7 +96,7 @@ class FlowTransport(MessageTransport):
     # -- what is sent -------------------------------------------------------------------
 
     def enqueue(self, order: Order, size: int = 0) -> None:
-        """Do this at the next `flush`, after what was queued before.
+        """Do this at the next `flush`, in the order of the queue.
 
         Own design: so that all that is sent in one turn shares packets.
         """
@@ -165,7 +165,7 @@ class FlowTransport(MessageTransport):
 
     @property
     def holds_media(self) -> bool:
-        """Whether some of what streams sent may not have arrived.
+        """Whether part of the streams' media may not have arrived.
 
         Own design: the owner of the network waits for it before it closes the port.
         """
@@ -184,7 +184,7 @@ class FlowTransport(MessageTransport):
         return self._output.flow(stream_id, medium)
 
     def flush(self, now: float) -> None:
-        """Give what waits to the session, and take from it what may be taken again.
+        """Hand the queue to the session, and let its receiving flows go on.
 
         Own design: the owner of the network calls it after `on_output`.
         """
@@ -213,7 +213,7 @@ class FlowTransport(MessageTransport):
         self.enqueue(order, len(data))
 
     def _may_be_slow(self) -> bool:
-        """Whether to count what waits in every flow; mostly the whole session holds little."""
+        """Whether to count the backlog of every flow; mostly the whole session holds little."""
         held = 0 if self.session is None else self.session.queued
         return self._output.is_slow or held > min(ROOM, self.limits.unread)
 
@@ -237,7 +237,7 @@ class FlowTransport(MessageTransport):
             self.connection_lost(now, "rejected by the peer")
 
     def media_flow_moved(self, flow: MediaFlow, now: float) -> None:
-        """Have what waits counted again at the next `flush`, if it matters.
+        """Have the flows' backlog counted again at the next `flush`, if it matters.
 
         Own design: last words that get on are given more time.
         """
@@ -296,7 +296,7 @@ class FlowTransport(MessageTransport):
         self._wake()  # to be forgotten
 
     def proceed(self, now: float) -> None:
-        """Use what was kept while nothing was read.  Own design: at the next `flush`."""
+        """Process the messages kept while reading was paused.  Own design: at the next `flush`."""
         self._wake()
 
     def _on_event(self, flow: "RecvFlow", message: Message, now: float) -> None:
@@ -356,7 +356,7 @@ class FlowTransport(MessageTransport):
         self._wake()
 
     def _look_back(self, reason: str, is_silent: bool = False) -> None:
-        """See whether this end comes before that of what streams had to send: `cut_short`.
+        """Note whether the connection ends before its streams' media were sent: `cut_short`.
 
         Where the far end has said nothing, what was given up as too late counts as well.
         """

@@ -1,4 +1,4 @@
-"""The flows that a connection receives, and what keeps their messages in order.
+"""The flows that a connection receives, and the order of their messages.
 
 Implements RFC 7425 §5.1.1, §5.1.2, §5.2 and §5.3.5.3.
 """
@@ -29,7 +29,7 @@ _AUDIO: Final = bytes((MessageType.AUDIO,))
 
 
 class IncomingOwner(Protocol):
-    """What receiving flows want of their connection, which is a `connection.FlowTransport`.
+    """The part of a `connection.FlowTransport` that its receiving flows use.
 
     Own design: the two know each other by this alone.
     """
@@ -49,13 +49,13 @@ class IncomingOwner(Protocol):
         """Take a message: §5.1.2."""
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
-        """Hear that the far end has closed a flow: §5.3.6."""
+        """Note that the far end has closed a flow: §5.3.6."""
 
     def control_rejected(self, now: float) -> None:
-        """Hear that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
+        """Note that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """Hear that there is no session any more: §5.3.6."""
+        """Note that there is no session any more: §5.3.6."""
 
 
 class Incoming(SessionListener):
@@ -114,7 +114,7 @@ class Incoming(SessionListener):
             self._owner.control_rejected(now)
 
     def reject(self, now: float, stream_id: int | None = None) -> None:
-        """Want no more of a stream, or of all streams: §5.3.5.3, §5.4.3."""
+        """Reject the flows of a stream, or of all streams: §5.3.5.3, §5.4.3."""
         for flow, receiver in list(self._receivers.items()):
             if stream_id is None or receiver.stream_id == stream_id:
                 flow.reject(REJECTED, now)  # §5.3.5.3 [code-zero]
@@ -174,7 +174,7 @@ class Receiver(FlowReceiver):
             self._take(flow, message, self.stream_id, now)  # §5.1.2 [stream-from-flow]
 
     def _is_overtaken(self, message: bytes) -> bool:
-        """Whether it is sound from before what has been taken: §5.1.1.
+        """Whether a message is audio and older than the media already passed on: §5.1.1.
 
         The player would have to go back in time.  A codec's header is of use whenever it comes.
         """

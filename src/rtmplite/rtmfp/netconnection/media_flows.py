@@ -45,7 +45,7 @@ _MEDIA: Final = {MessageType.AUDIO: Medium.AUDIO, MessageType.VIDEO: Medium.VIDE
 
 
 def medium_of(type_id: int) -> Medium:
-    """Tell which flow a message belongs to: data go with the commands, in their order: §5.1.1."""
+    """Choose the flow of a message: data messages go with the commands, in their order: §5.1.1."""
     return _MEDIA.get(type_id, Medium.COMMANDS)  # type: ignore[call-overload, no-any-return]
 
 
@@ -70,7 +70,7 @@ RELIABLE: Final = Lifetimes(None, None)
 
 
 class MediaFlowOwner(Protocol):
-    """What a sending flow wants of its connection.
+    """The part of a connection that its sending flows use.
 
     Own design: a `connection.FlowTransport` is known here by this alone.
     """
@@ -83,10 +83,10 @@ class MediaFlowOwner(Protocol):
         """The other end's canonical control flow, to which ours are associated: §5.3.5."""
 
     def media_flow_rejected(self, flow: "MediaFlow", now: float) -> None:
-        """Hear that the far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
+        """Note that the far end rejects the flow: §5.3.5.3, or §5.3 for the control flow."""
 
     def media_flow_moved(self, flow: "MediaFlow", now: float) -> None:
-        """Hear that some of what was queued has arrived."""
+        """Note that a part of the queue has arrived."""
 
 
 class MediaFlow(FlowSender):
@@ -126,7 +126,7 @@ class MediaFlow(FlowSender):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the far end has yet to acknowledge something, if only what was given up: §5.1.1.
+        """Whether the far end has yet to acknowledge a message, even an abandoned one: §5.1.1.
 
         It stays true where the session has ended before that.
         """
@@ -161,7 +161,7 @@ class MediaFlow(FlowSender):
         self.send(data, now, lifetimes.audio if mortal else None)
 
     def close(self, now: float) -> None:
-        """Send no more; what is queued still goes: §5.3.5.3 [closing-says-nothing]."""
+        """Accept no more messages; those queued are still sent: §5.3.5.3 [closing-says-nothing]."""
         if self.is_open and self._flow is not None:
             self._flow.close(now)
         self._closed = True

@@ -29,7 +29,7 @@ Address: TypeAlias = tuple[str, int]
 SIGNATURE: Final = b"TC"  # §5.1.1 [signature]
 MAX_STREAM_ID: Final = 0xFFFFFF  # 24 bits, as chunks have it: §5.1 [stream-id-range]
 SET_PEER_INFO: Final = "setPeerInfo"
-STAND_IN: Final = "standIn"  # own design: a client asks for a way to another through us
+RELAY_COMMAND: Final = "standIn"  # own design: a client asks for a way to another through us
 MAX_ADDRESSES: Final = 64  # own design: more than any host has
 
 # Chunk size, abort, acknowledgement, window and bandwidth: RTMFP has its own means for these.
@@ -123,7 +123,7 @@ class _Event:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read what follows the event type: §5.2, §5.3.4; RemoteError if it is too short."""
+        """Read the fields after the event type: §5.2, §5.3.4; RemoteError if they are too short."""
         if len(data) < 8:
             raise RemoteError(f"an event {cls.event_type} of {len(data)} bytes")
         return cls(int.from_bytes(data[:4]), int.from_bytes(data[4:8]))  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""What a connection has to send: in order until the end of its turn, then in flows.
+"""The output of a connection: in order until the end of its turn, then in flows.
 
 Implements RFC 7425 §5.1.1 and §5.2.  The bytes of a live stream's message are the same for all
 players over RTMFP; which flow they go into, and whether they are worth sending at all, is decided
@@ -27,7 +27,7 @@ Order: TypeAlias = Callable[[float], None]
 
 
 class OutletOwner(Protocol):
-    """What an outlet wants of its connection, which is a `connection.FlowTransport`.
+    """The part of a `connection.FlowTransport` that an outlet uses.
 
     Own design: so that both can be tested alone.
     """
@@ -35,7 +35,7 @@ class OutletOwner(Protocol):
     lifetimes: Lifetimes
 
     def enqueue(self, order: Order, size: int = 0) -> None:
-        """Do this at the end of the turn, after what was queued before."""
+        """Do this at the end of the turn, in the order of the queue."""
 
     def media_flow(self, stream_id: int, medium: Medium) -> MediaFlow:
         """Give the flow for one medium of a stream, new if need be: §5.3.5.1."""
@@ -113,19 +113,19 @@ class Output:
         return any(flow.is_live and (flow.undelivered or flow.is_waiting) for flow in flows)
 
     def add(self, order: Order, size: int) -> None:
-        """Do this at the next `run`, after what was added before."""
+        """Do this at the next `run`, in the order of the calls."""
         self.orders.append(order)
         self.size += size
 
     def run(self, now: float) -> bool:
-        """Do what waits; answer whether there was anything."""
+        """Run the queued jobs; return whether there were any."""
         orders, self.orders, self.size = self.orders, [], 0
         for order in orders:
             order(now)
         return bool(orders)
 
     def drop(self) -> None:
-        """Do nothing of what waits, as there is no session any more."""
+        """Drop the queued jobs, as there is no session any more."""
         self.orders.clear()
         self.size = 0
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.rtmfp.netconnection.connection import FlowTransport
 from rtmplite.rtmfp.netconnection.messages import (
+    RELAY_COMMAND,
     SET_PEER_INFO,
-    STAND_IN,
     Address,
     SetKeepaliveTimers,
     is_behind_nat,
@@ -30,8 +30,8 @@ BEHIND_NAT: Final = SetKeepaliveTimers(20_000, 20_000)
 IN_THE_OPEN: Final = SetKeepaliveTimers(60_000, 60_000)
 
 
-class StandInService(Protocol):
-    """Answers the command `STAND_IN`; `p2p.peer_relay.StandIns` does.
+class PeerRelayService(Protocol):
+    """Answers the command `RELAY_COMMAND`; `p2p.peer_relay.PeerRelays` does.
 
     Own design: so a connection needs to know nothing of the relay.
     """
@@ -44,8 +44,8 @@ class RtmfpServerConnection(NetConnection):
     """One client that has opened a session with us: §5.3.2.
 
     `listed` are the addresses at which it says it can be reached; `is_behind_nat` is whether the
-    one that we see is not among them: §5.3.3.  `stand_ins` answers a client that asks for a way to
-    another client through us; None if there is no such way.
+    one that we see is not among them: §5.3.3.  `peer_relays` answers a client that asks for a way
+    to another client through us; None if there is no such way.
     """
 
     transport: FlowTransport
@@ -62,14 +62,14 @@ class RtmfpServerConnection(NetConnection):
         super().__init__(FlowTransport(now, limits), application_for, registry, random, now)
         self.listed: tuple[Address, ...] = ()
         self.is_behind_nat = True
-        self.stand_ins: StandInService | None = None
+        self.peer_relays: PeerRelayService | None = None
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Obey what only RTMFP has, and what every server obeys: §5.3.3, RTMP 1.0 §7.2.1."""
+        """Obey the commands of RTMFP alone, and those of every server: §5.3.3, RTMP 1.0 §7.2.1."""
         if command.name == SET_PEER_INFO and stream_id == 0:
             self._on_peer_info(command)
-        elif command.name == STAND_IN and self.stand_ins and self.state is State.CONNECTED:
-            self.stand_ins.on_command(self, command, now)
+        elif command.name == RELAY_COMMAND and self.peer_relays and self.state is State.CONNECTED:
+            self.peer_relays.on_command(self, command, now)
         else:
             super().on_command(command, stream_id, now)
 

@@ -131,7 +131,7 @@ class _Pipe(FlowReceiver):
 
 
 class _Onward(FlowSender):
-    """Tells a source what becomes of its copy."""
+    """Ties a source to its copy: its rejection, its backlog and its end."""
 
     def __init__(self, bridge: SessionBridge, source: "RecvFlow") -> None:
         self._bridge, self._source = bridge, source

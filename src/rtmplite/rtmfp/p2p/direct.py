@@ -39,7 +39,7 @@ MayPlay = Callable[[bytes, str], bool]
 
 
 class DirectTransport(FlowTransport):
-    """What carries one of the streams in a session with a peer: §5.4.
+    """Carries one of the streams in a session with a peer: §5.4.
 
     `stream_id` is not 0.  `on_over` is called once, when it has nothing more to do with the
     session, which is left to the others.
@@ -61,14 +61,14 @@ class DirectTransport(FlowTransport):
         self._wake()
 
     def _release(self, now: float) -> None:
-        """Want no more of what still comes: §5.4.3, RFC 7425 §5.3.5.3."""
+        """Reject the flows that still arrive: §5.4.3, RFC 7425 §5.3.5.3."""
         self.incoming.reject(now)  # RFC 7425 §5.3.5.3 [code-zero]
         for flow in self._output.flows.values():
             flow.close(now)
 
 
 class SubscriberTransport(DirectTransport):
-    """What carries a stream for its player, which asks for it: §5.4.1.
+    """Carries a stream to its player, the end that asks for it: §5.4.1.
 
     `is_refused` is whether the publisher has rejected the question, and not a stream that went on.
     """
@@ -93,7 +93,7 @@ class SubscriberTransport(DirectTransport):
             self._send(raw._replace(stream_id=self.stream_id))
 
     def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
-        """Hear that the publisher wants no more of us: §5.4.3."""
+        """Note that the publisher rejects our flow: §5.4.3."""
         self.is_refused = not self._is_answered
         self.connection_lost(now, "rejected by the peer")  # §5.4.3 [exception-closes]
 
@@ -101,7 +101,7 @@ class SubscriberTransport(DirectTransport):
         """Go on: that a return flow has ended means nothing: §5.4.2 [flows-come-and-go]."""
 
     def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
-        """Accept what is of this stream: §5.4.2."""
+        """Accept the flows of this stream: §5.4.2."""
         is_ours = metadata.stream_id == self.stream_id  # §5.4.2 [return-flows]
         self._is_answered = self._is_answered or is_ours
         return is_ours
@@ -112,7 +112,7 @@ class SubscriberTransport(DirectTransport):
 
 
 class PublisherTransport(DirectTransport):
-    """What carries a stream for its publisher, whom one subscriber has asked: §5.4.2."""
+    """Carries a stream from its publisher to one subscriber that asked for it: §5.4.2."""
 
     patience = PATIENCE
 
@@ -145,7 +145,7 @@ class Subscription(NetClient):
         self._say("status", SUCCESS, "The peer is there.")
 
     def fail(self, reason: str, now: float) -> None:
-        """Hear that there will be no session.  Own design: the user of the endpoint knows."""
+        """Note that there will be no session.  Own design: the user of the endpoint knows."""
         if not self.closed:
             self._say("error", FAILED, reason)
             self.abort(reason, now)
@@ -202,7 +202,7 @@ class Publication(NetConnection):
         self.streams[stream_id] = ServerStream(self, stream_id)
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Obey what concerns the stream; of a NetConnection there is none: §5.4.1."""
+        """Obey the commands of the stream; there is no NetConnection: §5.4.1."""
         stream = self.streams.get(stream_id)
         if stream is not None and stream.on_command(command, now):
             self.transport.settle()

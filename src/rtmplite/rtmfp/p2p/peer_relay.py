@@ -2,17 +2,17 @@
 
 Implements RFC 7016 §3.5.1 by ordinary endpoints.  The man-in-the-middle mode of the article of 2011
 cannot be had by pretending to be a client: the peer that asks by fingerprint notices (RFC 7425 §7).
-So the server has a stand-in for a client, an endpoint with a port and a peer id of its own, which
-the client's peers use in place of the client's:
+So the server has a relay endpoint for a client, with a port and a peer id of its own, which the
+client's peers use in place of the client's:
 
-    player --- session ---> publisher's stand-in
-                            player's stand-in --- session ---> publisher
+    player --- session ---> publisher's relay endpoint
+                            player's relay endpoint --- session ---> publisher
 
 Each is introduced to its client like any other peer, so address translators let it pass.
 
-Own design: a stand-in begins when another client asks for it by the command `standIn`, with a peer
-id, and ends with its client's connection.  Its keys are ephemeral, as a server's are: a client may
-trust it as it trusts the server.
+Own design: a relay endpoint begins when another client asks for it by the command `standIn`, with
+a peer id, and ends with its client's connection.  Its keys are ephemeral, as a server's are: a
+client may trust it as it trusts the server.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session.session import Session, SessionListener
     from rtmplite.rtmfp.wire.address import Address
 
-MOST: Final = 64  # stand-ins at a time, each with a port
+MOST: Final = 64  # relay endpoints at a time, each with a port
 SESSIONS: Final = 32  # of one of them
 AGAIN: Final = 1.5  # s, as often as an unanswered hello is sent again
 
@@ -50,8 +50,8 @@ class RelayPlace(Protocol):
         """Close the port, and all sessions with a last word."""
 
 
-class StandIns:
-    """All stand-ins of a server: RFC 7016 §3.5.1.
+class PeerRelays:
+    """All relay endpoints of a server: RFC 7016 §3.5.1.
 
     `connection_of(peer_id)` finds a client that is connected; `make(listener)` returns a place with
     an identity of its own.
@@ -71,11 +71,11 @@ class StandIns:
 
     @property
     def clients(self) -> int:
-        """How many clients have a stand-in."""
+        """How many clients have a relay endpoint."""
         return len(self._by_client)
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
-        """Answer a client that asks for the stand-in of a peer id, in hexadecimal digits.
+        """Answer a client that asks for the relay endpoint of a peer id, in hexadecimal digits.
 
         The error is the same for a peer that the asker may not meet and for an unknown one.
         """
@@ -89,18 +89,18 @@ class StandIns:
             asker.error(command.transaction_id, RemoteError("There is no such peer."))
             return
         try:
-            stand_in = self.get(peer_id)
+            relay = self.get(peer_id)
         except (LocalError, OSError):
-            asker.error(command.transaction_id, RemoteError("Nobody can stand in now."))
+            asker.error(command.transaction_id, RemoteError("No relay is free."))
             return
-        asker.result(command.transaction_id, stand_in.peer_id.hex())
+        asker.result(command.transaction_id, relay.peer_id.hex())
 
     def get(self, client: bytes) -> "RelayEndpoint":
-        """Return the stand-in of a client, new if need be; LocalError if there are too many."""
+        """Return a client's relay endpoint, new if need be; LocalError if there are too many."""
         found = self._by_client.get(client)
         if found is None:
             if len(self._by_client) >= self._most:
-                raise LocalError(f"{self._most} stand-ins already")
+                raise LocalError(f"{self._most} relay endpoints already")
             found = self._by_client[client] = RelayEndpoint(self, client)
             try:
                 found.place = self._make(found)
@@ -110,24 +110,24 @@ class StandIns:
         return found
 
     def addresses_of(self, epd: bytes) -> "list[Address]":
-        """Return the address of the stand-in that a discriminator selects: RFC 7016 §3.5.1.4."""
+        """The address of the relay endpoint that a discriminator selects: RFC 7016 §3.5.1.4."""
         for each in self._by_client.values():
             if each.place.endpoint.profile.selects(epd):
                 return [each.place.address]
         return []
 
     def forget(self, client: bytes, now: float) -> None:
-        """Close the stand-in of a client that has gone."""
-        stand_in = self._by_client.pop(client, None)
-        if stand_in is None:
+        """Close the relay endpoint of a client that has gone."""
+        relay = self._by_client.pop(client, None)
+        if relay is None:
             return
-        stand_in.place.close()
-        for each in [each for each in self._opening if each[0] is stand_in]:
+        relay.place.close()
+        for each in [each for each in self._opening if each[0] is relay]:
             self._opening.remove(each)
             each[2].end(now)
 
     def stop(self, now: float) -> None:
-        """Close all stand-ins."""
+        """Close all relay endpoints."""
         for client in list(self._by_client):
             self.forget(client, now)
 
@@ -175,7 +175,7 @@ class StandIns:
         return None
 
     def _introduce(self, player: "RelayEndpoint", opening: "Opening") -> None:
-        """Tell the publisher where the player's stand-in is, so that it says hello there.
+        """Tell the publisher where the player's relay endpoint is, so that it says hello there.
 
         RFC 7016 §3.5.1.6 [introduction]: that opens the way through its translator.
         """
@@ -188,13 +188,13 @@ class StandIns:
 
 
 class RelayEndpoint(EndpointListener):
-    """The user of a stand-in's endpoint; `client` is its client's peer id: RFC 7016 §3.5.1."""
+    """A client's endpoint at the server; `client` is the client's peer id: RFC 7016 §3.5.1."""
 
     place: RelayPlace
 
-    def __init__(self, stand_ins: StandIns, client: bytes) -> None:
+    def __init__(self, peer_relays: PeerRelays, client: bytes) -> None:
         self.client = client
-        self._stand_ins = stand_ins
+        self._peer_relays = peer_relays
 
     @property
     def peer_id(self) -> bytes:
@@ -207,21 +207,21 @@ class RelayEndpoint(EndpointListener):
     ) -> "SessionListener | None":
         """Join a session that we asked for to the first one of its pair, or let a client in.
 
-        RFC 7016 §3.5.1: only clients that may meet this stand-in's client are let in.
+        RFC 7016 §3.5.1: only clients that may meet this relay endpoint's client are let in.
         """
         if opening is not None:
-            return self._stand_ins.met(opening, session, now)
+            return self._peer_relays.met(opening, session, now)
         asker = self.place.endpoint.profile.fingerprint(session.far_certificate)
-        one, other = map(self._stand_ins.connection_of, (asker, self.client))
+        one, other = map(self._peer_relays.connection_of, (asker, self.client))
         if one is None or other is None or not may_meet(one, other):
             return None
         bridge = SessionBridge(session)
         try:
-            self._stand_ins.connect(self._stand_ins.get(asker), self.client, bridge, now)
+            self._peer_relays.connect(self._peer_relays.get(asker), self.client, bridge, now)
         except (LocalError, OSError):
             return None
         return None if bridge.is_over else bridge
 
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
         """End the pair: we cannot reach the client either."""
-        self._stand_ins.failed(opening, now)
+        self._peer_relays.failed(opening, now)

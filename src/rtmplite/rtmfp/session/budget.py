@@ -26,7 +26,7 @@ LOOK_SECONDS: Final = 2.0  # between two checks whether a host uses more than it
 
 
 class BudgetedSession(Protocol):
-    """What the budget needs of a session; `counted` is the part of its `memory` in `used`.
+    """The part of a session that the budget uses; `counted` is the part of its `memory` in `used`.
 
     Own design: sessions are added up by the host in `address`.
     """

@@ -102,7 +102,7 @@ class Closing:
         return min(self._alarms.values(), default=None)
 
     def on(self, event: Event, now: float) -> Todo:
-        """Follow the arrow of `event`, and answer the chunks to send: §3.5.5."""
+        """Follow the arrow of `event`, and return the chunks to send: §3.5.5."""
         former = self.state
         self.state, todo = FIGURE_8[former].get(event, (former, ()))
         if self.state is not former:

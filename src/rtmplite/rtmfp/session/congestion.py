@@ -130,7 +130,7 @@ class CongestionControl:
             self.cwnd = max(self.cwnd + min(increase, SMSS), CWND_INIT)
 
     def _shrink(self, tc_sent: bool, fastgrow: bool) -> None:
-        """Reduce the window to 7/8 of what was in flight, or to a half: §A.2 [loss]."""
+        """Reduce the window to 7/8 of the bytes in flight, or to a half: §A.2 [loss]."""
         before = self.pre_ack_outstanding
         if tc_sent or (before > LARGE_WINDOW and fastgrow):
             self.cwnd = max(before * 7 // 8, CWND_INIT)

@@ -29,7 +29,7 @@ class SendEvent(StrEnum):
 
 
 class SendDo(StrEnum):
-    """What a sending flow does on an arrow: §3.6.2.10, §3.6.2.11."""
+    """The actions of a sending flow on an arrow: §3.6.2.10, §3.6.2.11."""
 
     MARK_FINAL = "mark final fragment"
     ABANDON = "abandon all"
@@ -82,7 +82,7 @@ class RecvEvent(StrEnum):
 
 
 class RecvDo(StrEnum):
-    """What a receiving flow does on an arrow: §3.6.3.7, §3.6.3.8."""
+    """The actions of a receiving flow on an arrow: §3.6.3.7, §3.6.3.8."""
 
     FORGET = "discard the buffer"
     REPORT = "send Flow Exception"

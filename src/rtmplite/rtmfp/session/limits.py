@@ -1,4 +1,4 @@
-"""How much memory a session may take, whatever the far end does.
+"""The memory that a session may take at the most, under any behaviour of the far end.
 
 Own design: RFC 7016 §5 asks for limits and names few numbers.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """The limits of one session, and what happens beyond each.
+    """The limits of one session, and the consequence of exceeding each.
 
     `datagram_bytes` the largest datagram sent, until `mtu_probes` find that a larger one passes
     `mtu_probes`     larger sizes to try, ascending; only for sockets that forbid fragmentation

@@ -1,4 +1,4 @@
-"""Puts what a session has to send into packets, as few as possible.
+"""Puts a session's output into packets, as few as possible.
 
 Implements RFC 7016 §3.6.2.3 and §3.6.3.4.5.
 """

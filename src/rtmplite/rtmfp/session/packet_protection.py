@@ -73,7 +73,7 @@ class PacketProtection:
         return packet, flags, timestamp, echo, at
 
     def heard(self, flags: int, now: float) -> bool:
-        """Take what the flags of a packet say of real-time data: §3.5.2.1.
+        """Note a packet's flags about real-time data: §3.5.2.1.
 
         Returns whether the far end receives real-time data in other sessions.
         """

@@ -55,7 +55,7 @@ class RangeSet:
         return not follows and not (at < len(self._firsts) and self._firsts[at] == number + 1)
 
     def holes(self, first: int, last: int) -> list[range]:
-        """Give what is missing from `first` to `last`, as ascending ranges."""
+        """List the gaps from `first` to `last`, as ascending ranges."""
         first = max(first, self.csn + 1)
         at = bisect_right(self._firsts, first)
         if at and self._lasts[at - 1] >= first:

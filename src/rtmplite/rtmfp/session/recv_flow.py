@@ -21,7 +21,7 @@ _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
 
 class FlowReceiver:
-    """The user of a receiving flow; a subclass overrides what it wants to know: §3.6.3."""
+    """The user of a receiving flow; a subclass overrides the events that it needs: §3.6.3."""
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
         """A whole message has come; in order, if the flow is ordered: §3.6.3.3."""
@@ -37,7 +37,7 @@ class FlowReceiver:
 
 
 class RecvHost(Protocol):
-    """What a receiving flow needs of its session; `buffered` and `gaps` are sums of all flows.
+    """The part of a session a receiving flow uses; `buffered` and `gaps` are sums of all flows.
 
     Own design: `RecvSide` fills this, and so the two modules need not import each other.
     """

@@ -26,7 +26,7 @@ Options = tuple[Option, ...]
 
 
 class RecvSide:
-    """What the receiving flows of a session share: §3.5.
+    """The state that the receiving flows of a session share: §3.5.
 
     `buffered` counts the bytes that wait in all of them, `gaps` the holes in their numbers;
     `budget` limits the memory of all sessions.  `overflowed` is set when the far end opens too many
@@ -140,7 +140,7 @@ class RecvSide:
             self.delack_alarm = inf
 
     def tick(self, now: float) -> None:
-        """Do what is due: §3.6.3.4.4, §3.6.3.8."""
+        """Act on the deadlines that have passed: §3.6.3.4.4, §3.6.3.8."""
         if now >= self.delack_alarm:
             self.delack_alarm = inf
             self.ack_now = True

@@ -42,7 +42,7 @@ class Priority(IntEnum):
 
 
 class FlowSender:
-    """The user of a sending flow; a subclass overrides what it wants to know: §3.6.2."""
+    """The user of a sending flow; a subclass overrides the events that it needs: §3.6.2."""
 
     def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
         """The far end rejects the flow, which closes it: §3.6.2.10."""
@@ -58,7 +58,7 @@ class FlowSender:
 
 
 class SendHost(Protocol):
-    """What a sending flow needs of its session; `room` is the bytes of chunks in a packet.
+    """The part of a session that a sending flow uses; `room` is the bytes of chunks in a packet.
 
     Own design: `SendSide` fills this, and so the two modules need not import each other.
     """
@@ -177,7 +177,7 @@ class SendFlow:
         self._side.ready(self)
 
     def close(self, now: float) -> None:
-        """Send no more; what is queued still goes: §3.6.2.11.  Idempotent."""
+        """Accept no more messages; those queued are still sent: §3.6.2.11.  Idempotent."""
         self._on(SendEvent.CLOSE, now)
 
     def end(self, now: float) -> None:

@@ -25,7 +25,7 @@ PROBE_MOST_SECONDS: Final = 60.0
 
 
 class SendSide:
-    """What the sending flows of a session share: §3.5.
+    """The state that the sending flows of a session share: §3.5.
 
     `room` is how many bytes of chunks go into a packet, `queued` the memory that the flows take,
     `overflowed` whether that is more than the limit.  `wake` is called when a flow may be ready.
@@ -173,7 +173,7 @@ class SendSide:
         self.congestion.finish(now)
 
     def tick(self, now: float) -> list[BufferProbe]:
-        """Do what is due; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
+        """Act on passed deadlines; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
         if now >= self.timeout_alarm:
             self._time_out()
         while self._lingering and now >= self._lingering[0][0]:

@@ -51,7 +51,7 @@ __all__ = ["Session", "SessionListener", "State"]
 
 
 class SessionListener:
-    """The user of a session; a subclass overrides what it wants to know: §3.5, §3.6."""
+    """The user of a session; a subclass overrides the events that it needs: §3.5, §3.6."""
 
     def on_flow(self, session: "Session", flow: RecvFlow, now: float) -> FlowReceiver | None:
         """The far end opens a flow: return its receiver, or None to reject it (§3.6.3.1).
@@ -230,7 +230,7 @@ class Session:
         return self._assembler.take()
 
     def tick(self, now: float) -> None:
-        """Do what is due by `now`: §3.5.  Call `take` after it."""
+        """Act on the deadlines that have passed: §3.5.  Call `take` after it."""
         if self.state is State.OPEN:
             self._recv.tick(now)
             for probe in self._send.tick(now):
@@ -299,7 +299,7 @@ class Session:
                 self.listener.on_forwarded_hello(self, chunk, now)
 
     def _end_packet(self, has_data: bool, source: Address, now: float) -> None:
-        """Do what follows from all chunks of a packet: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
+        """Act on all chunks of a packet together: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
         if has_data:
             self._recv.end_packet()
         self._send.end_packet(now)

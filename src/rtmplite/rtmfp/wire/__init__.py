@@ -1,1 +1,1 @@
-"""What RTMFP packets look like: RFC 7016 §2."""
+"""The layout of RTMFP packets: RFC 7016 §2."""

@@ -147,7 +147,7 @@ class InitiatorInitialKeying:
 
     @property
     def signed_parameters(self) -> bytes:
-        """The payload up to the signature, which is what is signed: §2.3.7 [iikeying-signed]."""
+        """The signed part of the payload, all before the signature: §2.3.7 [iikeying-signed]."""
         return self.received or b"".join(
             (
                 _encode_session_id(self.initiator_session_id),
@@ -191,7 +191,7 @@ class ResponderInitialKeying:
         )
 
     def signed_parameters(self, initiator_component: bytes) -> bytes:
-        """Return what is signed: this portion and the initiator's: §2.3.8 [rikeying-signed]."""
+        """Return the signed bytes: this portion and the initiator's: §2.3.8 [rikeying-signed]."""
         return self.signed_parameters_portion + initiator_component
 
     def encode(self) -> bytes:

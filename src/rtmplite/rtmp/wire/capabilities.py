@@ -25,7 +25,7 @@ _EXTRAS: Final = "capsEx"
 
 
 class Ability(IntFlag):
-    """What an end can do with a codec: the bits of the FourCC maps.
+    """An end's abilities with a codec: the bits of the FourCC maps.
 
     §"Enhancing NetConnection connect Command" [info-maps].
     """
@@ -36,7 +36,7 @@ class Ability(IntFlag):
 
 
 class Extra(IntFlag):
-    """What else an end can do: the bits of capsEx.
+    """An end's other abilities: the bits of capsEx.
 
     §"Enhancing NetConnection connect Command" [caps-ex].
     """
@@ -48,7 +48,7 @@ class Extra(IntFlag):
 
 
 class VideoFunction(IntFlag):
-    """What a client can do with video: E-RTMP v2 §"Metadata Frame" [video-function].
+    """A client's abilities with video: E-RTMP v2 §"Metadata Frame" [video-function].
 
     RTMP 1.0 §7.2.1.1 has the first alone.
     """
@@ -111,12 +111,12 @@ class Capabilities:
         return bool(self.codecs or self.video or self.audio or self.extras)
 
     def video_ability(self, codec: str) -> Ability:
-        """What it can do with a video codec, by its FourCC; what holds for all holds for each."""
+        """Its abilities with a video codec, by FourCC; the entry for all codecs counts for each."""
         # §"Enhancing NetConnection connect Command" [wildcard]
         return self.video.get(codec, Ability(0)) | self.video.get(ANY, Ability(0))
 
     def audio_ability(self, codec: str) -> Ability:
-        """What it can do with an audio codec, by its FourCC."""
+        """Its abilities with an audio codec, by FourCC."""
         # §"Enhancing NetConnection connect Command" [wildcard]
         return self.audio.get(codec, Ability(0)) | self.audio.get(ANY, Ability(0))
 

@@ -1,4 +1,4 @@
-"""Reads messages from chunks, whatever pieces the bytes arrive in.
+"""Reads messages from chunks; the bytes may arrive in any pieces.
 
 Implements RTMP 1.0 §5.3.  Feed it what the transport delivers and take what is complete:
 

@@ -45,7 +45,7 @@ class UserControlType(IntEnum):
 
 
 def _fields(layout: Struct, payload: bytes | memoryview) -> tuple[int, ...]:
-    """Unpack the start of a payload; what follows is ignored."""
+    """Unpack the start of a payload; the rest is ignored."""
     if len(payload) < layout.size:  # RTMP Errata §2 [errors-noticed]
         raise RemoteError(f"a control message of {len(payload)} bytes, {layout.size} needed")
     return layout.unpack_from(payload)

@@ -44,7 +44,7 @@ def offset(packet: bytes, scheme: Scheme) -> int:
 def sign(packet: bytes, scheme: Scheme, key: bytes) -> bytes:
     """Give `packet` with its digest in place: Field §"Digest handshake".
 
-    What the digest replaces is not part of what is signed.
+    The bytes that the digest replaces are not signed.
     """
     start = offset(packet, scheme)
     before, after = packet[:start], packet[start + DIGEST_SIZE :]

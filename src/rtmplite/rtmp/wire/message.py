@@ -35,7 +35,7 @@ class MessageType(IntEnum):
 
 
 class Message(NamedTuple):
-    """One message: §6.1.1 and §6.1.2, which holds what RTMP 1.0 §5.1 needs.
+    """One message: §6.1.1 and §6.1.2, with the fields that RTMP 1.0 §5.1 demands.
 
     Its header is nowhere drawn as there: RTMP Errata §7 [virtual-header].
 

@@ -47,7 +47,7 @@ class SharedObjectEventType(IntEnum):
 
 
 class Flags(IntFlag):
-    """What kind of object it is: Field §"Shared object events".  Other bits are kept."""
+    """The kind of object: Field §"Shared object events".  Other bits are kept."""
 
     NONE = 0
     PERSISTENT = 2
@@ -219,7 +219,7 @@ class OtherSharedObjectEvent:
     data: bytes
 
     def encode(self, amf3: bool) -> bytes:
-        """Write what was read: §7.1.3."""
+        """Write the message: §7.1.3."""
         return self.data
 
 

@@ -83,7 +83,7 @@ def join(base: str, reference: str) -> str:
 
 
 def check_host(host: str) -> None:
-    """ValueError for what the resolver would choke on.  Own design: it raises no OSError then."""
+    """ValueError for a name that the resolver cannot encode.  Own design: it raises no OSError."""
     if len(host) > MAX_HOST or not host.isprintable() or " " in host:
         raise ValueError("no name of a host")
     if ":" not in host:

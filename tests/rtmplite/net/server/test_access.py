@@ -191,15 +191,17 @@ def test_numbers_have_limits(option, bad):
         options(f"--{option}", bad)
 
 
-def test_who_may_not_is_told_of(files):
-    """But not who is merely asked for a password."""
+def test_each_refusal_is_told(files):
+    """But not the challenge to a client that has named its user."""
     told = []
     words = ("--users", str(files / "users"), "--users-only", "--play-key", "demo=k")
     doors = access.Access(options(*words), lambda *what: told.append(what))
-    assert not admits(doors, query="key=k") and told == []
+    assert not admits(doors, query="authmod=adobe&user=ann") and told == []
+    assert not admits(doors, query="key=k")
     assert not admits(doors, query="user=ann&pass=guess&key=k")
     assert not admits(doors, query="user=ann&pass=secret&key=guess")
     assert [(question.event, reason) for question, reason in told] == [
+        ("connect", "The client named no user."),
         ("connect", "Wrong user or password."),
         ("play", "No such stream, or not by this key."),
     ]

@@ -5,7 +5,7 @@ from support.rtmfp.peer_world import PeerWorld
 
 from rtmplite.net.server.rtmfp_figures import NAMES, NONE, figures
 from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.rtmfp.netconnection.messages import STAND_IN
+from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 from rtmplite.rtmfp.wire.packet import scramble
@@ -101,9 +101,9 @@ def test_who_took_too_much():
 def test_a_server_tells_for_how_many_it_stands_in():
     world = PeerWorld(relays=True)
     bob, alice = (world.client((f"198.51.100.{number}", 1)) for number in (1, 2))
-    assert world.user.stand_ins.clients == 0
-    bob.machine.call(STAND_IN, alice.peer_id.hex())
+    assert world.user.peer_relays.clients == 0
+    bob.machine.call(RELAY_COMMAND, alice.peer_id.hex())
     world.run()
-    assert world.user.stand_ins.clients == 1
+    assert world.user.peer_relays.clients == 1
     server = RtmfpServer("127.0.0.1", 0, lambda address: None)
     assert server.figures == NONE

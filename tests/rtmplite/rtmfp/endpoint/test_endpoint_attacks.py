@@ -76,7 +76,7 @@ def objects():
 def test_a_flood_leaves_nothing_behind_and_keeps_nobody_out():
     """Covers RFC 7016 §3.5.1.1.2 [no-state] [bad-cookie-ignored], §5 [resources-bounded].
 
-    A hundred thousand hellos and forged keyings within a second, each from another address.
+    Twenty thousand hellos and forged keyings in a fifth of a second, each from another address.
     """
     flood = Flood(PlainProfile(b"server", Random(1).randbytes))
     hello = startup_datagram(InitiatorHello(b"server", b"tagtagtagtagtagt"))
@@ -84,12 +84,12 @@ def test_a_flood_leaves_nothing_behind_and_keeps_nobody_out():
     flood.receive([hello, forged] * 100)  # what is made once is made now
     before = objects()
     answers = flood.answers
-    flood.receive([hello, forged] * 50_000)
-    assert flood.answers > answers + 40_000
+    flood.receive([hello, forged] * 10_000)
+    assert flood.answers > answers + 8_000
     assert objects() - before < 100
     assert flood.endpoint.sessions == flood.endpoint.take_jobs() == []
     assert flood.endpoint.deadline is None
-    assert flood.endpoint.ignored["cookie"] == 50_100
+    assert flood.endpoint.ignored["cookie"] == 10_100
     # and an honest client still connects
     world = World()
     node = world.join(SERVER, b"server")

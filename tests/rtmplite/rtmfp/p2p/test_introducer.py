@@ -159,7 +159,7 @@ def test_a_peer_hears_of_each_asker():
     assert (hello.reply_address.ip, hello.reply_address.port) == BOB
 
 
-def test_profiles_of_stand_ins_are_asked_for_by_fingerprint_alone():
+def test_profiles_of_relay_endpoints_are_asked_for_by_fingerprint_alone():
     """Covers RFC 7425 §4.4.3 [ancillary-accepted]: no URL selects one."""
     profile = FlashProfile(Random(1).randbytes, accepts_ancillary_data=False)
     assert not profile.selects(Epd(ancillary_data=b"rtmfp://host/live").encode())

@@ -4,7 +4,7 @@ import pytest
 from support.rtmfp.peer_world import SERVER, PeerWorld, codes, media, translated
 
 from rtmplite.rtmfp.crypto.epd import Epd
-from rtmplite.rtmfp.netconnection.messages import STAND_IN
+from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.p2p.bridge import FLOWS
 from rtmplite.rtmfp.p2p.direct import CLOSED, SUCCESS
 from rtmplite.rtmp.client import Reply
@@ -24,18 +24,18 @@ class Relayed:
         self.alice, self.bob = self.world.client(ALICE), self.world.client(BOB)
         self.live = self.alice.peers.publish("song", self.world.now)
 
-    def stand_in(self, client=None, of=None):
+    def relay(self, client=None, of=None):
         client = client or self.bob
         wanted = self.alice.peer_id.hex() if of is None else of
         client.machine.events()
-        number = client.machine.call(STAND_IN, wanted)
+        number = client.machine.call(RELAY_COMMAND, wanted)
         self.world.run(1)
         replies = [each for each in client.machine.events() if isinstance(each, Reply)]
         (reply,) = [each for each in replies if each.transaction_id == number]
         return bytes.fromhex(reply.values[-1]) if reply.succeeded else None
 
     def play(self, seconds=3.0):
-        stream = self.bob.play(self.stand_in(), "song")
+        stream = self.bob.play(self.relay(), "song")
         self.world.run(seconds)
         return stream
 
@@ -69,7 +69,7 @@ def test_who_cannot_meet_is_relayed():
     arrived = [peer.session.address for peer in meeting.bob.peers.sessions]
     assert [address[0] for address in arrived] == [SERVER[0]] and arrived != [SERVER]
     assert len(between) < 40  # hellos, and no more after that
-    (middle,) = meeting.world.user.stand_ins.bridges
+    (middle,) = meeting.world.user.peer_relays.bridges
     assert middle.moved > sum(len(payload) for _, _, payload in SOUND)
 
 
@@ -79,7 +79,7 @@ def test_each_end_sees_a_stand_in():
     seen = []
     meeting.alice.peers.may_play = lambda peer_id, name: seen.append(peer_id) or True
     meeting.play()
-    assert seen == [meeting.stand_in(meeting.alice, meeting.bob.peer_id.hex())]
+    assert seen == [meeting.relay(meeting.alice, meeting.bob.peer_id.hex())]
     assert seen != [meeting.bob.peer_id]
     addresses = [peer.session.address[0] for peer in meeting.alice.peers.sessions]
     assert addresses == [SERVER[0]]
@@ -97,7 +97,7 @@ def test_both_directions_in_one_pair_of_sessions():
     back.write(*SOUND[7], meeting.world.now)
     meeting.world.run()
     assert audio(stream.events()) == SOUND[:3] and audio(reverse.events()) == [SOUND[7]]
-    assert len(meeting.world.user.stand_ins.bridges) == 1
+    assert len(meeting.world.user.peer_relays.bridges) == 1
 
 
 @pytest.mark.parametrize("end", ["player", "publisher", "server", "player's connection"])
@@ -114,9 +114,9 @@ def test_the_end_reaches_the_other_side(end):
             for each in list(peer.streams):
                 each.close(now)
     elif end == "server":
-        meeting.world.user.stand_ins.stop(meeting.world.now)
+        meeting.world.user.peer_relays.stop(meeting.world.now)
     else:
-        meeting.world.user.stand_ins.forget(meeting.bob.peer_id, meeting.world.now)
+        meeting.world.user.peer_relays.forget(meeting.bob.peer_id, meeting.world.now)
     meeting.world.run(5)
     assert meeting.live.players == 0
     assert stream.closed and codes(stream.events())[-1] == CLOSED
@@ -135,7 +135,7 @@ def test_a_slow_player_holds_the_publisher_up_and_costs_little():
         meeting.world.run(0.04)
     kept = sum(
         session.queued + session.buffered
-        for middle in meeting.world.user.stand_ins.bridges
+        for middle in meeting.world.user.peer_relays.bridges
         for session in middle.sessions
     )
     assert kept < 2_000_000 < 200 * len(picture)
@@ -148,11 +148,11 @@ def test_who_may_not_ask_for_a_stand_in():
     """Own design: as with introductions, and the answer is the same for all."""
     meeting = Relayed()
     stranger = meeting.world.client(CAROL, "other")
-    assert meeting.stand_in(stranger) is None
+    assert meeting.relay(stranger) is None
     for of in ("", "zz", "00" * 32, meeting.bob.peer_id.hex()):
-        assert meeting.stand_in(of=of) is None
+        assert meeting.relay(of=of) is None
     assert meeting.world.places == 0
-    peer_id = meeting.stand_in()
+    peer_id = meeting.relay()
     sneaking = stranger.play(peer_id, "song")
     meeting.world.run(5)
     assert not audio(sneaking.events()) and meeting.live.players == 0
@@ -162,33 +162,33 @@ def test_who_may_not_ask_for_a_stand_in():
 def test_there_are_no_more_stand_ins_than_allowed():
     """Covers RFC 7016 §5 [resources-bounded]: a port each is a lot."""
     meeting = Relayed()
-    meeting.world.user.stand_ins._most = 1
-    assert meeting.stand_in() is not None
-    assert meeting.stand_in(meeting.alice, meeting.bob.peer_id.hex()) is None
-    stream = meeting.bob.play(meeting.stand_in(), "song")  # which needs two
+    meeting.world.user.peer_relays._most = 1
+    assert meeting.relay() is not None
+    assert meeting.relay(meeting.alice, meeting.bob.peer_id.hex()) is None
+    stream = meeting.bob.play(meeting.relay(), "song")  # which needs two
     meeting.world.run(5)
     assert meeting.live.players == 0 and codes(stream.events())[-1] == CLOSED
-    meeting.world.user.stand_ins.forget(meeting.alice.peer_id, meeting.world.now)
-    assert meeting.stand_in(meeting.alice, meeting.bob.peer_id.hex()) is not None
+    meeting.world.user.peer_relays.forget(meeting.alice.peer_id, meeting.world.now)
+    assert meeting.relay(meeting.alice, meeting.bob.peer_id.hex()) is not None
 
 
 def test_a_publisher_that_does_not_answer():
     """Own design: then the first session is closed as well."""
     meeting = Relayed()
-    peer_id = meeting.stand_in()
+    peer_id = meeting.relay()
     del meeting.world.link.nodes[ALICE]
     stream = meeting.bob.play(peer_id, "song")
     meeting.world.run(100)
-    assert stream.closed and meeting.world.user.stand_ins._opening == []
+    assert stream.closed and meeting.world.user.peer_relays._opening == []
 
 
 def test_nobody_has_us_ask_at_addresses_of_many():
     """Covers RFC 7016 §5 [resources-bounded]: a client may say that it is anywhere."""
     meeting = Relayed()
     many, one = ("224.0.0.1", 1), ("203.0.113.77", 1)
-    connection = meeting.world.user.stand_ins.connection_of(meeting.alice.peer_id)
+    connection = meeting.world.user.peer_relays.connection_of(meeting.alice.peer_id)
     connection.listed = (many, one)
-    meeting.bob.play(meeting.stand_in(), "song")
+    meeting.bob.play(meeting.relay(), "song")
     meeting.world.run(3)
     asked = {destination for _, _, destination, _ in meeting.world.link.sent}
     assert one in asked and many not in asked
@@ -197,15 +197,15 @@ def test_nobody_has_us_ask_at_addresses_of_many():
 def test_a_player_that_leaves_while_the_publisher_is_asked():
     """Own design: nobody is reminded of it any more, and its first session ends."""
     meeting = Relayed()
-    peer_id = meeting.stand_in()
+    peer_id = meeting.relay()
     del meeting.world.link.nodes[ALICE]
     stream = meeting.bob.play(peer_id, "song")
     meeting.world.run(3)
-    stand_ins = meeting.world.user.stand_ins
-    (asked,) = stand_ins._opening
-    stand_ins.forget(meeting.bob.peer_id, meeting.world.now)
+    peer_relays = meeting.world.user.peer_relays
+    (asked,) = peer_relays._opening
+    peer_relays.forget(meeting.bob.peer_id, meeting.world.now)
     meeting.world.run(3)
-    assert stand_ins._opening == [] and asked[2].is_over
+    assert peer_relays._opening == [] and asked[2].is_over
     assert stream.closed
 
 
@@ -213,7 +213,7 @@ def test_flows_have_a_limit_and_only_what_may_be_associated_passes():
     """Covers RFC 7016 §5 [resources-bounded]; a flow of another kind passes as it is."""
     meeting = Relayed()
     meeting.play()
-    (middle,) = meeting.world.user.stand_ins.bridges
+    (middle,) = meeting.world.user.peer_relays.bridges
     (peer,) = meeting.bob.peers.sessions
     codes_heard = []
     for number in range(FLOWS + 2):
@@ -229,8 +229,8 @@ def test_flows_have_a_limit_and_only_what_may_be_associated_passes():
 def test_stand_ins_are_asked_for_by_their_own_id():
     """RFC 7016 §3.5.1.4: who asks for one is sent to its port."""
     meeting = Relayed()
-    stand_ins = meeting.world.user.stand_ins
-    peer_id = meeting.stand_in()
-    assert stand_ins.addresses_of(Epd(fingerprint=peer_id).encode()) == [(SERVER[0], 40001)]
-    assert stand_ins.addresses_of(Epd(fingerprint=bytes(32)).encode()) == []
-    assert stand_ins.get(meeting.alice.peer_id).peer_id == peer_id
+    peer_relays = meeting.world.user.peer_relays
+    peer_id = meeting.relay()
+    assert peer_relays.addresses_of(Epd(fingerprint=peer_id).encode()) == [(SERVER[0], 40001)]
+    assert peer_relays.addresses_of(Epd(fingerprint=bytes(32)).encode()) == []
+    assert peer_relays.get(meeting.alice.peer_id).peer_id == peer_id

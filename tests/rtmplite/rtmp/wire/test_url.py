@@ -17,7 +17,6 @@ from rtmplite.rtmp.client import Target, redirection
 from rtmplite.rtmp.wire.url import MAX_URL, join, split
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.config import Settings, check
-from siprtmp.operation.numbers import parse_host_port
 
 HERE = Target.parse("rtmps://ann:secret@far.example/live/demo")
 PIECES = (
@@ -57,9 +56,9 @@ def test_any_text_is_a_url_or_an_error_of_ours(user, text):
 
 @given(TEXTS)
 def test_any_text_is_a_listener_or_one_line(text):
-    """Own design: argparse makes one line of ValueError."""
-    with suppress(ValueError):
-        host, port = parse_host_port(text)
+    """Own design: argparse makes one line of the error."""
+    with suppress(LocalError):
+        host, port = addresses.parse(text)
         assert host.isprintable() and 0 <= port < 65536
         assert ":" in host or host.encode("idna")
 

@@ -1,0 +1,57 @@
+"""The requests that reach a phone, each given to the part that it is for.
+
+Implements RFC 3261 §8.2 for an element of one user.
+"""
+
+from collections.abc import Callable
+
+from p2psip.sip.message import METHODS, Request
+from p2psip.stack.request_origin import origin
+from p2psip.stack.stack import Flow, ServerHandle
+from p2psip.ua.messages import InstantMessage, answer
+from p2psip.ua.request_validation import SDP
+from p2psip.ua.ua import UserAgent
+
+
+class PhoneCore:
+    """Takes the requests that the stack of a phone passes up: §8.2.
+
+    `on_invite(server, now)` takes new calls, and `on_message(message)` messages.
+    """
+
+    def __init__(
+        self,
+        agents: UserAgent,
+        user: str,
+        on_invite: Callable[[ServerHandle, float], object],
+        on_message: Callable[[InstantMessage], object],
+    ) -> None:
+        self._agents, self._user = agents, user
+        self._on_invite, self._on_message = on_invite, on_message
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a new request: §8.2."""
+        agents = self._agents
+        peer = agents.peer_of(request)
+        allow = ("Allow", agents.extensions.allow)
+        if peer is not None and origin(request, server.flow) not in peer.places:
+            server.reply(403, now)  # §26.1.4: overheard tags end no call
+        elif agents.matches(request) or request.to.tag is not None:
+            agents.on_request(server, request, now)
+        elif request.uri.user not in (None, self._user):
+            server.reply(404, now)  # §8.2.2.1
+        elif request.method == "INVITE":
+            self._on_invite(server, now)
+        elif request.method == "MESSAGE":
+            answer(server, request, self._on_message, agents.extensions, now)
+        elif request.method == "OPTIONS":
+            server.reply(200, now, headers=[allow, ("Accept", SDP)])  # §11.2
+        else:
+            status = 405 if request.method in METHODS else 501  # §8.2.1, §21.5.2
+            server.reply(status, now, headers=[allow])
+
+    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
+        """Take the ACK of a 2xx, from its peer's place if it has a body: §13.3.1.4."""
+        peer = self._agents.peer_of(request)
+        if peer is None or not request.body or origin(request, flow) in peer.places:
+            self._agents.on_ack(request, flow, now)

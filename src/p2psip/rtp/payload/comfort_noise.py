@@ -1,0 +1,59 @@
+"""Comfort noise: how loud the background is, and how it sounds, for the pauses of a talker.
+
+Implements RFC 3389 §3.
+
+    >>> noise = ComfortNoise.parse(bytes([60, 127, 254]))
+    >>> noise.level, [round(each, 3) for each in noise.coefficients]
+    (60, [0.0, 1.0])
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from p2psip.errors import LocalError, RemoteError
+
+PAYLOAD_TYPE: Final = 13  # Source: §4, at a clock of 8000 Hz
+MAX_ORDER: Final = 64  # coefficients, Own design: §3.2 has no bound, and models use some ten
+RESERVED: Final = 255  # Source: §3.2, an index without a meaning
+_ZERO: Final = 127  # Source: §3.2, the index of the coefficient 0
+
+
+@dataclass(frozen=True, slots=True)
+class ComfortNoise:
+    """One description of the background: §3.
+
+    `level` is in -dBov, 0 to 127 (§3.1); `indices` are the reflection coefficients as they are
+    quantized, 0 to 254 (§3.2).
+    """
+
+    level: int
+    indices: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.level >> 7 or any(not 0 <= each < RESERVED for each in self.indices):
+            raise LocalError("a level has 7 bits, and an index is 0 to 254")
+        if len(self.indices) > MAX_ORDER:
+            raise LocalError(f"more than {MAX_ORDER} coefficients")
+
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        """The reflection coefficients, between -1 and 1: §3.2."""
+        return tuple(258 * (index - _ZERO) / 32768 for index in self.indices)
+
+    @classmethod
+    def parse(cls, payload: bytes | memoryview) -> Self:
+        """Read a payload, or raise RemoteError: §3.3.
+
+        The unused bit is ignored.  A receiver may reduce the order of the model (§3), and this
+        one does so at a reserved index.
+        """
+        data = bytes(payload)
+        if not 0 < len(data) <= MAX_ORDER + 1:
+            raise RemoteError(f"comfort noise of {len(data)} octets")
+        end = data.find(RESERVED, 1)
+        # §3.3 [level-first]
+        return cls(data[0] & 0x7F, tuple(data[1:] if end < 0 else data[1:end]))
+
+    def __bytes__(self) -> bytes:
+        """Write the payload, the unused bit clear: §3.3."""
+        return bytes((self.level, *self.indices))  # §3.3 [level-first]

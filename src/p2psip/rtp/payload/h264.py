@@ -1,0 +1,156 @@
+"""H.264 in RTP: NAL units alone, several in one packet, or one in several packets.
+
+Implements RFC 6184 §5, for packetization modes 0 and 1 (§6.2, §6.3).
+
+`pack_h264` cuts the NAL units of one access unit into payloads that fit a packet; `read_h264` reads
+one payload.  What is cut comes back by way of `H264Unpacker`.
+
+    >>> sps, slice_ = bytes.fromhex("6742e01f"), bytes([0x65]) + bytes(range(20))
+    >>> [payload.hex() for payload, marker in pack_h264([sps], 12)]
+    ['6742e01f']
+    >>> [payload[:3].hex() for payload, marker in pack_h264([sps, slice_], 12)]
+    ['6742e0', '7c8500', '7c450a']
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from struct import Struct
+from typing import Final
+
+from p2psip.errors import LocalError, RemoteError
+
+SINGLE_TYPES: Final = range(1, 24)  # Source: §5.2 Table 1
+STAP_A: Final = 24
+FU_A: Final = 28
+SINGLE_NAL_MODE, NON_INTERLEAVED_MODE = 0, 1  # Source: §5.4, packetization-mode
+FORBIDDEN: Final = 0x80  # Source: §5.3, the bit F of the first octet of a NAL unit
+_NRI: Final = 0x60
+_TYPE: Final = 0x1F
+_START, _END = 0x80, 0x40  # Source: §5.8, bits of the FU header
+_SIZE: Final = Struct("!H")
+_MAX_AGGREGATED: Final = 0xFFFF  # octets, Source: §5.2, of a NAL unit in an aggregation packet
+_LEAST_PACKET: Final = 3  # octets that one fragment needs
+
+
+@dataclass(frozen=True, slots=True)
+class H264Fragment:
+    """A part of a NAL unit: §5.8.
+
+    `header` is the first octet of the NAL unit, which is not in `data`.
+    """
+
+    header: int
+    data: bytes
+    start: bool = False
+    end: bool = False
+
+    def __bytes__(self) -> bytes:
+        """Write the payload of an FU-A, the reserved bit clear: §5.8."""
+        # §5.8 [nri-of-the-nal-unit] [reserved-bit]
+        indicator = self.header & (FORBIDDEN | _NRI) | FU_A
+        head = (_START if self.start else 0) | (_END if self.end else 0) | self.header & _TYPE
+        return bytes((indicator, head)) + self.data
+
+
+def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
+    """Read one payload: whole NAL units, or a fragment of one: §5.2.
+
+    RemoteError if it is malformed, or of a kind that modes 0 and 1 do not have.
+    """
+    data = bytes(payload)
+    kind = data[0] & _TYPE if data else 0
+    if kind in SINGLE_TYPES:
+        return (data,)  # §5.6 [single-holds-one]
+    if kind == STAP_A:
+        return tuple(_read_aggregate(data))
+    if kind == FU_A:
+        if len(data) < 2:
+            raise RemoteError("H.264 fragment without a header")
+        header = data[0] & (FORBIDDEN | _NRI) | data[1] & _TYPE  # §5.8 [reserved-bit]
+        if header & _TYPE not in SINGLE_TYPES:  # §5.8 [fragments-not-nested]
+            raise RemoteError("H.264 fragment of no NAL unit")
+        return H264Fragment(header, data[2:], bool(data[1] & _START), bool(data[1] & _END))
+    raise RemoteError(f"H.264 payload of type {kind}")  # §6.3 [no-interleaved-packets]
+
+
+def _read_aggregate(data: bytes) -> Iterable[bytes]:
+    """Yield the NAL units of an STAP-A: §5.7.1."""
+    at = 1
+    if at == len(data):
+        raise RemoteError("H.264 aggregate of nothing")
+    while at < len(data):
+        if at + _SIZE.size > len(data):
+            raise RemoteError("H.264 aggregate cut in a size")
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size
+        unit = data[at : at + size]
+        if not unit or len(unit) < size:
+            raise RemoteError("H.264 aggregate of a NAL unit beyond the end, or of none")
+        if unit[0] & _TYPE not in SINGLE_TYPES:  # §5.7 [aggregates-not-nested]
+            raise RemoteError("H.264 aggregate of something else than NAL units")
+        yield unit
+        at += size
+
+
+def aggregate(units: Sequence[bytes]) -> bytes:
+    """Write NAL units of one time as an STAP-A: §5.7.1.  LocalError if one is too long."""
+    if not units or any(not 0 < len(unit) <= _MAX_AGGREGATED for unit in units):
+        raise LocalError("an aggregate is of NAL units of up to 65535 octets")
+    # §5.7 [aggregate-f] [aggregate-nri]
+    head = max(unit[0] & _NRI for unit in units) | STAP_A
+    if any(unit[0] & FORBIDDEN for unit in units):
+        head |= FORBIDDEN
+    return bytes((head,)) + b"".join(_SIZE.pack(len(unit)) + unit for unit in units)
+
+
+def pack_h264(
+    units: Iterable[bytes], max_octets: int, mode: int = NON_INTERLEAVED_MODE
+) -> list[tuple[bytes, bool]]:
+    """Cut the NAL units of one access unit, in decoding order, into (payload, marker): §6.
+
+    No payload is longer than `max_octets`.  In mode 0 each NAL unit is a payload, so one that
+    is longer is a LocalError: the encoder must make smaller slices.
+    """
+    if mode not in (SINGLE_NAL_MODE, NON_INTERLEAVED_MODE) or max_octets < _LEAST_PACKET:
+        raise LocalError(f"H.264 mode {mode} in packets of {max_octets} octets")
+    payloads: list[bytes] = []
+    waiting: list[bytes] = []  # to be aggregated
+    for unit in units:
+        if not unit or unit[0] & _TYPE not in SINGLE_TYPES:
+            raise LocalError("no NAL unit of H.264")
+        if mode == SINGLE_NAL_MODE and len(unit) > max_octets:
+            raise LocalError(f"a NAL unit of {len(unit)} octets, in mode 0")
+        # §6.2 [single-only], §5.7 [aggregate-fits]
+        if mode == SINGLE_NAL_MODE or _aggregated([*waiting, unit]) > max_octets:
+            payloads += _written(waiting)
+            waiting = []
+        if len(unit) > max_octets:
+            payloads += _fragments(unit, max_octets)
+        else:
+            waiting.append(unit)
+    payloads += _written(waiting)
+    # §5.1 [marker-on-last]
+    return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]
+
+
+def _aggregated(units: Sequence[bytes]) -> int:
+    return 1 + sum(_SIZE.size + len(unit) for unit in units)
+
+
+def _written(units: Sequence[bytes]) -> list[bytes]:
+    """Write one payload, or none: a NAL unit alone stands for itself, §5.6."""
+    if len(units) > 1:
+        return [aggregate(units)]
+    return list(units)
+
+
+def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
+    """Cut one NAL unit into FU-As of about equal size: §5.8."""
+    body = len(unit) - 1
+    count = max(-(-body // (max_octets - 2)), 2)  # §5.8 [not-in-one-fragment]
+    cuts = [1 + body * at // count for at in range(count + 1)]  # §5.8 [each-octet-once]
+    return [
+        bytes(H264Fragment(unit[0], unit[first:last], at == 0, at == count - 1))
+        for at, (first, last) in enumerate(pairwise(cuts))
+    ]

@@ -1,0 +1,267 @@
+"""The RTCP of one transport: reports of all its streams, and requests about them.
+
+Implements RFC 3550 §6.3 and §6.4, and with `early` RFC 4585 §3.5 for two participants.
+
+A sans-I/O machine between any number of sources of ours and of the peer's.  Reports leave by
+`tick`, when `deadline` has come.  A request for a picture cannot wait for that: under the profile
+AVPF it leaves at once, and the regular report after it is left out, so that the bandwidth stays
+the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from p2psip.errors import RemoteError
+from p2psip.rtp.extended_report import VoipMetrics
+from p2psip.rtp.feedback import Tmmb
+from p2psip.rtp.reception import Reception
+from p2psip.rtp.rtcp import (
+    Bye,
+    ExtendedReport,
+    Feedback,
+    Fir,
+    Nack,
+    OtherFeedback,
+    Pli,
+    ReceiverReport,
+    RtcpPacket,
+    SdesChunk,
+    SenderReport,
+    SourceDescription,
+    ntp_time,
+    parse_compound,
+)
+from p2psip.rtp.rtcp_timer import BANDWIDTH, MIN_SECONDS, RtcpTimer, interval
+from p2psip.rtp.sender import Sender
+from p2psip.rtp.source_description import CNAME
+
+UDP_IP_OCTETS: Final = 28  # Source: §6.2, lower layers count towards the RTCP bandwidth
+TIMEOUT_INTERVALS: Final = 5  # Source: §6.3.5, M, after which a silent member is gone
+SENDER_INTERVALS: Final = 2  # Source: §6.3.5, after which it is no sender
+MAX_BLOCKS: Final = 31  # Source: §6.4.1, of one report
+MAX_ASKED: Final = 16  # Own design: requests that wait for one datagram
+USEFUL_SECONDS: Final = 1.0  # Own design: T_max_fb_delay of RFC 4585 §3.4, for a live picture
+
+Event: TypeAlias = Feedback | Bye
+"""What RTCP may tell that is not statistics: §6.6 and RFC 4585 §6.1."""
+
+
+class Reporter:
+    """Reports of all streams of one transport: §6.4.
+
+    `senders` are our sources, one at least, and `receivers` those of the peer's that we hear; both
+    may grow and shrink.  `wallclock` plus `now` is Unix time (§4 allows any constant).
+    `bandwidth` is for RTCP, in octets a second.  `early` says that AVPF is agreed on.  With `echo`
+    our own packets, sent back by a reflector such as SIPp's, are heard as the peer's.
+    `remote_metrics` is what the peer last told of the quality that it hears (RFC 3611 §4.7).
+    """
+
+    def __init__(
+        self,
+        cname: str,
+        random: Callable[[int], bytes],
+        now: float,
+        senders: Sequence[Sender],
+        receivers: Sequence[Reception],
+        *,
+        wallclock: float = 0.0,
+        bandwidth: float = BANDWIDTH,
+        early: bool = False,
+        echo: bool = False,
+    ) -> None:
+        self.cname = cname
+        self.senders, self.receivers = list(senders), list(receivers)
+        self.invalid = 0
+        self.last_heard: float | None = None
+        self.remote_cname: str | None = None
+        self.remote_metrics: VoipMetrics | None = None
+        self._wallclock, self._echo, self._early = wallclock, echo, early
+        # RFC 4585 §3.5.1 [no-minimum]
+        self._timer = RtcpTimer(now, random, bandwidth, least=0.0 if early else MIN_SECONDS)
+        self._allow_early = True  # RFC 4585 §3.5.1 [early-at-first]
+        self._asked: list[Feedback] = []
+        self._due_early = False
+        self._farewell: list[bytes] = []
+        self._reported = False
+        self._looping: set[int] = set()  # our SSRCs after a collision
+
+    # -- what comes ---------------------------------------------------------------------
+
+    def received(self, data: bytes | memoryview, now: float) -> list[Event]:
+        """Take a datagram; answer what it asks of our streams, and BYEs of the peer's: §6.4.
+
+        What cannot be parsed is counted in `invalid` and dropped.
+        """
+        try:
+            packets = parse_compound(data)
+        except RemoteError:
+            self.invalid += 1
+            return []
+        self._timer.received(len(data) + UDP_IP_OCTETS)
+        self.last_heard = now
+        return [event for packet in packets for event in self._take(packet, now)]
+
+    def _take(self, packet: RtcpPacket, now: float) -> list[Event]:
+        match packet:
+            case SenderReport(ssrc=ssrc) | ReceiverReport(ssrc=ssrc):
+                ours = self.sender(ssrc)
+                if ours is not None and self.collided(ours, now):
+                    return []
+                self._read_report(packet, now)
+            case SourceDescription(chunks):
+                heard = {each.ssrc for each in self.receivers}
+                names = [chunk.cname for chunk in chunks if chunk.ssrc in heard]
+                self.remote_cname = next(filter(None, names), self.remote_cname)
+            case Bye(ssrcs):
+                leaving = [each for each in self.receivers if each.ssrc in ssrcs]
+                for each in leaving:
+                    each.forget()
+                if leaving:
+                    self._count_members(now)
+                    self._timer.reconsider(now)
+                    return [packet]
+            case Pli() | Nack() | OtherFeedback() if self.sender(packet.media_ssrc):
+                return [packet]
+            case Tmmb(limits=limits) if any(self.sender(each.ssrc) for each in limits):
+                return [packet]
+            case ExtendedReport(blocks=blocks):
+                for block in blocks:
+                    if isinstance(block, VoipMetrics) and self.sender(block.ssrc):
+                        self.remote_metrics = block
+            case Fir(requests=requests) if any(self.sender(ssrc) for ssrc, _ in requests):
+                return [packet]
+        return []
+
+    def _read_report(self, report: SenderReport | ReceiverReport, now: float) -> None:
+        if isinstance(report, SenderReport):
+            for each in self.receivers:
+                each.note(report, now)
+        ntp = self._ntp(now)
+        for block in report.reports:
+            for sender in self.senders:
+                sender.judge(block, ntp)
+
+    def sender(self, ssrc: int) -> Sender | None:
+        """Give our source of this SSRC: §3."""
+        return next((each for each in self.senders if each.ssrc == ssrc), None)
+
+    def collided(self, sender: Sender, now: float) -> bool:
+        """Handle a packet with an SSRC of ours; return whether to drop it: §8.2.
+
+        The first time we leave it to the other and take a new one.  If that one comes
+        back too, it is our own packets that loop.
+        """
+        if self._echo or sender.ssrc in self._looping:
+            return not self._echo
+        if sender.last_sent is not None or self._reported:
+            self._farewell.append(self._compound(now, Bye((sender.ssrc,))))
+        sender.take_ssrc()
+        self._looping.add(sender.ssrc)
+        return False
+
+    # -- what leaves --------------------------------------------------------------------
+
+    def ask(self, feedback: Feedback, now: float) -> bool:
+        """Send a request to the peer as soon as RFC 4585 §3.5.2 allows; False if it is dropped.
+
+        It is dropped without AVPF, and when the next report would be too late for it.
+        """
+        if not self._early or len(self._asked) >= MAX_ASKED:
+            return False
+        timer = self._timer
+        # RFC 4585 §3.5.2 [joins-what-waits] [regular-is-near]
+        if not self._asked and now <= timer.tn:
+            if self._allow_early:  # RFC 4585 §3.5.2 [early-at-once]
+                # RFC 4585 §3.5.2 [early-skips-one-regular]
+                self._allow_early, self._due_early = False, True
+                timer.skip_one()
+            elif timer.tn - now >= USEFUL_SECONDS:
+                return False  # RFC 4585 §3.5.2 [too-late-is-dropped]
+        if feedback not in self._asked:
+            self._asked.append(feedback)
+        return True
+
+    @property
+    def deadline(self) -> float:
+        """When to call `tick`: §6.3.6.  In the past if there is something to send now."""
+        if self._farewell or self._due_early:
+            return float("-inf")
+        return self._timer.deadline
+
+    def tick(self, now: float) -> list[bytes]:
+        """Answer the RTCP datagrams that are due, most often none or one: §6.3.6."""
+        datagrams, self._farewell = self._farewell, []
+        if self._due_early:
+            self._due_early = False
+            report = self._compound(now, *self._requests())
+            self._timer.received(len(report) + UDP_IP_OCTETS)  # RFC 4585 §3.5.4 [size-counts]
+            datagrams.append(report)
+        if now >= self._timer.deadline:
+            self._count_members(now)
+        if self._timer.tick(now):
+            report = self._compound(now, *self._requests())
+            self._timer.sent(len(report) + UDP_IP_OCTETS, now)
+            self._reported, self._allow_early = True, True  # RFC 4585 §3.5.3 [early-again]
+            datagrams.append(report)
+        return datagrams
+
+    def bye(self, now: float, reason: str = "") -> bytes:
+        """Make the last datagram, or b"" if we never sent any: §6.3.7.
+
+        With two members it may leave at once.
+        """
+        if not self._reported and all(each.last_sent is None for each in self.senders):
+            return b""
+        ssrcs = tuple(each.ssrc for each in self.senders[:MAX_BLOCKS])
+        return self._compound(now, Bye(ssrcs, reason.encode()[:255]))
+
+    def _requests(self) -> list[Feedback]:
+        asked, self._asked = self._asked, []
+        return asked
+
+    def _compound(self, now: float, *more: RtcpPacket) -> bytes:
+        """Make a report for each source of ours, all with our CNAME: §6.1, §6.4."""
+        blocks = tuple(block for each in self.receivers for block in each.block(now))[:MAX_BLOCKS]
+        ntp = self._ntp(now)
+        reports = (
+            each.report(blocks, ntp, now, self._is_recent(each.last_sent, now))
+            for each in self.senders
+        )
+        name = ((CNAME, self.cname.encode()[:255]),)
+        chunks = tuple(SdesChunk(each.ssrc, name) for each in self.senders[:MAX_BLOCKS])
+        return b"".join(map(bytes, (*reports, SourceDescription(chunks), *more)))
+
+    # -- who is there -------------------------------------------------------------------
+
+    def _count_members(self, now: float) -> None:
+        """Tell the timer how many members and senders there are: §6.3.5."""
+        timer = self._timer
+        calculated = interval(
+            timer.members, timer.senders, timer.bandwidth, False, timer.avg_rtcp_size, False,
+            timer.least,
+        )  # fmt: skip
+        # Own design: AVPF has no least interval, but a pause of a second is no end
+        gone = now - TIMEOUT_INTERVALS * max(calculated, MIN_SECONDS)
+        present = list(self._heard_since(gone))
+        there = len(present)
+        if not there and self.last_heard is not None and self.last_heard > gone:
+            left = (each.ssrc is None and each.last_received is not None for each in self.receivers)
+            there = 0 if self.receivers and all(left) else 1
+        sending = sum(self._is_recent(each.last_sent, now) for each in self.senders)
+        timer.we_sent = sending > 0
+        timer.members = len(self.senders) + there
+        timer.senders = sending + sum(self._is_recent(each.last_received, now) for each in present)
+
+    def _heard_since(self, then: float) -> Iterator[Reception]:
+        for each in self.receivers:
+            at = each.last_received
+            if each.ssrc is not None and at is not None and at > then:
+                yield each
+
+    def _is_recent(self, at: float | None, now: float) -> bool:
+        return at is not None and now - at < SENDER_INTERVALS * max(
+            self._timer.calculated, MIN_SECONDS if self._early else 0.0
+        )
+
+    def _ntp(self, now: float) -> int:
+        return ntp_time(now + self._wallclock)

@@ -1,0 +1,86 @@
+"""One stream of ours: its numbers and counts, and what the peer reports of it.
+
+Implements RFC 3550 §5.1 and §6.4.1, for one SSRC.
+
+    >>> sender = Sender(0xCAFE, 8000, random=lambda n: bytes(range(n)))
+    >>> sender.send(0, b"sound", timestamp=160, marker=True, now=0.02).hex(" ", 4)
+    '80800002 000000a0 0000cafe 736f756e 64'
+"""
+
+from collections.abc import Callable
+
+from p2psip.rtp.fast import VERSION_2, pack_fixed
+from p2psip.rtp.rtcp import ReceiverReport, ReportBlock, SenderReport
+
+
+class Sender:
+    """A source of ours: §5.1.
+
+    `ssrc` None has one drawn; `clock_rate` is in ticks a second; `random(n)` gives n octets.
+    `rtt` is in seconds, None until measured, and `remote_block` the peer's last report of us.
+    """
+
+    def __init__(self, ssrc: int | None, clock_rate: int, random: Callable[[int], bytes]) -> None:
+        self._random = random
+        self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
+        self._send_rate = clock_rate
+        self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
+        self.packets_sent = self.octets_sent = 0
+        self._last_timestamp = 0
+        self.last_sent: float | None = None
+        self.rtt: float | None = None
+        self.remote_block: ReportBlock | None = None
+
+    @property
+    def send_rate(self) -> int:
+        """The clock of our timestamps, in ticks a second: §5.1."""
+        return self._send_rate
+
+    def send_at(self, clock_rate: int) -> None:
+        """Count our timestamps by this clock from now on; a source has one clock: §5.2."""
+        if clock_rate != self._send_rate and self.packets_sent:
+            self.take_ssrc()
+            self.last_sent = None
+        self._send_rate = clock_rate
+
+    def send(
+        self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
+    ) -> bytes:
+        """Make the next datagram of ours, and count it: §5.1.
+
+        `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
+        """
+        self._sequence = sequence = self._sequence + 1 & 0xFFFF
+        self.packets_sent += 1
+        self.octets_sent += len(payload)
+        self._last_timestamp, self.last_sent = timestamp, now
+        second = payload_type | 0x80 if marker else payload_type
+        return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
+
+    def take_ssrc(self) -> None:
+        """Go on as another source, after a collision or with another clock: §8.2, §5.2."""
+        self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
+        self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
+
+    def report(
+        self, blocks: tuple[ReportBlock, ...], ntp: int, now: float, as_sender: bool
+    ) -> SenderReport | ReceiverReport:
+        """Make our report, as a sender if we sent lately: §6.4."""
+        if not as_sender or self.last_sent is None:
+            return ReceiverReport(self.ssrc, blocks)
+        elapsed = int((now - self.last_sent) * self._send_rate)
+        timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
+        counts = (self.packets_sent, self.octets_sent)
+        return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
+
+    def judge(self, block: ReportBlock, ntp: int) -> None:
+        """Read the peer's report on this stream at NTP time `ntp`; measure the round trip: §6.4.1.
+
+        A block about another source is passed over.
+        """
+        if block.ssrc != self.ssrc:
+            return
+        self.remote_block = block
+        trip = (ntp >> 16) - block.last_sr - block.delay & 0xFFFFFFFF
+        if block.last_sr and trip < 1 << 31:  # its clock and ours may differ by a tick
+            self.rtt = trip / 65536

@@ -1,0 +1,216 @@
+"""SRTP: RTP and RTCP that nobody on the way can read, change or play back.
+
+Implements RFC 3711 §3 and §4, with AES in counter mode and HMAC-SHA1, and no MKI.
+
+Each end encrypts with a master key of its own.  `SrtpSender` protects what it sends by ours,
+`SrtpReceiver` opens what arrives by the peer's; keys and salts come from the signalling.
+
+    >>> key, salt = bytes(16), bytes(14)
+    >>> sender, receiver = SrtpSender(key, salt), SrtpReceiver(key, salt)
+    >>> packet = bytes.fromhex("80000001000000a00000cafe") + b"sound"
+    >>> protected = sender.protect_rtp(packet)
+    >>> len(protected) - len(packet), receiver.open_rtp(protected) == packet
+    (10, True)
+"""
+
+import hmac
+from struct import Struct
+from typing import Final
+
+from Crypto.Cipher import AES
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp import fast
+
+KEY_OCTETS: Final = 16  # Source: §8.2, of a master key
+SALT_OCTETS: Final = 14  # Source: §8.2
+AUTH_OCTETS: Final = 20  # Source: §8.2, of a session's authentication key
+RTCP_TAG_OCTETS: Final = 10  # Source: §5.2, whatever RTP's tag is
+WINDOW: Final = 64  # packets. Source: §3.3.2
+MAX_SOURCES: Final = 32  # of one key, Own design: memory must be bounded
+MAX_RTCP_INDEX: Final = (1 << 31) - 1  # Source: §3.4
+# Source: §4.3.2, the labels of the session keys: of SRTP, and after that of SRTCP
+ENCRYPTION, AUTHENTICATION, SALTING = 0, 1, 2
+RTCP_LABELS: Final = 3
+_WORD: Final = Struct("!I")
+_RTCP_HEAD: Final = 8  # octets that stay in clear. Source: §3.4
+_ENCRYPTED: Final = 1 << 31  # the E flag, above the index. Source: §3.4
+
+
+def keystream(key: bytes, start: int, octets: int) -> bytes:
+    """Encrypt zeros in counter mode from the block `start`: §4.1.1."""
+    return AES.new(key, AES.MODE_CTR, nonce=b"", initial_value=start).encrypt(bytes(octets))
+
+
+def derive(key: bytes, salt: bytes, label: int, octets: int) -> bytes:
+    """Derive a session key from a master key and salt, at a derivation rate of 0: §4.3.1."""
+    if len(key) != KEY_OCTETS or len(salt) != SALT_OCTETS:
+        raise LocalError("a master key has 16 octets, a master salt 14")
+    # §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm]
+    x = int.from_bytes(salt, "big") ^ label << 48
+    return keystream(key, x << 16, octets)
+
+
+class _Keys:
+    """The session keys of one direction, of RTP or of RTCP: §4.3."""
+
+    def __init__(self, key: bytes, salt: bytes, first_label: int, tag_octets: int) -> None:
+        self._cipher_key = derive(key, salt, first_label + ENCRYPTION, KEY_OCTETS)
+        self._auth_key = derive(key, salt, first_label + AUTHENTICATION, AUTH_OCTETS)
+        salting = derive(key, salt, first_label + SALTING, SALT_OCTETS)
+        self._salt = int.from_bytes(salting, "big") << 16
+        self.tag_octets = tag_octets
+
+    def crypt(self, data: bytes, ssrc: int, index: int) -> bytes:
+        """Encrypt or decrypt the packet of a source and an index: §4.1.1."""
+        start = self._salt ^ ssrc << 64 ^ index << 16  # §4.1.1 [counter-block]
+        cipher = AES.new(self._cipher_key, AES.MODE_CTR, nonce=b"", initial_value=start)
+        return cipher.encrypt(data)
+
+    def tag(self, authenticated: bytes) -> bytes:
+        """Authenticate a packet and what it does not carry: §4.2.1 [leftmost-octets]."""
+        return hmac.digest(self._auth_key, authenticated, "sha1")[: self.tag_octets]
+
+    def check(self, authenticated: bytes, tag: bytes) -> None:
+        """Raise RemoteError unless the tag is right: §4.2.1."""
+        if not hmac.compare_digest(self.tag(authenticated), tag):
+            raise RemoteError("SRTP packet that is not authentic")
+
+
+class _Replay:
+    """The indices of one source that were received: §3.3.2."""
+
+    def __init__(self) -> None:
+        self.highest: int | None = None
+        self._seen = 0  # bit n: the index n below the highest
+
+    def check(self, index: int) -> None:
+        """Raise RemoteError for an index that came already, or is too old to tell."""
+        if self.highest is None or index > self.highest:
+            return
+        behind = self.highest - index
+        if behind >= WINDOW or self._seen >> behind & 1:  # §3.3.2 [replay-refused]
+            raise RemoteError("SRTP packet that came before")
+
+    def note(self, index: int) -> None:
+        """Keep an index, once its packet has been authenticated."""
+        if self.highest is None or index > self.highest:
+            ahead = WINDOW if self.highest is None else min(index - self.highest, WINDOW)
+            self._seen = (self._seen << ahead | 1) & (1 << WINDOW) - 1
+            self.highest = index
+        else:
+            self._seen |= 1 << self.highest - index
+
+
+def guess_index(sequence: int, highest: int | None) -> int:
+    """Extend a sequence number to the 48-bit index nearest to the highest seen: §3.3.1.
+
+    >>> guess_index(0, 65535), guess_index(65535, 65536), guess_index(7, None)
+    (65536, 65535, 7)
+    """
+    if highest is None:
+        return sequence
+    index = (highest & ~0xFFFF) | sequence
+    if index < highest - 0x8000:  # §3.3.1 [roc-guessed]
+        index += 0x10000
+    elif index > highest + 0x8000 and index >= 0x10000:
+        index -= 0x10000
+    return index
+
+
+class SrtpSender:
+    """Protects what one end sends: §3.3.  `tag_octets` of RTP is 10, or 4.
+
+    A key must not protect more packets than its indices can number: §9.2.
+    """
+
+    def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
+        self._rtp = _Keys(key, salt, 0, tag_octets)
+        self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
+        self._highest: dict[int, int] = {}
+        self._rtcp_index = 0
+
+    def protect_rtp(self, packet: bytes) -> bytes:
+        """Encrypt the payload of an RTP packet and authenticate the whole: §3.3."""
+        header = fast.unpack(packet)
+        if header is None:
+            raise LocalError("no RTP packet")
+        _, _, sequence, _, ssrc, start, _ = header
+        index = guess_index(sequence, self._highest.get(ssrc))
+        self._highest[ssrc] = max(index, self._highest.get(ssrc, 0))
+        data = packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
+        # §4.2 [roc-authenticated]
+        return data + self._rtp.tag(data + _WORD.pack(index >> 16 & 0xFFFFFFFF))
+
+    def protect_rtcp(self, compound: bytes) -> bytes:
+        """Encrypt a compound but for its first header, and authenticate the whole: §3.4."""
+        if len(compound) < _RTCP_HEAD:
+            raise LocalError("no RTCP compound")
+        index = self._rtcp_index
+        if index > MAX_RTCP_INDEX:
+            raise LocalError("the key has protected all the RTCP that it may")
+        self._rtcp_index += 1  # §3.4 [rtcp-index-counts]
+        (ssrc,) = _WORD.unpack_from(compound, 4)
+        data = compound[:_RTCP_HEAD] + self._rtcp.crypt(compound[_RTCP_HEAD:], ssrc, index)
+        data += _WORD.pack(_ENCRYPTED | index)
+        return data + self._rtcp.tag(data)  # §3.4 [rtcp-always-authenticated]
+
+
+class SrtpReceiver:
+    """Opens what one end receives, each packet once: §3.3."""
+
+    def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
+        self._rtp = _Keys(key, salt, 0, tag_octets)
+        self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
+        self._rtp_replay: dict[int, _Replay] = {}
+        self._rtcp_replay: dict[int, _Replay] = {}
+
+    def open_rtp(self, data: bytes) -> bytes:
+        """Check and decrypt an SRTP packet, or raise RemoteError: §3.3."""
+        end = len(data) - self._rtp.tag_octets
+        packet, tag = data[: max(end, 0)], data[max(end, 0) :]
+        if len(packet) < 12 or packet[0] >> 6 != 2:
+            raise RemoteError("no SRTP packet")
+        _, _, sequence, _, ssrc = fast.unpack_fixed(packet)
+        replay = self._rtp_replay.get(ssrc) or _Replay()
+        index = guess_index(sequence, replay.highest)
+        replay.check(index)
+        self._rtp.check(packet + _WORD.pack(index >> 16 & 0xFFFFFFFF), tag)
+        start = _payload_start(packet)
+        self._keep(self._rtp_replay, ssrc, replay, index)
+        return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
+
+    def open_rtcp(self, data: bytes) -> bytes:
+        """Check and decrypt an SRTCP packet, or raise RemoteError: §3.4."""
+        end = len(data) - RTCP_TAG_OCTETS
+        if end < _RTCP_HEAD + _WORD.size:
+            raise RemoteError("no SRTCP packet")
+        (word,) = _WORD.unpack_from(data, end - _WORD.size)
+        (ssrc,) = _WORD.unpack_from(data, 4)
+        index = word & MAX_RTCP_INDEX
+        replay = self._rtcp_replay.get(ssrc) or _Replay()
+        replay.check(index)
+        self._rtcp.check(data[:end], data[end:])
+        self._keep(self._rtcp_replay, ssrc, replay, index)
+        body = data[_RTCP_HEAD : end - _WORD.size]
+        if word & _ENCRYPTED:  # §3.4 [e-flag]
+            body = self._rtcp.crypt(body, ssrc, index)
+        return data[:_RTCP_HEAD] + body
+
+    def _keep(self, known: dict[int, _Replay], ssrc: int, replay: _Replay, index: int) -> None:
+        """Note an authentic packet; refuse one source too many, which only the key holder sends."""
+        if ssrc not in known and len(known) >= MAX_SOURCES:
+            raise RemoteError("too many sources of one SRTP key")
+        known[ssrc] = replay
+        replay.note(index)  # §3.3.2 [noted-when-authentic]
+
+
+def _payload_start(packet: bytes) -> int:
+    """Find where encryption begins: behind CSRCs and the extension: §3.1.
+
+    The padding count is encrypted, so `fast.unpack` cannot judge the packet yet.
+    """
+    header = fast.unpack(bytes((packet[0] & ~0x20,)) + packet[1:])
+    if header is None:
+        raise RemoteError("no SRTP packet")
+    return header[5]

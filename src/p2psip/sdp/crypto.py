@@ -1,0 +1,163 @@
+"""Keys for SRTP in the signalling: the `a=crypto` attribute.
+
+Implements RFC 4568 §4, with SRTP's grammar of §9.2.
+
+A reader of the signalling can decrypt the sound, so it is for signalling under TLS.
+
+    >>> crypto = CryptoAttribute.parse(
+    ...     "1 AES_CM_128_HMAC_SHA1_80 inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA|2^20"
+    ... )
+    >>> crypto.tag, crypto.keys[0].lifetime, len(crypto.keys[0].key)
+    (1, 1048576, 16)
+    >>> str(crypto)
+    '1 AES_CM_128_HMAC_SHA1_80 inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA|1048576'
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.line import find_all, words
+from p2psip.sdp.session import MediaDescription
+
+# Source: §6.2, the suites that `p2psip.rtp.srtp` has, and the octets of their RTP tags
+SUITES: Final = {"AES_CM_128_HMAC_SHA1_80": 10, "AES_CM_128_HMAC_SHA1_32": 4}
+KEY_OCTETS, SALT_OCTETS = 16, 14  # Source: §6.2
+MAX_LIFETIME: Final = 1 << 48  # packets. Source: §6.2
+MAX_KEYS: Final = 16  # Own design: of one attribute; memory must be bounded
+_MAX_TAG: Final = 9  # digits. Source: §9.1
+
+
+@dataclass(frozen=True, slots=True)
+class SrtpKey:
+    """A master key and salt: §6.1.
+
+    `lifetime` is in packets, None for the suite's own; `mki` is (value, octets), None for none.
+    """
+
+    key: bytes = field(repr=False)
+    salt: bytes = field(repr=False)
+    lifetime: int | None = None
+    mki: tuple[int, int] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what stands behind `inline:`, or raise RemoteError: §6.1."""
+        encoded, *options = text.split("|")
+        try:
+            both = base64.b64decode(encoded.encode("ascii", "replace"), validate=True)
+        except binascii.Error:
+            raise RemoteError("SRTP key that is not base64") from None
+        if len(both) != KEY_OCTETS + SALT_OCTETS:  # §6.2.1 [key-of-30-octets]
+            raise RemoteError(f"SRTP key and salt of {len(both)} octets")
+        lifetime, mki = None, None
+        for option in options:
+            if ":" in option and mki is None:
+                value, _, size = option.partition(":")
+                mki = _number(value, 1 << 62), _number(size, 128)
+            elif lifetime is None and mki is None:
+                power = option.startswith("2^")
+                digits = _number(option[2:] if power else option, 48 if power else MAX_LIFETIME)
+                lifetime = 1 << digits if power else digits
+            else:
+                raise RemoteError("SRTP key with a parameter too many")
+        return cls(both[:KEY_OCTETS], both[KEY_OCTETS:], lifetime, mki)
+
+    def __str__(self) -> str:
+        """Write what stands behind `inline:`: §6.1."""
+        parts = [base64.b64encode(self.key + self.salt).decode()]
+        if self.lifetime is not None:
+            parts.append(str(self.lifetime))
+        if self.mki is not None:
+            parts.append(f"{self.mki[0]}:{self.mki[1]}")
+        return "|".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class CryptoAttribute:
+    """One way to protect a stream: §4.  `parameters` are the session parameters, as written."""
+
+    tag: int
+    suite: str
+    keys: tuple[SrtpKey, ...]
+    parameters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.keys or len(str(self.tag)) > _MAX_TAG or self.tag < 0:
+            raise LocalError("a crypto attribute has a tag of up to nine digits, and a key")
+
+    @classmethod
+    def parse(cls, value: str) -> Self:
+        """Read the value of an `a=crypto`, or raise RemoteError: §9.1."""
+        match words(value):
+            case [tag, suite, keys, *parameters] if len(tag) <= _MAX_TAG:
+                inline = [_inline(each) for each in keys.split(";", MAX_KEYS)[:MAX_KEYS]]
+                read = tuple(SrtpKey.parse(each) for each in inline)
+                return cls(_number(tag, 10**_MAX_TAG), suite, read, tuple(parameters))
+        raise RemoteError("Bad crypto attribute")
+
+    def __str__(self) -> str:
+        """Write the value of an `a=crypto`: §9.1."""
+        keys = ";".join(f"inline:{each}" for each in self.keys)
+        return " ".join((str(self.tag), self.suite, keys, *self.parameters))
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether we can do what it asks: §5.1.2.
+
+        One key without an MKI, a suite of `SUITES`, and no session parameter but those that a
+        leading "-" makes optional (§6.3.7) and WSH, a hint.
+        """
+        unknown = [
+            each for each in self.parameters if not each.startswith(("-", "WSH="))
+        ]  # §6.3.7 [mandatory-unless-dashed]
+        return self.suite in SUITES and len(self.keys) == 1 and not self.keys[0].mki and not unknown
+
+
+def cryptos(media: MediaDescription) -> tuple[CryptoAttribute, ...]:
+    """Read the valid crypto attributes of a line, the preferred one first: §5.1.1."""
+    found = []
+    for value in find_all(media.attributes, "crypto"):
+        try:
+            found.append(CryptoAttribute.parse(value))
+        except RemoteError:
+            continue
+    return tuple(found)
+
+
+def choose(offered: Iterable[CryptoAttribute]) -> CryptoAttribute | None:
+    """Choose the first that we can use; None means that the stream is refused: §5.1.2."""
+    return next((each for each in offered if each.is_usable), None)  # §5.1.2 [first-supported]
+
+
+def answer(accepted: CryptoAttribute, key: SrtpKey) -> CryptoAttribute:
+    """Accept an offered attribute, with the key that protects what we send: §5.1.2."""
+    return CryptoAttribute(accepted.tag, accepted.suite, (key,))  # §5.1.2 [tag-and-suite-kept]
+
+
+def verify(ours: Sequence[CryptoAttribute], answered: Sequence[CryptoAttribute]) -> CryptoAttribute:
+    """Check the answer to our offer; answer the peer's attribute: §5.1.3.
+
+    RemoteError(488) unless it is one that we offered, and usable.
+    """
+    if len(answered) == 1 and answered[0].is_usable:
+        for each in ours:
+            if (each.tag, each.suite) == (answered[0].tag, answered[0].suite):
+                return answered[0]  # §5.1.3 [echo-verified]
+    raise RemoteError("Answer with another crypto attribute than offered", 488)
+
+
+def _inline(text: str) -> str:
+    method, colon, info = text.partition(":")
+    if method.lower() != "inline" or not colon:
+        raise RemoteError("Key method other than inline")
+    return info
+
+
+def _number(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= most):
+        raise RemoteError("Bad number in a crypto attribute")
+    return int(text)

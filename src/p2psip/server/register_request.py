@@ -1,0 +1,42 @@
+"""What a REGISTER asks for: contacts to bind or to remove, each with its lifetime.
+
+Implements RFC 3261 §10.3.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.views import seconds
+from p2psip.ua.request_validation import RefusalError
+
+DEFAULT_EXPIRES: Final = 3600  # s: §10.3 step 7 leaves it to us, §10.2 names an hour
+MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423
+MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
+MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
+
+
+def wishes(request: Request) -> Iterator[tuple[Address, int]]:
+    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7."""
+    if is_clear_all(request):
+        return
+    for contact in request.contacts:
+        if contact.is_star or len(str(contact)) > MAX_CONTACT:
+            raise RemoteError("Bad Contact")
+        if contact.uri.scheme not in ("sip", "sips"):
+            raise RemoteError("Unsupported URI Scheme", 416)
+        text = contact.param("expires")
+        expires = request.expires if text is None else seconds(text)
+        if expires is None:
+            expires = DEFAULT_EXPIRES
+        if 0 < expires < MIN_EXPIRES:
+            raise RefusalError(423, "Interval Too Brief", [("Min-Expires", MIN_EXPIRES)])
+        yield contact, min(expires, MAX_EXPIRES)
+
+
+def is_clear_all(request: Request) -> bool:
+    """`Contact: *` alone, with Expires 0: §10.3 step 6."""
+    contacts = request.contacts
+    return len(contacts) == 1 and contacts[0].is_star and request.expires == 0

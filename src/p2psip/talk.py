@@ -1,0 +1,82 @@
+"""The sound of a call at the command line: plays one file, records another.
+
+Own design: a packet of 20 ms at a time, as RFC 3551 §4.2 has it.
+"""
+
+import argparse
+import os
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from gevent.event import Event
+
+from p2psip.agent import Call
+from p2psip.errors import LocalError
+from p2psip.net.clock import monotonic
+from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.rtp.payload.g711 import CLOCK_RATE
+
+PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
+
+
+class Talk:
+    """The sound of one call: plays one file and records another.  Raises LocalError."""
+
+    def __init__(self, options: argparse.Namespace, stop: Event) -> None:
+        self._sound = read_wav(options.play) if options.play else None
+        self._record: Path | None = options.record
+        if self._record is not None:
+            _check_place(self._record)
+        self._limit = float("inf") if options.seconds is None else options.seconds
+        self._stop = stop
+        self._heard: list[tuple[bytes, int]] = []
+
+    def hear(self, payload: bytes, timestamp: int) -> None:
+        """Keep a received payload, if the call is recorded."""
+        if self._record is not None:
+            self._heard.append((payload, timestamp))
+
+    def run(self, call: Call) -> None:
+        """Talk until either side hangs up, the file is over, or time is up."""
+        law = call.codec.name.upper() if call.codec else "PCMU"
+        say(f"talking to {call.remote.uri} in {law}")
+        began = monotonic()
+        self._speak(call, LAWS[law][0], began)
+        call.hangup()
+        say(f"over after {monotonic() - began:.1f} s: {call.reason}")
+        if call.statistics is not None:
+            for name in ("packets_sent", "packets_received", "lost", "jitter_ms"):
+                say(f"  {name} {getattr(call.statistics, name):g}")
+        if self._record is not None:
+            recording = Recording(law)
+            for payload, timestamp in self._heard:
+                recording.add(payload, timestamp)
+            write_wav(self._record, recording.samples)
+
+    def _speak(self, call: Call, encode: Callable[["array[int]"], bytes], began: float) -> None:
+        silence = array("h", bytes(2 * PACKET))
+        position = 0
+        while not (call.is_over or self._stop.is_set() or position / CLOCK_RATE >= self._limit):
+            sound = self._sound
+            packet = silence if sound is None else sound[position : position + PACKET]
+            if not packet:
+                return
+            call.send_audio(encode(packet))
+            position += PACKET
+            call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
+
+
+def _check_place(path: Path) -> None:
+    """Raise LocalError if the file cannot be written; after the call it would be too late."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise LocalError(f"{path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise LocalError(f"{path}: cannot be written")
+
+
+def say(text: str) -> None:
+    """Print a line at once, for programs that read it."""
+    print(text, flush=True)

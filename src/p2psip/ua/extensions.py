@@ -1,0 +1,75 @@
+"""The extensions of a user agent, and the headers that announce them.
+
+Implements RFC 3261 §8.2.2.3 and §13.2.1.
+
+    >>> ours = Extensions(info_packages=("dtmf",))
+    >>> for name, value in ours.headers():
+    ...     print(f"{name}: {value}")
+    Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK
+    Supported: 100rel, timer
+    Recv-Info: dtmf
+"""
+
+from dataclasses import dataclass
+
+from p2psip.sip.grammar import split
+from p2psip.sip.message import Request, Response
+from p2psip.ua.request_validation import CALL_METHODS, RefusalError
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """What a user agent can do beyond RFC 3261, in one place (§13.2.1).
+
+    `methods` are those it takes, `options` the option tags it knows, `info_packages` the Info
+    Packages it wants to receive (RFC 6086 §5.2.2).
+    """
+
+    methods: tuple[str, ...] = CALL_METHODS
+    # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
+    options: tuple[str, ...] = ("100rel", "timer")
+    info_packages: tuple[str, ...] = ()
+
+    @property
+    def allow(self) -> str:
+        """The value of Allow (§13.2.1)."""
+        return ", ".join(self.methods)
+
+    @property
+    def recv_info(self) -> tuple[str, str]:
+        """The list of Info Packages, an empty one if there are none (RFC 6086 §5.2.2)."""
+        # RFC 6086 §5.2.2 [lists-packages] [empty-list]
+        return "Recv-Info", ", ".join(self.info_packages)
+
+    def headers(self) -> list[tuple[str, object]]:
+        """The headers for a message that begins or changes a dialog (§13.2.1, §13.3.1.4)."""
+        return [("Allow", self.allow), *self.supported(), self.recv_info]
+
+    def supported(self) -> list[tuple[str, object]]:
+        """The header for every other request (RFC 4028 §7.1)."""
+        return [("Supported", ", ".join(self.options))] if self.options else []
+
+    def refuse_unknown(self, request: Request) -> None:
+        """Refuse a request that needs an extension we lack (§8.2.2.3): RefusalError with 420."""
+        lacking = [tag for tag in request.headers.all("Require") if tag not in self.options]
+        if lacking:  # RFC 3262 §3 [420-if-unwilling]
+            raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(lacking))])
+
+    def info_package(self, info: Request) -> str | None:
+        """The Info Package of an INFO, None for one of the old kind (RFC 6086 §4.2.2).
+
+        Raises RefusalError with 469 for a package that is not among ours.
+        """
+        value = info.headers.get("Info-Package")
+        package = None if value is None else value.partition(";")[0].strip().lower()
+        if package is not None and package not in self.info_packages:
+            # RFC 6086 §4.2.2 [469-lists-packages], §5.2.2 [stays-prepared]
+            raise RefusalError(469, "Bad Info Package", [self.recv_info])
+        return package
+
+
+def listed(message: Request | Response, name: str) -> frozenset[str] | None:
+    """The tokens of a list header in lower case, None if it is absent (RFC 3261 §7.3.1)."""
+    lines = message.headers.values(name)
+    values = (value for line in lines for value in split(line, ","))
+    return frozenset(value.strip().lower() for value in values if value.strip()) if lines else None

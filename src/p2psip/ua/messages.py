@@ -1,0 +1,127 @@
+"""Instant messages, each a request of its own.
+
+Implements RFC 3428 §4, §7 and §8.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.request_validation import RefusalError
+
+if TYPE_CHECKING:
+    from p2psip.ua.ua import UserAgent
+
+TEXT: Final = "text/plain"
+MAX_SIZE: Final = 1300  # octets of a request.  Source: RFC 3428 §8
+ROOM: Final = 200  # octets that a Via and credentials may add on the way
+MAX_WAITING: Final = 100  # messages that wait for the one before, to one user
+
+Heard = Callable[[Response, float], object]
+
+
+@dataclass(frozen=True, slots=True)
+class InstantMessage:
+    """A message that was received (RFC 3428 §7): its sender, and its body of `content_type`."""
+
+    sender: Address
+    content_type: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text; octets that are no UTF-8 are replaced (RFC 3428 §7)."""
+        return self.body.decode(errors="replace")
+
+
+def received(request: Request) -> InstantMessage:
+    """Read a MESSAGE (RFC 3428 §7).
+
+    Raises RefusalError with 415 for a body that is no text.
+    """
+    if request.content_type != TEXT:  # RFC 3428 §7 [takes-plain-text]
+        raise RefusalError(415, "Unsupported Media Type", [("Accept", TEXT)])
+    return InstantMessage(request.from_, request.content_type, request.body)
+
+
+def answer(
+    server: ServerHandle,
+    request: Request,
+    on_message: Callable[[InstantMessage], object],
+    extensions: Extensions,
+    now: float,
+) -> None:
+    """Take a MESSAGE outside of a dialog, and answer at once (RFC 3428 §7).
+
+    `on_message` may refuse it by a RemoteError.
+    """
+    try:
+        extensions.refuse_unknown(request)
+        on_message(received(request))
+    except RefusalError as refusal:
+        server.reply(refusal.status, now, refusal.reason, refusal.headers)
+    except RemoteError as error:
+        server.reply(error.status, now, error.reason)
+    else:
+        # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
+        server.reply(200, now)
+
+
+class Messages:
+    """The messages that a user agent sends, one at a time to each user (RFC 3428 §8)."""
+
+    def __init__(self, agent: "UserAgent") -> None:
+        self._agent = agent
+        self._waiting: dict[str, deque[tuple[Request, DigestClient | None, Heard]]] = {}
+
+    @property
+    def pending(self) -> int:
+        """The number of messages without a final response (RFC 3428 §8)."""
+        return sum(len(queue) for queue in self._waiting.values())
+
+    def send(
+        self, request: Request, heard: Heard, now: float, keyring: DigestClient | None = None
+    ) -> None:
+        """Send a MESSAGE, after those before it to the same user (RFC 3428 §8).
+
+        `heard(response, now)` is told of the final response.  Raises LocalError for a message that
+        is too large.
+        """
+        is_stream = (request.uri.param("transport") or "").lower() == "tcp"
+        if len(bytes(request)) + ROOM > MAX_SIZE and not is_stream:
+            # RFC 3428 §8 [no-more-than-1300]
+            raise LocalError(f"a message has at most {MAX_SIZE} octets with its headers")
+        key = str(request.uri)
+        queue = self._waiting.setdefault(key, deque())
+        if len(queue) == MAX_WAITING:
+            raise LocalError(f"{MAX_WAITING} messages to {key} wait already")
+        queue.append((request, keyring, heard))
+        if len(queue) == 1:  # RFC 3428 §8 [one-at-a-time]
+            self._send(key, now)
+
+    def _send(self, key: str, now: float) -> None:
+        request, keyring, _ = self._waiting[key][0]
+        numbers = iter(range(2, 100))
+        exchange = AuthenticatedRequest(self._agent.stack, self, numbers.__next__, keyring)
+        exchange.send(request, now)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take an answer, and send the next message to the same user (RFC 3428 §8)."""
+        if response.status < 200:
+            return
+        key = str(exchange.request.uri)
+        queue = self._waiting[key]
+        _, _, heard = queue.popleft()
+        if queue:
+            self._send(key, now)
+        else:
+            del self._waiting[key]
+        heard(response, now)

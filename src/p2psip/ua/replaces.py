@@ -1,0 +1,85 @@
+"""The Replaces header: an INVITE that takes the place of a call.
+
+Implements RFC 3891 §3 and §4.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from p2psip.dialog.dialog import Dialog
+from p2psip.errors import RemoteError
+from p2psip.sip.grammar import split
+from p2psip.sip.message import Request
+from p2psip.sip.params import find, parse_params
+from p2psip.ua.call_state import CallState
+
+if TYPE_CHECKING:
+    from p2psip.ua.call import UserAgentCall
+
+OPTION: Final = "replaces"  # Source: RFC 3891 §3
+
+
+class Replaces(NamedTuple):
+    """The dialog to replace, as the peer that is to replace it sees it (RFC 3891 §3).
+
+    >>> print(Replaces.parse("98732@sip.example.com ;from-tag=r33th4x0r;to-tag=ff87ff"))
+    98732@sip.example.com;to-tag=ff87ff;from-tag=r33th4x0r
+    """
+
+    call_id: str
+    to_tag: str
+    from_tag: str
+    early_only: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the value of the header (§3).  Raises RemoteError."""
+        call_id, *rest = split(text, ";")
+        parameters = parse_params(rest)
+        to_tag, from_tag = find(parameters, "to-tag"), find(parameters, "from-tag")
+        if not call_id or not to_tag or not from_tag:
+            raise RemoteError("Bad Replaces")
+        early = any(name.lower() == "early-only" for name, _ in parameters)
+        return cls(call_id, to_tag, from_tag, early)
+
+    @classmethod
+    def of(cls, dialog: Dialog) -> Self:
+        """Name our dialog to a third party, for its INVITE to the dialog's other side (§4).
+
+        That side is the one that reads the header, so that its own tag is the To tag.
+        """
+        return cls(dialog.call_id, dialog.remote.tag or "", dialog.local.tag or "")
+
+    def __str__(self) -> str:
+        early = ";early-only" if self.early_only else ""
+        return f"{self.call_id};to-tag={self.to_tag};from-tag={self.from_tag}{early}"
+
+
+def replaced_call(
+    request: Request,
+    calls: Iterable["UserAgentCall"],
+    may_replace: Callable[["UserAgentCall", Request], bool],
+) -> "UserAgentCall | None":
+    """The call that an INVITE asks to replace, None if it asks for none (RFC 3891 §3).
+
+    Raises RemoteError to refuse the INVITE: 400, 481, 486, 603, or 403 if its sender may not.
+    """
+    values = request.headers.values("Replaces")
+    if not values:
+        return None
+    if len(values) > 1:
+        raise RemoteError("Two Replaces Headers", 400)  # RFC 3891 §3 [400-for-two]
+    wanted = Replaces.parse(values[0])
+    name = (wanted.call_id, wanted.to_tag, wanted.from_tag)
+    found = [call for call in calls if call.dialog is not None and tuple(call.dialog.id) == name]
+    if len(found) != 1 or found[0].state is CallState.RINGING:
+        # RFC 3891 §3 [no-match-for-two]
+        raise RemoteError("Call/Transaction Does Not Exist", 481)
+    [call] = found
+    if call.state in (CallState.ENDING, CallState.ENDED):
+        raise RemoteError("Decline", 603)  # RFC 3891 §3 [603-when-over]
+    if wanted.early_only and call.state is not CallState.CALLING:
+        raise RemoteError("Busy Here", 486)
+    if not may_replace(call, request):
+        raise RemoteError("Forbidden", 403)  # RFC 3891 §3 [only-who-may]
+    return call

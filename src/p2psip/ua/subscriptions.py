@@ -1,0 +1,283 @@
+"""Subscriptions within dialogs: those that we have asked for, and those that we serve.
+
+Implements RFC 6665 §4.1 and §4.2, and RFC 3515 §2.4.4 where a REFER begins one.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from p2psip.dialog.dialog import Dialog
+from p2psip.dialog.subscription import Do, EventName, Notifier, State, Subscriber, SubscriptionState
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
+from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.shared_dialog import SharedDialog
+
+if TYPE_CHECKING:
+    from p2psip.ua.ua import UserAgent
+
+# Answers to a SUBSCRIBE or NOTIFY that end the subscription.
+# Source: RFC 6665 §4.1.2.2 and §4.2.2; and 408 for silence
+ENDING: Final = frozenset({404, 405, 408, 410, 416, *range(480, 486), 489, 501, 604})
+REFER: Final = "refer"  # the package that only a REFER begins: RFC 3515 §2.4.4
+NO_NOTIFY: Final = "no NOTIFY"
+EXPIRES: Final = 3600  # s, our wish
+
+
+class SubscriptionOwner(Protocol):
+    """Receives the events of a subscription that we have asked for (RFC 6665 §4.1.3)."""
+
+    def on_notify(
+        self, subscription: "Subscription", content_type: str, body: bytes, now: float
+    ) -> None:
+        """Take what a NOTIFY tells (RFC 6665 §4.1.3); a RemoteError refuses it."""
+
+    def on_over(self, subscription: "Subscription", status: int, reason: str, now: float) -> None:
+        """Take the end (RFC 6665 §4.1.3): a status, 200 with the notifier's own reason."""
+
+
+class Subscription:
+    """A subscription that we have asked for, by SUBSCRIBE or REFER (RFC 6665 §4.1).
+
+    `call_id` and `tag` name the dialog that the first NOTIFY makes.
+    """
+
+    def __init__(
+        self,
+        agent: "UserAgent",
+        owner: SubscriptionOwner,
+        contact: Uri,
+        event: EventName,
+        now: float,
+        *,
+        keyring: DigestClient | None = None,
+        expires: int = EXPIRES,
+    ) -> None:
+        self.event, self._expires = event, expires
+        self._agent, self._owner, self._contact, self._keyring = agent, owner, contact, keyring
+        self._machine = Subscriber(now, t1=agent.stack.t1)
+        self._whereabouts = Whereabouts(nat=agent.nat)
+        self._cseq = 1
+        self._shared: SharedDialog | None = None
+        self._request: Request
+
+    @property
+    def state(self) -> State:
+        """The state, as the figure of RFC 6665 §4.1.2 has it."""
+        return self._machine.state
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The Call-ID and our tag, by which the first NOTIFY is found (RFC 6665 §4.4.1)."""
+        return self._request.call_id, self._request.from_.tag or ""
+
+    def start(self, request: Request, now: float) -> None:
+        """Send the SUBSCRIBE or REFER that begins it, outside of a dialog (RFC 6665 §4.1.2.1)."""
+        self._request = request
+        self._agent.watch(self)
+        exchange = AuthenticatedRequest(self._agent.stack, self, self._next_cseq, self._keyring)
+        exchange.send(request, now)
+        self._agent.set_deadline(self, self.deadline)
+
+    def join(self, shared: SharedDialog, request: Request, now: float) -> None:
+        """Send the REFER that begins it, within a dialog (RFC 3515 §2.4.4)."""
+        self._request, self._shared = request, shared
+        shared.attach(self)
+        shared.exchange(self, request, now)
+        self._agent.set_deadline(self, self.deadline)
+
+    def end(self, now: float) -> None:
+        """Unsubscribe (RFC 6665 §4.1.2.3); the last NOTIFY follows."""
+        self._expires = 0
+        if self._machine.is_up:
+            self._subscribe(now)
+
+    def _next_cseq(self) -> int:
+        self._cseq += 1
+        return self._cseq
+
+    def _subscribe(self, now: float) -> None:
+        """Send a SUBSCRIBE within the dialog (RFC 6665 §4.1.2.2)."""
+        assert self._shared is not None
+        request = self._shared.new_request("SUBSCRIBE")
+        headers = request.headers.append("Contact", Address(self._contact))
+        headers = headers.append("Event", self.event).append("Expires", self._expires)
+        self._machine.asked(now)
+        self._shared.exchange(self, request.replace(headers=headers), now)
+
+    # AuthenticatedRequestUser
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take the answer to a SUBSCRIBE or REFER (RFC 6665 §4.1.2.2)."""
+        self._whereabouts.answered(exchange.sent_to)
+        if response.status < 300 or (self._machine.is_up and response.status not in ENDING):
+            return
+        if self._machine.refused(now):
+            self._over(response.status, response.reason, now)
+
+    # Usage
+
+    def takes(self, request: Request) -> bool:
+        """Whether a request is a NOTIFY of this subscription (RFC 6665 §4.1.3)."""
+        if request.method != "NOTIFY":
+            return False
+        event = EventName.parse(request.headers.get("Event", ""))
+        # RFC 3515 §2.4.6: the id of a REFER may be left out by the first one
+        is_ours = event.id == self.event.id or (event.package == REFER and not event.id)
+        return event.package == self.event.package and is_ours
+
+    def on_alive(self, now: float) -> None:
+        """Do nothing.  Own design: a subscription lasts as long as its time."""
+
+    def on_first(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take the NOTIFY that makes the dialog (RFC 6665 §4.4.1)."""
+        self._agent.unwatch(self)  # a second notifier of a forked SUBSCRIBE gets 481
+        dialog = Dialog.of_server(request, "")
+        dialog.local_cseq, dialog.remote_cseq = self._cseq, None  # the NOTIFY is still to be taken
+        dialog.confirmed = True
+        self._shared = SharedDialog(self._agent, dialog, self._whereabouts, self._keyring)
+        self._shared.attach(self)
+        self._shared.on_request(server, request, now)
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a NOTIFY (RFC 6665 §4.1.3)."""
+        told = SubscriptionState.parse(request.headers.get("Subscription-State", ""))
+        if request.contacts and self._shared is not None:
+            self._shared.dialog.refresh(request)
+        if request.body:
+            self._owner.on_notify(self, request.content_type, request.body, now)
+        server.reply(200, now)  # RFC 6665 §4.1.3 [200-at-once] [waits-for-nobody]
+        for do in self._machine.heard(told, now):
+            if do is Do.OVER:
+                self._over(200, told.reason, now)
+        self._agent.set_deadline(self, self.deadline)
+
+    # Time
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick` (RFC 6665 §4.1.2)."""
+        return self._machine.deadline
+
+    def tick(self, now: float) -> None:
+        """Refresh the subscription, or give it up (RFC 6665 §4.1.2.2, §4.1.2.4)."""
+        for do in self._machine.tick(now):
+            if do is Do.REFRESH:
+                if self.event.package != REFER:  # which lasts as long as the peer takes
+                    self._subscribe(now)
+            else:
+                self._over(408, NO_NOTIFY, now)
+        self._agent.set_deadline(self, self.deadline)
+
+    def _over(self, status: int, reason: str, now: float) -> None:
+        self._agent.unwatch(self)
+        if self._shared is not None:
+            self._shared.detach(self)
+        self._agent.set_deadline(self, None)
+        self._owner.on_over(self, status, reason, now)
+
+
+class ServedSubscription:
+    """A subscription that we serve (RFC 6665 §4.2): its state is told by `tell`.
+
+    One NOTIFY at a time is under way; of states that change meanwhile the last one follows.
+    `on_over(self)` is called at the end.
+    """
+
+    def __init__(
+        self,
+        agent: "UserAgent",
+        shared: SharedDialog,
+        contact: Uri,
+        event: EventName,
+        expires: int,
+        now: float,
+    ) -> None:
+        self.event = event
+        self.on_over: Callable[[ServedSubscription], object] = lambda subscription: None
+        self._agent, self._shared, self._contact = agent, shared, contact
+        self._machine = Notifier(expires, now)
+        self._body: tuple[str, bytes] = ("", b"")
+        self._exchange: AuthenticatedRequest | None = None
+        self._is_stale = False
+        shared.attach(self)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is told (RFC 6665 §4.2.2)."""
+        return self._machine.state is State.TERMINATED
+
+    def tell(self, content_type: str, body: bytes, now: float, *, last: str | None = None) -> None:
+        """Send the state in a NOTIFY (RFC 6665 §4.2.2); `last` is the reason for the end."""
+        if self.is_over:
+            return
+        self._body = content_type, body
+        self._machine.accept()
+        if last is not None:
+            self._machine.end(last)
+        self._notify(now)
+
+    def _notify(self, now: float) -> None:
+        self._is_stale = self._exchange is not None and not self._exchange.done
+        if self._is_stale:
+            return
+        content_type, body = self._body
+        request = self._shared.new_request("NOTIFY", body, content_type)
+        headers = request.headers.append("Contact", Address(self._contact))
+        # RFC 3515 §2.4.4 [event-refer], §2.4.6 [id-of-the-refer]
+        headers = headers.append("Event", self.event)
+        # RFC 6665 §4.1.3 [says-the-state]
+        headers = headers.append("Subscription-State", self._machine.header(now))
+        self._exchange = self._shared.exchange(self, request.replace(headers=headers), now)
+        self._agent.set_deadline(self, self.deadline)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take the answer to a NOTIFY (RFC 6665 §4.2.2)."""
+        if response.status < 200:
+            return
+        if response.status in ENDING:
+            # RFC 6665 §4.2.2 [removed-without-an-answer] [removed-when-refused]
+            self._machine.end("noresource")
+            self._is_stale = False
+        if self._is_stale:
+            self._notify(now)
+        elif self.is_over:
+            self._shared.detach(self)
+            self._agent.set_deadline(self, None)
+            self.on_over(self)
+
+    def takes(self, request: Request) -> bool:
+        """Whether a request is a SUBSCRIBE for this subscription (RFC 6665 §4.2.1.4)."""
+        if request.method != "SUBSCRIBE":
+            return False
+        return EventName.parse(request.headers.get("Event", "")) == self.event
+
+    def on_alive(self, now: float) -> None:
+        """Do nothing.  Own design: a subscription lasts as long as its time."""
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a new SUBSCRIBE, which refreshes or ends it (RFC 6665 §4.2.1.4)."""
+        if self.is_over:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        expires = min(EXPIRES if request.expires is None else request.expires, EXPIRES)
+        self._shared.dialog.refresh(request)
+        self._machine.refresh(expires, now)
+        # RFC 6665 §4.2.1.4 [no-longer-than-asked]
+        server.reply(200, now, None, [("Expires", expires), ("Contact", Address(self._contact))])
+        self._notify(now)  # RFC 6665 §4.2.1.2 [notifies-at-once], §4.2.2 [notifies-at-once]
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick` (RFC 6665 §4.2.1.4)."""
+        return self._machine.deadline
+
+    def tick(self, now: float) -> None:
+        """End it when its time is over (RFC 6665 §4.2.1.4)."""
+        if self._machine.tick(now):
+            self._notify(now)  # RFC 6665 §4.2.1.4 [says-that-it-ends]
+        self._agent.set_deadline(self, self.deadline)

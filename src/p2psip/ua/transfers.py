@@ -1,0 +1,140 @@
+"""Transfer: asking the peer to call somebody else, and being asked to.
+
+Implements RFC 3515 §2.4 and RFC 3891 §3 and §4.
+
+A REFER within a call is for its owner to allow or refuse; what becomes of it is told in NOTIFYs,
+each with the status line of the latest response.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from p2psip.dialog.subscription import EventName
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.call_leg import CallLeg
+from p2psip.ua.replaces import Replaces
+from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription
+
+if TYPE_CHECKING:
+    from p2psip.ua.call import UserAgentCall
+
+SIPFRAG: Final = "message/sipfrag"  # Source: RFC 3515 §2.4.5
+LIFETIME: Final = 180  # s that a transfer may take.  Own design: longer than a call rings
+
+
+class Referral:
+    """A wish of the peer that we call `target` (RFC 3515 §2.4.2), with `headers` for the INVITE."""
+
+    def __init__(self, request: Request) -> None:
+        values = request.headers.values("Refer-To")
+        if len(values) != 1:
+            raise RemoteError("One Refer-To Is Needed", 400)  # RFC 3515 §2.4.2 [400-unless-one]
+        address = Address.parse(values[0])
+        if address.uri.scheme != "sip" or address.uri.param("method") not in (None, "INVITE"):
+            raise RemoteError("Decline", 603)  # RFC 3515 §2.4.2 [sip-only]
+        # RFC 3515 §2.4.3: the headers of the URI become headers of the INVITE
+        wanted = {name.lower(): value for name, value in address.uri.headers}
+        self.replaces = wanted.get("replaces")
+        self.target = Address(address.uri.replace(headers=()).without_params("method"))
+        self.referred_by = request.headers.get("Referred-By")
+        self._served: ServedSubscription | None = None
+        self._last = 100, "Trying"
+
+    @property
+    def headers(self) -> list[tuple[str, object]]:
+        """The headers of the INVITE that the peer asks for (RFC 3515 §2.4.3, RFC 3891 §4)."""
+        fields = ("Replaces", self.replaces), ("Referred-By", self.referred_by)
+        return [(name, value) for name, value in fields if value is not None]
+
+    def serve(self, served: ServedSubscription, now: float) -> None:
+        """Tell the peer of the progress from now on (RFC 3515 §2.4.4)."""
+        self._served = served
+        self.progress(*self._last, now)
+
+    def progress(self, status: int, reason: str, now: float) -> None:
+        """Tell the peer of a response to our INVITE; a final one ends it (RFC 3515 §2.4.5)."""
+        self._last = status, reason
+        if self._served is not None:
+            # RFC 3515 §2.4.4 [a-sipfrag], §2.4.5 [a-sipfrag] [begins-with-the-status]
+            body = f"SIP/2.0 {status} {reason}\r\n".encode()
+            # RFC 3515 §2.4.7 [ends-with-noresource]
+            last = "noresource" if status >= 200 else None
+            self._served.tell(SIPFRAG, body, now, last=last)
+
+
+class Transfers:
+    """The transfers of one call, in either direction (RFC 3515 §2.4)."""
+
+    def __init__(self, call: "UserAgentCall") -> None:
+        self._call = call
+        self._asked: Subscription | None = None
+        self._served: ServedSubscription | None = None
+        self._told = 0
+
+    def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
+        """Ask the peer to call `target`, in place of the call `replaces` (RFC 3515 §2.4.1).
+
+        Raises LocalError while another transfer of the call is open.
+        """
+        call = self._call
+        if not call.is_up or call.leg is None or self._asked is not None:
+            raise LocalError("the call cannot be transferred now")
+        if replaces is not None:
+            target = target.replace(headers=(("Replaces", str(replaces)),))
+        request = call.new_request("REFER")
+        # RFC 3515 §2.4.1 [one-refer-to]
+        headers = request.headers.append("Refer-To", Address(target))
+        headers = headers.append("Referred-By", Address(call.leg.dialog.local.uri))
+        headers = headers.append("Contact", Address(call.contact))
+        request = request.replace(headers=headers)
+        event = EventName(REFER, str(request.cseq.number))
+        self._told = 0
+        self._asked = Subscription(
+            call.agent, self, call.contact, event, now, keyring=call.keyring, expires=LIFETIME
+        )
+        self._asked.join(call.leg.shared, request, now)
+
+    # SubscriptionOwner
+
+    def on_notify(
+        self, subscription: Subscription, content_type: str, body: bytes, now: float
+    ) -> None:
+        """Take the status of the peer's call (RFC 3515 §2.4.5)."""
+        if content_type != SIPFRAG:
+            raise RemoteError("Unsupported Media Type", 415)
+        version, _, rest = body.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
+        digits, _, reason = rest.partition(" ")
+        if version.upper() != "SIP/2.0" or not (digits.isascii() and digits.isdecimal()):
+            raise RemoteError("Bad Status Line", 400)
+        self._tell(int(digits), reason, now)
+
+    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
+        """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
+        self._asked = None
+        if self._told < 200:
+            self._tell(status if status >= 300 else 408, reason or "No Result", now)
+
+    def _tell(self, status: int, reason: str, now: float) -> None:
+        self._told = status
+        self._call.owner.on_transfer(self._call, status, reason, now)
+
+    # The peer's wish
+
+    def on_refer(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a REFER of the peer (RFC 3515 §2.4.2), which the owner allows or refuses."""
+        call = self._call
+        referral = Referral(request)
+        if self._served is not None and not self._served.is_over:
+            raise RemoteError("Request Pending", 491)
+        call.owner.on_refer(call, referral, now)  # RFC 3515 §2.4.2 [asks-the-user]
+        # RFC 3515 §2.4.2 [202-in-time]
+        server.reply(202, now, None, [("Contact", Address(call.contact))])
+        # RFC 3515 §2.4.2 [subscribes-the-peer], §2.4.4 [tells-by-notify]
+        event = EventName(REFER, str(request.cseq.number))
+        self._served = ServedSubscription(
+            call.agent, leg.shared, call.contact, event, LIFETIME, now
+        )
+        referral.serve(self._served, now)

@@ -1,0 +1,166 @@
+"""What is protected can be opened once, by the key alone, and by no other packet's tag."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp import srtp
+from p2psip.rtp.packet import RtpPacket
+from p2psip.rtp.rtcp import compound
+from p2psip.rtp.srtp import SrtpReceiver, SrtpSender, derive, guess_index, keystream
+from p2psip.strategies.rtp import compounds, rtp_packets
+
+KEY = bytes.fromhex("E1F97A0D3E018BE0D64FA32C06DE4139")
+SALT = bytes.fromhex("0EC675AD498AFEEBB6960B3AABE6")
+
+
+def test_keystream_of_the_appendix():
+    """Covers RFC 3711 §B.2 and §4.1.1."""
+    start = int("F0F1F2F3F4F5F6F7F8F9FAFBFCFD0000", 16)
+    stream = keystream(bytes.fromhex("2B7E151628AED2A6ABF7158809CF4F3C"), start, 1044512)
+    assert stream[:48].hex().upper() == (
+        "E03EAD0935C95E80E166B16DD92B4EB4D23513162B02D0F72A43A2FE4A5F97AB"
+        "41E95B3BB0A2E8DD477901E4FCA894C0"
+    )
+    assert stream[-48:].hex().upper() == (
+        "EC8CDF7398607CB0F2D21675EA9EA1E4362B7C3C6773516318A077D7FC5073AE"
+        "6A2CC3787889374FBEB4C81B17BA6C44"
+    )
+
+
+def test_key_derivation_of_the_appendix():
+    """Covers RFC 3711 §B.3 and §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm]."""
+    assert derive(KEY, SALT, 0, 16).hex().upper() == "C61E7A93744F39EE10734AFE3FF7A087"
+    assert derive(KEY, SALT, 2, 14).hex().upper() == "30CBBC08863D8C85D49DB34A9AE1"
+    assert derive(KEY, SALT, 1, 94).hex().upper() == (
+        "CEBE321F6FF7716B6FD4AB49AF256A156D38BAA48F0A0ACF3C34E2359E6CDBCE"
+        "E049646C43D9327AD175578EF72270986371C10C9A369AC2F94A8C5FBCDDDC25"
+        "6D6E919A48B610EF17C2041E474035766B68642C59BBFC2F34DB60DBDFB2"
+    )
+    for wrong in ((KEY[1:], SALT), (KEY, SALT[1:])):
+        with pytest.raises(LocalError):
+            derive(*wrong, 0, 16)
+
+
+def test_a_packet_as_other_implementations_protect_it():
+    """Covers RFC 3711 §4.1.1 [counter-block], §4.2 [roc-authenticated] and §4.2.1
+    [leftmost-octets]: computed here from the derived keys, step by step.
+    """
+    import hmac
+
+    packet = bytes.fromhex("800f1234decafbadcafebabe") + bytes([0xAB] * 16)
+    start = int.from_bytes(derive(KEY, SALT, 2, 14), "big") << 16
+    start ^= 0xCAFEBABE << 64 ^ 0x1234 << 16
+    stream = keystream(derive(KEY, SALT, 0, 16), start, 16)
+    data = packet[:12] + bytes(a ^ b for a, b in zip(packet[12:], stream, strict=True))
+    tag = hmac.digest(derive(KEY, SALT, 1, 20), data + bytes(4), "sha1")
+    assert SrtpSender(KEY, SALT).protect_rtp(packet) == data + tag[:10]
+    assert SrtpSender(KEY, SALT, 4).protect_rtp(packet) == data + tag[:4]
+    # The packet of libsrtp's own test (test/srtp_driver.c), made with this key.
+    assert data.hex() == "800f1234decafbadcafebabe4e55dc4ce79978d88ca4d215949d2402"
+    assert tag[:10].hex() == "b78d6acc99ea179b8dbb"
+
+
+@given(rtp_packets().map(bytes), st.sampled_from([4, 10]))
+def test_opening_undoes_protecting(packet, tag_octets):
+    """Covers RFC 3711 §3.3 and §3.3.2 [replay-refused] [noted-when-authentic]."""
+    protected = SrtpSender(KEY, SALT, tag_octets).protect_rtp(packet)
+    assert len(protected) == len(packet) + tag_octets
+    receiver = SrtpReceiver(KEY, SALT, tag_octets)
+    forged = protected[:-1] + bytes([protected[-1] ^ 1])
+    with pytest.raises(RemoteError):
+        receiver.open_rtp(forged)
+    assert receiver.open_rtp(protected) == packet
+    with pytest.raises(RemoteError):
+        receiver.open_rtp(protected)
+    with pytest.raises(RemoteError):
+        SrtpReceiver(KEY[::-1], SALT, tag_octets).open_rtp(protected)
+
+
+@given(compounds().map(lambda packets: compound(*packets)))
+def test_opening_undoes_protecting_reports(packet):
+    """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-always-authenticated] [e-flag]."""
+    sender, receiver = SrtpSender(KEY, SALT, 4), SrtpReceiver(KEY, SALT, 4)
+    first, second = sender.protect_rtcp(packet), sender.protect_rtcp(packet)
+    assert len(first) == len(packet) + 4 + 10 and first[:8] == packet[:8]
+    assert (first[-14:-10].hex(), second[-14:-10].hex()) == ("80000000", "80000001")
+    assert receiver.open_rtcp(second) == receiver.open_rtcp(first) == packet
+    with pytest.raises(RemoteError):
+        receiver.open_rtcp(first)
+    with pytest.raises(RemoteError):
+        receiver.open_rtcp(second[:-1] + bytes([second[-1] ^ 1]))
+
+
+def test_reports_in_clear_are_read_if_they_are_authentic():
+    """Covers RFC 3711 §3.4 [e-flag]."""
+    sender = SrtpSender(KEY, SALT)
+    data = bytes.fromhex("80c900010000cafe") + b"text" + bytes(4)
+    protected = data + sender._rtcp.tag(data)
+    assert SrtpReceiver(KEY, SALT).open_rtcp(protected) == data[:-4]
+
+
+@given(st.binary(max_size=60))
+def test_any_octets_are_refused(data):
+    """Covers RFC 3711 §3.3: nobody guesses a tag."""
+    receiver = SrtpReceiver(KEY, SALT)
+    for open_ in (receiver.open_rtp, receiver.open_rtcp):
+        with pytest.raises(RemoteError):
+            open_(data)
+    assert not receiver._rtp_replay and not receiver._rtcp_replay
+
+
+@given(st.lists(st.integers(-40, 60), max_size=60), st.integers(0, 0xFFFF))
+def test_packets_out_of_order_are_opened_across_the_wrap(steps, first):
+    """Covers RFC 3711 §3.3.1 [roc-guessed] and §3.3.2 [replay-refused]."""
+    sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT)
+    top = first + 70000  # beyond one wrap at the least
+    protected = {}
+    for index in range(first, top, 20000):
+        packet = bytes(RtpPacket(0, index & 0xFFFF, 0, 7, b"sound"))
+        assert receiver.open_rtp(sender.protect_rtp(packet)) == packet
+    last = max(range(first, top, 20000))
+    for at in sorted({last + 1 + abs(step) for step in steps}):
+        protected[at] = sender.protect_rtp(bytes(RtpPacket(0, at & 0xFFFF, 0, 7, b"sound")))
+    highest, opened = last, set()
+    for step in steps:
+        at = last + 1 + abs(step)
+        fresh = at not in opened and at > highest - srtp.WINDOW
+        event(f"fresh: {fresh}")
+        if fresh:
+            assert RtpPacket.parse(receiver.open_rtp(protected[at])).payload == b"sound"
+            opened.add(at)
+            highest = max(highest, at)
+        else:
+            with pytest.raises(RemoteError):
+                receiver.open_rtp(protected[at])
+
+
+@given(st.integers(0, 1 << 40), st.integers(-0x7FFF, 0x7FFF))
+def test_the_index_is_the_nearest(highest, step):
+    """Covers RFC 3711 §3.3.1 [roc-guessed]."""
+    index = highest + step
+    if index >= 0:
+        assert guess_index(index & 0xFFFF, highest) == index
+
+
+def test_one_key_has_so_many_sources():
+    """Own design: the holder of a key must not fill our memory."""
+    sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT)
+    packets = [bytes(RtpPacket(0, 1, 0, ssrc, b"")) for ssrc in range(srtp.MAX_SOURCES + 1)]
+    for packet in packets[:-1]:
+        receiver.open_rtp(sender.protect_rtp(packet))
+    with pytest.raises(RemoteError):
+        receiver.open_rtp(sender.protect_rtp(packets[-1]))
+
+
+def test_a_key_protects_no_more_than_it_may(monkeypatch):
+    """Covers RFC 3711 §3.4 [rtcp-index-counts]."""
+    monkeypatch.setattr(srtp, "MAX_RTCP_INDEX", 0)
+    sender = SrtpSender(KEY, SALT)
+    sender.protect_rtcp(bytes(8))
+    for wrong in (bytes(8), bytes(7)):
+        with pytest.raises(LocalError):
+            sender.protect_rtcp(wrong)
+    with pytest.raises(LocalError):
+        sender.protect_rtp(b"no packet")

@@ -1,0 +1,96 @@
+"""Keys in the signalling are read as they were written, and a bad one is no key."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos, verify
+from p2psip.sdp.session import Attribute, MediaDescription
+from p2psip.strategies.formats import crypto_attributes
+
+KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+SUITE = "AES_CM_128_HMAC_SHA1_80"
+
+
+@given(crypto_attributes())
+def test_reading_undoes_writing(crypto):
+    """Covers RFC 4568 §9.1 and §9.2."""
+    assert CryptoAttribute.parse(str(crypto)) == crypto
+    assert crypto.keys[0].key.hex() not in repr(crypto)
+
+
+@given(st.text(max_size=80) | crypto_attributes().map(str).flatmap(
+    lambda text: st.integers(0, len(text)).map(lambda at: text[:at] + "\u00e9" + text[at + 1 :])
+))  # fmt: skip
+def test_any_text_is_read_or_refused(text):
+    """Covers RFC 4568 §9.1."""
+    try:
+        CryptoAttribute.parse(text)
+        event("read")
+    except RemoteError:
+        event("refused")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "", f"1 {SUITE}", f"1000000000 {SUITE} inline:{KEY}", f"x {SUITE} inline:{KEY}",
+        f"1 {SUITE} outline:{KEY}", f"1 {SUITE} inline{KEY}", f"1 {SUITE} inline:{KEY[:-1]}",
+        f"1 {SUITE} inline:{KEY[:-4]}", f"1 {SUITE} inline:{KEY}|2^49", f"1 {SUITE} inline:{KEY}|x",
+        f"1 {SUITE} inline:{KEY}|1:4|1:4", f"1 {SUITE} inline:{KEY}|1:129",
+        f"1 {SUITE} inline:{KEY}|1:4|2^20", f"1 {SUITE} inline:{KEY};",
+    ],
+)  # fmt: skip
+def test_bad_attributes(value):
+    """Covers RFC 4568 §6.2.1 [key-of-30-octets] and §9.2."""
+    with pytest.raises(RemoteError):
+        CryptoAttribute.parse(value)
+
+
+def line(*values):
+    attributes = tuple(Attribute("crypto", value) for value in values)
+    return MediaDescription("audio", 9, "RTP/SAVP", ("0",), attributes=attributes)
+
+
+def test_the_first_that_can_be_used_is_answered_with_our_key():
+    """Covers RFC 4568 §5.1.2 [first-supported] [tag-and-suite-kept] and §6.3.7
+    [mandatory-unless-dashed].
+    """
+    offered = cryptos(
+        line(
+            f"1 F8_128_HMAC_SHA1_80 inline:{KEY}",
+            "2 nonsense",
+            f"3 {SUITE} inline:{KEY} UNENCRYPTED_SRTP",
+            f"4 {SUITE} inline:{KEY}|1:4",
+            f"5 {SUITE} inline:{KEY};inline:{KEY}",
+            f"6 AES_CM_128_HMAC_SHA1_32 inline:{KEY}|2^20 WSH=128 -UNKNOWN=1",
+            f"7 {SUITE} inline:{KEY}",
+        )
+    )
+    assert [each.tag for each in offered] == [1, 3, 4, 5, 6, 7]
+    chosen = choose(offered)
+    assert chosen is not None and chosen.tag == 6
+    ours = answer(chosen, SrtpKey(bytes(16), bytes([1]) * 14))
+    assert (ours.tag, ours.suite, ours.parameters) == (6, "AES_CM_128_HMAC_SHA1_32", ())
+    assert verify(offered, [ours]) == ours
+    assert choose(offered[:4]) is None
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [[], ["2 x"], [f"2 {SUITE}"], ["1 AES_CM_128_HMAC_SHA1_32"], [f"1 {SUITE}", f"1 {SUITE}"]],
+)
+def test_an_answer_that_echoes_none_of_the_offer_fails(answered):
+    """Covers RFC 4568 §5.1.3 [echo-verified]."""
+    ours = [CryptoAttribute.parse(f"1 {SUITE} inline:{KEY}")]
+    with pytest.raises(RemoteError) as caught:
+        verify(ours, cryptos(line(*(f"{each} inline:{KEY}" for each in answered))))
+    assert caught.value.status == 488
+
+
+def test_no_such_attribute():
+    """Covers RFC 4568 §9.1."""
+    for wrong in ((1, SUITE, ()), (10**9, SUITE, (SrtpKey.parse(KEY),)), (-1, SUITE, ())):
+        with pytest.raises(LocalError):
+            CryptoAttribute(*wrong)

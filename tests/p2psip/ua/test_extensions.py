@@ -1,0 +1,75 @@
+"""What a user agent announces, and how it meets what it does not know."""
+
+import pytest
+from support.sip.flows import B, ack, called, first_request, names, phones, settle, within
+
+from p2psip.errors import LocalError
+from p2psip.sip.message import parse_message
+from p2psip.ua.extensions import Extensions, listed
+from p2psip.ua.request_validation import RefusalError
+
+
+def test_an_unknown_option_is_refused_by_name():
+    ours = Extensions(options=("100rel", "timer"))
+    ours.refuse_unknown(first_request(Require="100rel"))
+    with pytest.raises(RefusalError) as refusal:
+        ours.refuse_unknown(first_request(Require="100rel, teleport, fold"))
+    assert refusal.value.headers == [("Unsupported", "teleport, fold")]
+
+
+def test_a_dialog_begins_with_the_list_of_info_packages():
+    """Covers RFC 6086 §5.2.2 [lists-packages] [empty-list]."""
+    link, script, bob, invite, response = called()
+    assert response.headers.values("Recv-Info") == ("",)
+    assert "INFO" in response.headers["Allow"]
+    script.say(ack(invite, response), B)
+    settle(link, bob)
+    ours = Extensions(info_packages=("dtmf", "trickle-ice"))
+    assert ("Recv-Info", "dtmf, trickle-ice") in ours.headers()
+
+
+def test_an_info_of_an_unknown_package_is_refused_with_the_list():
+    """Covers RFC 6086 §4.2.2 [469-lists-packages] [200-otherwise] and §5.2.2 [stays-prepared]."""
+    link, script, bob, invite, response = called()
+    script.say(ack(invite, response), B)
+    bob.agent.extensions = Extensions(info_packages=("dtmf",))
+    answer = script.say(within(invite, response, "INFO", 2, Info_Package="fax"), B)
+    assert (answer.status, answer.headers["Recv-Info"]) == (469, "dtmf")
+    answer = script.say(within(invite, response, "INFO", 3, Info_Package="DTMF;x=1"), B)
+    assert answer.status == 200 and bob.log[-1][0] == "info" and bob.log[-1][-1] == "dtmf"
+    assert [event for event in bob.events() if event == "info"] == ["info"]
+    settle(link, bob)
+
+
+def test_an_info_is_sent_for_packages_that_the_peer_receives():
+    """Covers RFC 6086 §4.2.1 [names-its-package] [legacy-names-none] [no-recv-info]
+    [only-in-a-call] [469-keeps-the-call] and §5.2.2 [waits-for-the-list].
+    """
+    ours = Extensions(info_packages=("dtmf",))
+    link, alice, bob = phones()
+    bob.agent.extensions = ours
+    call = alice.dial(B, link.now)
+    call.info("text/plain", b"too early", link.now)
+    link.run(until=1.0)
+    assert "A INFO" not in names(link)
+    with pytest.raises(LocalError):
+        call.info("text/plain", b"5", link.now, "fax")
+    with pytest.raises(LocalError):  # alice receives none
+        bob.calls[0].info("text/plain", b"5", link.now, "dtmf")
+    call.info("text/plain", b"5", link.now, "dtmf")
+    call.info("text/plain", b"6", link.now)
+    link.run(until=2.0)
+    infos = [parse_message(data) for *_, (_, data) in link.sent if data.startswith(b"INFO")]
+    assert [each.headers.get("Info-Package") for each in infos] == ["dtmf", None]
+    assert not any("Recv-Info" in each.headers for each in infos)
+    bob.agent.extensions = Extensions()  # it changes its mind
+    call.info("text/plain", b"7", link.now, "dtmf")
+    link.run(until=3.0)
+    assert names(link)[-1] == "B 469 INFO" and call.is_up
+    settle(link, alice, bob)
+
+
+def test_a_list_is_read_in_any_case_and_on_any_number_of_lines():
+    request = first_request(extra=[("Recv-Info", "A, b"), ("Recv-Info", "")])
+    assert listed(request, "Recv-Info") == {"a", "b"}
+    assert listed(request, "Supported") is None

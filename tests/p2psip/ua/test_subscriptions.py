@@ -1,0 +1,238 @@
+"""Subscriptions outside of calls: made, refreshed, ended, refused, lost."""
+
+import pytest
+from support.rtmfp.link import Link
+from support.sip.elements import Phone, Script
+from support.sip.flows import A, B, C, drop, first_request, names
+
+from p2psip.dialog.subscription import EventName, State
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.build import response_to
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request, parse_message
+from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.outside import outside_request
+from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.subscriptions import Subscription
+from p2psip.ua.ua import MAX_SERVED
+
+KIND = "text/plain"
+
+
+class Watcher(Phone):
+    """A phone that subscribes, and serves subscriptions."""
+
+    def __init__(self, link, address, **options):
+        super().__init__(link, address, **options)
+        methods = (*CALL_METHODS, "SUBSCRIBE", "NOTIFY")
+        self.agent.extensions = Extensions(methods=methods)
+        self.heard, self.served, self.state = [], [], b"state 1"
+
+    def subscribe(self, host, now, expires=600, event="presence"):
+        name = EventName(event)
+        subscription = Subscription(self.agent, self, self.contact, name, now, expires=expires)
+        to, me = (Address(Uri("sip", "user", None, at)) for at in (host, self.address))
+        fields = [("Contact", Address(self.contact)), ("Event", name), ("Expires", expires)]
+        subscription.start(outside_request(self.random, "SUBSCRIBE", to, me, headers=fields), now)
+        return subscription
+
+    def tell(self, now, **options):
+        for each in self.served:
+            each.tell(KIND, self.state, now, **options)
+
+    @property
+    def idle(self):
+        return super().idle and not self.agent._watching and not self.agent._served
+
+    # Core
+    def on_request(self, server, request, now):
+        if request.method == "SUBSCRIBE" and request.to.tag is None:
+            served = self.agent.serve(server, self.contact, now)
+            self.served.append(served)
+            served.on_over = self.served.remove
+            served.tell(KIND, self.state, now)
+        else:
+            super().on_request(server, request, now)
+
+    # SubscriptionOwner
+    def on_notify(self, subscription, content_type, body, now):
+        if isinstance(self.reply_to_offer, RemoteError):
+            raise self.reply_to_offer
+        self.heard.append(body)
+
+    def on_over(self, subscription, status, reason, now):
+        self.heard.append((status, reason))
+
+
+def watchers(*lost):
+    link = Link(drop(*lost) if lost else None)
+    return link, Watcher(link, A), Watcher(link, B)
+
+
+def bodies(link, method):
+    sent = [parse_message(data) for *_, (_, data) in link.sent]
+    return [m for m in sent if isinstance(m, Request) and m.method == method]
+
+
+@pytest.mark.parametrize("lost", [(), ("SIP/2.0 200",), ("NOTIFY",), ("NOTIFY", "SIP/2.0 200")])
+def test_a_subscription_from_its_beginning_to_its_end(lost):
+    """Covers RFC 6665 §4.2.1.2 [notifies-at-once], §4.2.2 [notifies-at-once] and
+    §4.1.2.4 [notify-may-be-first] and §4.1.3 [200-at-once] [waits-for-nobody] [says-the-state]
+    and §4.2.1.1 [waits-for-nobody] [no-longer-than-asked].
+    """
+    link, alice, bob = watchers(*lost)
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=5.0)
+    assert alice.heard == [b"state 1"] and watch.state is State.ACTIVE
+    assert bodies(link, "NOTIFY")[0].headers["Subscription-State"].startswith("active;expires=60")
+    bob.state = b"state 2"
+    bob.tell(link.now)
+    link.run(until=10.0)
+    assert alice.heard == [b"state 1", b"state 2"]
+    watch.end(link.now)
+    link.run(until=20.0)
+    assert alice.heard[-1] == (200, "timeout") and not bob.served
+    link.run()
+    assert alice.idle and bob.idle
+
+
+def test_a_subscription_is_refreshed_for_a_day():
+    """Covers RFC 6665 §4.2.1.4 [no-longer-than-asked]."""
+    link, alice, bob = watchers()
+    watch = alice.subscribe(B, 0.0, expires=3600)
+    link.run(until=86_400.0)
+    assert 29 <= len(bodies(link, "SUBSCRIBE")) <= 31 and watch.state is State.ACTIVE
+    assert len({each.call_id for each in bodies(link, "SUBSCRIBE")}) == 1 and len(bob.served) == 1
+    expires = {data.split(b"Expires: ")[1][:4] for *_, (_, data) in link.sent if b"200 OK" in data
+               and b"SUBSCRIBE\r" in data}  # fmt: skip
+    assert expires == {b"3600"}
+
+
+def test_a_watcher_that_is_gone_is_forgotten():
+    """Covers RFC 6665 §4.2.2 [removed-without-an-answer] and §4.2.1.4 [says-that-it-ends]."""
+    link, alice, bob = watchers()
+    alice.subscribe(B, 0.0)
+    link.run(until=1.0)
+    link.weather = lambda parcel, source, destination: ()
+    bob.tell(link.now)
+    link.run(until=60.0)
+    assert not bob.served
+    link, alice, bob = watchers()
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=1.0)
+    alice.agent.set_deadline(watch, 1e9)  # it forgets to refresh
+    link.run(until=610.0)
+    assert alice.heard[-1] == (200, "timeout") and not bob.served
+
+
+def test_a_notifier_that_is_gone_is_given_up():
+    link, alice, _bob = watchers()
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=1.0)
+    link.weather = lambda parcel, source, destination: ()
+    link.run(until=700.0)
+    assert alice.heard[-1][0] == 408 and watch.state is State.TERMINATED
+    link.run()
+    assert alice.idle
+
+
+@pytest.mark.parametrize("status", [403, 489, 603])
+def test_a_refusal_ends_it(status):
+    link = Link()
+    alice, script = Watcher(link, A), Script(link, B)
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=0.1)
+    script.say(response_to(script.heard[0], status, to_tag="t"), A)
+    assert alice.heard[0][0] == status and watch.state is State.TERMINATED
+    link.run()
+    assert alice.idle
+
+
+def notify(subscribe, tag="t", state="active;expires=60", cseq=1, event="presence", body=b"x"):
+    fields = [
+        ("Via", f"SIP/2.0/UDP {B};branch=z9hG4bK{tag}{cseq}"),
+        ("Max-Forwards", 70),
+        ("From", f"{subscribe.to};tag={tag}"),
+        ("To", subscribe.from_),
+        ("Call-ID", subscribe.call_id),
+        ("CSeq", f"{cseq} NOTIFY"),
+        ("Contact", f"<sip:{B}>"),
+        ("Event", event),
+        ("Content-Type", KIND),
+    ]
+    if state:
+        fields.append(("Subscription-State", state))
+    return Request("NOTIFY", subscribe.contacts[0].uri, Headers(fields), body)
+
+
+def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
+    """Covers RFC 6665 §4.1.2.4 [notify-may-be-first] and §4.1.3 [481-for-others].
+
+    And RFC 3515 §2.4.4 [notify-may-be-first].
+    """
+    link = Link()
+    alice, script = Watcher(link, A), Script(link, B)
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=0.1)
+    [subscribe] = script.heard
+    assert script.say(notify(subscribe, event="dialog"), A).status == 481
+    assert script.say(notify(subscribe), A).status == 200 and watch.state is State.ACTIVE
+    assert script.say(notify(subscribe, tag="other"), A).status == 481
+    assert script.say(notify(subscribe, event="dialog", cseq=9), A).status == 481
+    assert script.say(notify(subscribe, state=None, cseq=12), A).status == 400
+    assert script.say(notify(subscribe, event="", cseq=13), A).status == 489
+    script.say(response_to(subscribe, 200, to_tag="t", headers=[("Expires", 60)]), A)
+    alice.reply_to_offer = RemoteError("Unsupported Media Type", 415)
+    assert script.say(notify(subscribe, cseq=14), A).status == 415
+    alice.reply_to_offer = b""
+    last = notify(subscribe, state="terminated;reason=noresource;expires=5", cseq=15)
+    assert script.say(last, A).status == 200
+    assert alice.heard == [b"x", b"x", (200, "noresource")]
+    link.run()
+    assert alice.idle
+
+
+def test_a_refused_notify_ends_what_is_served():
+    """Covers RFC 6665 §4.2.2 [removed-when-refused]."""
+    link = Link()
+    bob, script = Watcher(link, B), Script(link, A)
+    subscribe = first_request("SUBSCRIBE", b"", Event="presence", Expires="60")
+    script.say(subscribe, B)
+    asked = [m for m in script.heard if isinstance(m, Request)][-1]
+    bob.tell(link.now)
+    bob.tell(link.now)  # while the first is open
+    script.say(response_to(asked, 200), B)
+    asked = [m for m in script.heard if isinstance(m, Request)][-1]
+    assert asked.cseq.number == 2
+    script.say(response_to(asked, 481), B)
+    assert not bob.served
+    again = first_request("SUBSCRIBE", b"", "2", CSeq="2 SUBSCRIBE", Event="presence",
+                          To=asked.headers["From"])  # fmt: skip
+    assert script.say(again, B).status == 481
+    link.run()
+    assert bob.idle
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [({"Event": None}, 489), ({"Event": "refer"}, 403), ({"Contact": None}, 400), ({}, 200)],
+)
+def test_what_cannot_be_served(changes, status):
+    """Covers RFC 3515 §2.4.4 [403-without-a-refer] and RFC 6665 §4.2.1.1 [489-for-unknown]."""
+    link = Link()
+    bob, script = Watcher(link, B), Script(link, A)
+    fields = {"Event": "presence", "Expires": "60"} | changes
+    script.say(first_request("SUBSCRIBE", b"", **fields), B)
+    assert next(m.status for m in script.heard if not isinstance(m, Request)) == status
+    assert len(bob.served) == (status == 200)
+
+
+def test_subscriptions_have_a_limit():
+    link = Link()
+    bob, script = Watcher(link, B), Script(link, C)
+    bob.agent._served = set(range(MAX_SERVED))
+    fields = {"Event": "presence", "Via": f"SIP/2.0/UDP {C};branch=z9hG4bKx"}
+    assert script.say(first_request("SUBSCRIBE", b"", **fields), B).status == 503
+    assert not bob.served and "B 503 SUBSCRIBE" in names(link)
