@@ -20,7 +20,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
 	libspeex1 fail2ban redis-server gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
 
-.PHONY: help demo test lint types check mutants docs bench peers specs clean
+.PHONY: help demo test oracle lint types check mutants docs bench peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -31,6 +31,10 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 test: .venv/.test  ## run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
+
+oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars about them
+	ORACLE_DRAWS=10000 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+	  -k in_the_grammar tests/p2psip/strategies $(ARGS)
 
 lint: .venv/.test  ## style and format
 	$(BIN)/ruff check .

@@ -138,7 +138,7 @@ def _check(project: Project, options: argparse.Namespace) -> int:
 
 
 def _update(project: Project) -> None:
-    """Write the present numbers: first ratchet.toml, then what shows them."""
+    """Write the present numbers: first ratchet.toml, then coverage.txt and README.md."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
     ratchet.save(project.folder / ratchet.NAME, now)

@@ -118,7 +118,7 @@ class Mutator:
         return frozenset()
 
     def _borne(self, comment: Comment) -> Lines:
-        """The lines that a comment speaks about."""
+        """List the lines that a comment speaks about."""
         column = comment.column if comment.alone else 0
         statement, own = self._anchors.statement_of(comment.last, column)
         after = comment.last + 1 if comment.alone else comment.last

@@ -20,6 +20,8 @@ LEVELS = ("codec", "machine", "edge", "program")
 # import.  A name in brackets is a module with a level of its own.  Everybody may import the errors
 # of the own family.
 ARROWS = """
+codec   [p2psip.nat.stun]
+machine p2psip.nat
 codec   p2psip.rtp
 machine [p2psip.rtp.reorder]
 machine [p2psip.rtp.reporter]
@@ -37,12 +39,12 @@ machine p2psip.dialog                p2psip.sip p2psip.transaction
 machine p2psip.stack                 p2psip.sip p2psip.transaction p2psip.dialog
 machine p2psip.ua                    p2psip.sip p2psip.transaction p2psip.dialog p2psip.stack
 machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack p2psip.ua
-edge    p2psip.net                   p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+edge    p2psip.net                   p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      p2psip.transaction p2psip.stack p2psip.ua p2psip.server
 program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      p2psip.transaction p2psip.stack p2psip.ua p2psip.net
 codec   [p2psip.errors]
-program p2psip.strategies            p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
 codec   rtmplite.amf
 codec   rtmplite.flv                 rtmplite.amf
 codec   rtmplite.limits

@@ -41,7 +41,7 @@ class PortPool:
             raise LocalError(f"{low}-{high} is no range of ports from 1024 to 65535")
         self._random = random
         self._anywhere = high == 0
-        self._free = deque(range(low + low % 2, high, 2))
+        self._free = deque(range(low + low % 2, high, 2))  # RFC 3551 §8 [even-port]
 
     @property
     def free(self) -> int | None:
@@ -76,7 +76,7 @@ class PortPool:
         number = int.from_bytes(self._random(4), "big")
         if self._anywhere:
             low, high = ANYWHERE
-            return low + 2 * (number % ((high - low + 1) // 2))
+            return low + 2 * (number % ((high - low + 1) // 2))  # RFC 3551 §8 [even-port]
         index = number % ((len(self._free) + 1) // 2)
         port = self._free[index]
         del self._free[index]
@@ -88,7 +88,7 @@ def _bind_pair(ip: str, port: int) -> tuple[socket.socket, socket.socket] | None
     first = _bind(ip, port)
     if first is None:
         return None
-    second = _bind(ip, port + 1)
+    second = _bind(ip, port + 1)  # §6 [two-ports], §11 [ports-differ], RFC 3551 §8 [odd-port-above]
     if second is None:
         first.close()
         return None

@@ -95,7 +95,7 @@ class MediaPort:
         normal = self._normal(address)
         if not self._latch.signal(normal, self.received):
             return
-        self._remote = self._source = normal
+        self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
         waiting, now = list(self._waiting), monotonic()
         self._waiting.clear()
@@ -134,7 +134,7 @@ class MediaPort:
     def send_rtcp(self, data: bytes) -> None:
         """Send to `remote_rtcp`, or count a packet that cannot be sent."""
         try:
-            self._rtcp.sendto(data, self._remote_rtcp)
+            self._rtcp.sendto(data, self._remote_rtcp)  # RFC 3550 §11 [reports-to-the-told-port]
         except (OSError, TypeError):
             self.unsent += 1
 
@@ -198,6 +198,7 @@ class MediaPort:
         if self._is_alias(source, latch.signalled):
             self._source = source
             return True
+        # §8.2 [moved-peers-are-heard] [no-flip-flop]
         if latch.takes(data, source, self.received, now):
             self._source = source
             if latch.moved and source != self._remote:
@@ -207,6 +208,7 @@ class MediaPort:
             return not self._closed
         may_be = latch.signalled is None or latch.may_be(source[0])
         if may_be and rtp_header(data) is not None:
+            # RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways]
             self._waiting.append((data, source, now))
         return False
 

@@ -1,6 +1,6 @@
-"""The UDP side of a SIP listener: a datagram is a message.
+"""The UDP side of a SIP listener: a datagram is a message, or a STUN request.
 
-Implements RFC 3261 §18.1.1 and §18.2.1 for UDP.
+Implements RFC 3261 §18.1.1 and §18.2.1 for UDP, and RFC 5626 §8.
 
 Own design: one watcher, no greenlet; a burst is read until the socket is empty, or for `SLICE`
 seconds, so that others have their turn.
@@ -13,6 +13,8 @@ from typing import Final
 from gevent import get_hub
 from gevent.monkey import get_original
 
+from p2psip.nat import stun_server
+from p2psip.nat.stun import is_stun
 from p2psip.net.clock import monotonic
 from p2psip.transaction.flow import Flow, HostPort
 
@@ -41,6 +43,7 @@ class UdpListener:
     def send(self, data: bytes, flow: Flow) -> bool:
         """Send one datagram; False when the system refuses it: RFC 3261 §18.4."""
         try:
+            # RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]
             self._socket.sendto(data, flow.remote)
         except BlockingIOError:
             return True  # lost on the way, as UDP may; the transaction repeats it
@@ -63,6 +66,15 @@ class UdpListener:
                 return
             except OSError:
                 return  # the datagrams behind it are read at the next wake-up
-            self._on_message(data, Flow("UDP", source[:2], self.address))
+            flow = Flow("UDP", source[:2], self.address)
+            if is_stun(data):  # a phone's keep-alive: RFC 5626 §8 [stun-server]
+                self._tell_address(data, flow)
+            else:
+                self._on_message(data, flow)
             if monotonic() > end:
                 return
+
+    def _tell_address(self, data: bytes, flow: Flow) -> None:
+        said = stun_server.answer(data, flow.remote)
+        if said is not None:
+            self.send(said, flow)

@@ -38,10 +38,10 @@ def unpack(data: bytes | memoryview) -> Header | None:
     if first >> 6 != 2:
         return None
     start, end = 12 + 4 * (first & 0x0F), len(data)
-    if first & 0x10:
+    if first & 0x10:  # RFC 3551 §2 [extension-is-expected]
         if start + 4 > end:
             return None
-        start += 4 + 4 * _unpack_extension(data, start)[0]
+        start += 4 + 4 * _unpack_extension(data, start)[0]  # RFC 3551 §2 [extension-is-skipped]
     if first & 0x20:
         padding = data[-1]
         if not padding:

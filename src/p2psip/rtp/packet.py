@@ -87,9 +87,10 @@ class RtpPacket:
             raise RemoteError("CSRC list beyond the end")
         csrcs = struct.unpack_from(f"!{count}I", data, start)
         start += 4 * count
+        # RFC 3551 §2 [extension-is-expected]
         extension = _read_extension(data, start) if first & EXTENSION else None
         if extension is not None:
-            start += _EXTENSION.size + len(extension.data)
+            start += _EXTENSION.size + len(extension.data)  # RFC 3551 §2 [extension-is-skipped]
         padding = data[-1] if first & PADDING else 0
         if first & PADDING and not 0 < padding <= len(data) - start:
             raise RemoteError(f"{padding} octets of padding in {len(data) - start}")
@@ -102,13 +103,14 @@ class RtpPacket:
     def __bytes__(self) -> bytes:
         """Write the datagram; padding is zeros and their count: §5.1."""
         first = VERSION << 6 | len(self.csrcs)
+        # §5.1 [extension-when-x]
         first |= (PADDING if self.padding else 0) | (EXTENSION if self.extension else 0)
         second = self.payload_type | (MARKER if self.marker else 0)
         head = _FIXED.pack(first, second, self.sequence, self.timestamp, self.ssrc)
         csrcs = struct.pack(f"!{len(self.csrcs)}I", *self.csrcs)
         extension = bytes(self.extension) if self.extension else b""
         tail = bytes(self.padding - 1) + bytes([self.padding]) if self.padding else b""
-        return head + csrcs + extension + self.payload + tail
+        return head + csrcs + extension + self.payload + tail  # §5.3.1 [extension-behind-csrcs]
 
 
 def _read_extension(data: bytes | memoryview, start: int) -> Extension:

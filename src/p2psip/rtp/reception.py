@@ -99,5 +99,5 @@ class Reception:
         extended = self._candidate.heard(sequence, timestamp, now)
         if extended is not None:
             self.source, self.ssrc, self.candidate_ssrc = self._candidate, ssrc, None
-            self.octets = self._reported = 0
+            self.octets = self._reported = 0  # §6.4.1 [statistics-start-anew]
         return extended

@@ -118,7 +118,7 @@ class Reporter:
                     each.forget()
                 if leaving:
                     self._count_members(now)
-                    self._timer.reconsider(now)
+                    self._timer.reconsider(now)  # §6.3.4 [reverse-reconsideration]
                     return [packet]
             case Pli() | Nack() | OtherFeedback() if self.sender(packet.media_ssrc):
                 return [packet]
@@ -130,7 +130,7 @@ class Reporter:
                         self.remote_metrics = block
             case Fir(requests=requests) if any(self.sender(ssrc) for ssrc, _ in requests):
                 return [packet]
-        return []
+        return []  # §6.1 [unknown-packets-ignored], §6.7 [unknown-app-ignored]
 
     def _read_report(self, report: SenderReport | ReceiverReport, now: float) -> None:
         if isinstance(report, SenderReport):
@@ -154,6 +154,7 @@ class Reporter:
         if self._echo or sender.ssrc in self._looping:
             return not self._echo
         if sender.last_sent is not None or self._reported:
+            # §8.2 [bye-for-the-old]
             self._farewell.append(self._compound(now, Bye((sender.ssrc,))))
         sender.take_ssrc()
         self._looping.add(sender.ssrc)
@@ -196,9 +197,9 @@ class Reporter:
             report = self._compound(now, *self._requests())
             self._timer.received(len(report) + UDP_IP_OCTETS)  # RFC 4585 §3.5.4 [size-counts]
             datagrams.append(report)
-        if now >= self._timer.deadline:
+        if now >= self._timer.deadline:  # §6.3.5 [checks-silence] [checks-each-interval]
             self._count_members(now)
-        if self._timer.tick(now):
+        if self._timer.tick(now):  # §6.1 [one-an-interval]
             report = self._compound(now, *self._requests())
             self._timer.sent(len(report) + UDP_IP_OCTETS, now)
             self._reported, self._allow_early = True, True  # RFC 4585 §3.5.3 [early-again]
@@ -211,9 +212,9 @@ class Reporter:
         With two members it may leave at once.
         """
         if not self._reported and all(each.last_sent is None for each in self.senders):
-            return b""
+            return b""  # §6.3.7 [no-bye-of-the-silent]
         ssrcs = tuple(each.ssrc for each in self.senders[:MAX_BLOCKS])
-        return self._compound(now, Bye(ssrcs, reason.encode()[:255]))
+        return self._compound(now, Bye(ssrcs, reason.encode()[:255]))  # §6.1 [bye-last]
 
     def _requests(self) -> list[Feedback]:
         asked, self._asked = self._asked, []
@@ -229,6 +230,8 @@ class Reporter:
         )
         name = ((CNAME, self.cname.encode()[:255]),)
         chunks = tuple(SdesChunk(each.ssrc, name) for each in self.senders[:MAX_BLOCKS])
+        # §6.1 [cname-in-each] [two-packets], §6.5.1 [cname-is-there]
+        # RFC 3551 §2 [cname-each-time] [others-seldom]
         return b"".join(map(bytes, (*reports, SourceDescription(chunks), *more)))
 
     # -- who is there -------------------------------------------------------------------
@@ -241,6 +244,7 @@ class Reporter:
             timer.least,
         )  # fmt: skip
         # Own design: AVPF has no least interval, but a pause of a second is no end
+        # §6.2 [timeout-by-the-minimum], §6.2.1 [five-intervals]
         gone = now - TIMEOUT_INTERVALS * max(calculated, MIN_SECONDS)
         present = list(self._heard_since(gone))
         there = len(present)

@@ -172,6 +172,7 @@ class Bye:
         """Write the packet, the reason padded to whole words: §6.6."""
         reason = bytes([len(self.reason)]) + self.reason if self.reason else b""
         body = struct.pack(f"!{len(self.ssrcs)}I", *self.ssrcs) + reason
+        # §6.6 [reason-is-padded]
         return rtcp_frame.write(BYE, len(self.ssrcs), body + bytes(-len(body) % 4))
 
 
@@ -188,7 +189,7 @@ class App:
     data: bytes = b""
 
     def __post_init__(self) -> None:
-        if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:
+        if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:  # §6.7 [app-in-words]
             raise LocalError("an APP packet has a name of four octets and whole words of data")
 
     @classmethod
@@ -249,7 +250,7 @@ def parse_compound(data: bytes | memoryview, *, strict: bool = False) -> list[Rt
 def compound(*packets: RtcpPacket) -> bytes:
     """Write a datagram; LocalError unless a report comes first: §6.1."""
     if not packets or not isinstance(packets[0], SenderReport | ReceiverReport):
-        raise LocalError("a compound begins with a report")
+        raise LocalError("a compound begins with a report")  # §6.1 [report-in-each] [report-first]
     return b"".join(map(bytes, packets))
 
 
@@ -278,7 +279,7 @@ def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, .
     if end > len(body):
         raise RemoteError("report blocks beyond the end")
     blocks = (ReportBlock.parse(body[i : i + _BLOCK.size]) for i in range(at, end, _BLOCK.size))
-    return tuple(blocks), body[end:]
+    return tuple(blocks), body[end:]  # §6.4.3 [extension-at-the-end]
 
 
 def _write_blocks(

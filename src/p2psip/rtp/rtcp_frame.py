@@ -20,6 +20,7 @@ def write(packet_type: int, count: int, body: bytes) -> bytes:
     """Write one packet, `count` in its header's five bits, `body` in whole words: §6.1."""
     if count >> 5:
         raise LocalError("an RTCP packet holds up to 31 of anything")
+    # §6.1 [whole-words]
     return _HEADER.pack(VERSION << 6 | count, packet_type, len(body) // 4) + body
 
 
@@ -43,6 +44,7 @@ def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
             raise RemoteError("RTCP packet beyond the end")
         body = bytes(data[start:at])
         if first & 0x20:
+            # §6.4.1 [padding-at-the-end] [padding-bit-at-the-end]
             if at != end or not body or not 0 < body[-1] <= len(body) or body[-1] % 4:
                 raise RemoteError("RTCP padding of a wrong size, or not at the end")
             body = body[: -body[-1]]

@@ -14,9 +14,11 @@ members known then (§6.3.6, "timer reconsideration").
 from collections.abc import Callable
 from typing import Final
 
+# §6.2 [five-seconds]
 MIN_SECONDS: Final = 5.0  # Source: §6.2, the least mean time between reports
 SENDER_SHARE: Final = 0.25  # Source: §6.3.1, of the RTCP bandwidth
 COMPENSATION: Final = 1.21828  # Source: §6.3.1, e - 3/2
+# §6.2 [five-percent], RFC 3551 §2 [senders-can-report]
 BANDWIDTH: Final = 400.0  # octets/s, §6.2: 5% of 64 kbit/s, the least a call asks for
 
 
@@ -37,9 +39,10 @@ def interval(
     """
     sites = members
     if senders <= members * SENDER_SHARE:
+        # RFC 3551 §2 [quarter-for-senders]
         bandwidth *= SENDER_SHARE if we_sent else 1 - SENDER_SHARE
         sites = senders if we_sent else members - senders
-    return max(size * sites / bandwidth, least / 2 if initial else least)
+    return max(size * sites / bandwidth, least / 2 if initial else least)  # §6.2 [lower-bound]
 
 
 class RtcpTimer:
@@ -88,7 +91,7 @@ class RtcpTimer:
             return False
         self.tn = self.tp + self._draw()
         self.pmembers = self.members
-        return self.tn <= now
+        return self.tn <= now  # §6.2 [waits-first]
 
     def sent(self, size: int, now: float) -> None:
         """Take note of a compound of `size` octets sent, and draw the next time: §6.3.6."""
@@ -116,6 +119,6 @@ class RtcpTimer:
         """Draw T: Td times 0.5 to 1.5, compensated for reconsideration: §6.3.1."""
         return (
             self.calculated
-            * (0.5 + int.from_bytes(self._random(4), "big") / (1 << 32))
+            * (0.5 + int.from_bytes(self._random(4), "big") / (1 << 32))  # §6.3 [drawn-intervals]
             / COMPENSATION
         )

@@ -22,8 +22,10 @@ class Sender:
 
     def __init__(self, ssrc: int | None, clock_rate: int, random: Callable[[int], bytes]) -> None:
         self._random = random
+        # §5.1 [ssrc-is-drawn]
         self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
         self._send_rate = clock_rate
+        # §5.1 [sequence-is-drawn]
         self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
         self.packets_sent = self.octets_sent = 0
         self._last_timestamp = 0
@@ -50,6 +52,7 @@ class Sender:
 
         `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
         """
+        # RFC 4733 §2.5.1.6 [numbers-by-one]
         self._sequence = sequence = self._sequence + 1 & 0xFFFF
         self.packets_sent += 1
         self.octets_sent += len(payload)
@@ -59,17 +62,19 @@ class Sender:
 
     def take_ssrc(self) -> None:
         """Go on as another source, after a collision or with another clock: §8.2, §5.2."""
+        # §8.2 [another-ssrc]
         self.ssrc ^= int.from_bytes(self._random(4), "big") | 1  # random, and another one
+        # §6.4.1 [counts-start-anew]
         self.packets_sent = self.octets_sent = 0  # the counts are of one SSRC: §6.4.1
 
     def report(
         self, blocks: tuple[ReportBlock, ...], ntp: int, now: float, as_sender: bool
     ) -> SenderReport | ReceiverReport:
         """Make our report, as a sender if we sent lately: §6.4."""
-        if not as_sender or self.last_sent is None:
-            return ReceiverReport(self.ssrc, blocks)
+        if not as_sender or self.last_sent is None:  # §6.4 [reports-as-it-sends]
+            return ReceiverReport(self.ssrc, blocks)  # §6.1 [empty-report], §6.4.2 [empty-report]
         elapsed = int((now - self.last_sent) * self._send_rate)
-        timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF
+        timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF  # §6.4.1 [timestamp-of-the-report]
         counts = (self.packets_sent, self.octets_sent)
         return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
 

@@ -85,6 +85,7 @@ class Source:
             if ticks >> 31:
                 ticks -= 1 << 32
             gap = (now - self._heard_at) * self._clock_rate - ticks
+            # §6.4.1 [jitter-of-each] [jitter-by-formula], RFC 4733 §2.5.2.2 [jitter-of-all]
             self._jitter += (abs(gap) - self._jitter) / 16
         self._timestamp, self._heard_at = timestamp, now
         return extended

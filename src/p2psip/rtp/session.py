@@ -116,8 +116,9 @@ class RtpSession(Sender):
     def _received_unusual(self, data: bytes | memoryview, now: float) -> Header | None:
         """Take a datagram that is no plain packet of the known source."""
         header = fast.unpack(data)
+        # §8.2 [collisions-are-noticed] [loops-are-dropped]
         if header is None or (header[4] == self.ssrc and self.reporter.collided(self, now)):
-            self._invalid += 1
+            self._invalid += 1  # §8.2 [loops-are-told]
             return None
         extended = self.reception.heard(header, now)
         if extended is None:
@@ -176,7 +177,7 @@ class RtpSession(Sender):
             octets_sent=self.octets_sent,
             packets_received=source.received,
             octets_received=self.reception.octets,
-            lost=source.lost,
+            lost=source.lost,  # RFC 3551 §2 [watches-loss]
             jitter_ms=1000 * source.jitter / self.clock_rate,
             invalid=self.invalid,
             rtt=self.rtt,

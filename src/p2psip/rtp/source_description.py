@@ -42,6 +42,7 @@ class SdesChunk:
     def __bytes__(self) -> bytes:
         """Write the chunk, ended by one to four zeros: §6.5."""
         items = b"".join(bytes([kind, len(text)]) + text for kind, text in self.items)
+        # §6.5 [zero-ends] [zeros-fill]
         return _SSRC.pack(self.ssrc) + items + bytes(4 - len(items) % 4)
 
 

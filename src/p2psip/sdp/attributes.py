@@ -88,7 +88,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
         RtpMap(6, "DVI4", 16000),
         RtpMap(7, "LPC", 8000),
         RtpMap(8, "PCMA", 8000),
-        RtpMap(9, "G722", 8000),  # sampled at 16 kHz all the same: RFC 3551 §4.5.2
+        RtpMap(9, "G722", 8000),  # sampled at 16 kHz: RFC 3551 §4.5.2 [clock-of-8-khz]
         RtpMap(10, "L16", 44100, 2),
         RtpMap(11, "L16", 44100),
         RtpMap(12, "QCELP", 8000),
@@ -183,7 +183,7 @@ def direction(media: MediaDescription, session: SessionDescription) -> str:
         for attribute in attributes:
             if attribute.name in DIRECTIONS:
                 return attribute.name
-    return "sendrecv"
+    return "sendrecv"  # §6.7 [both-ways-by-default]
 
 
 def mid(media: MediaDescription) -> str | None:
@@ -212,6 +212,7 @@ def media_address(media: MediaDescription, session: SessionDescription) -> tuple
     That is a port of 0 (RFC 3264 §5.1), an address of 0.0.0.0 (RFC 3264 §8.4), no
     address at all, or one that is not of the Internet (§5.7).
     """
+    # RFC 8866 §5.14 [odd-port-is-kept] [ports-as-told]
     return _address(connection(media, session), media.port)
 
 
@@ -224,16 +225,17 @@ def rtcp_address(media: MediaDescription, session: SessionDescription) -> tuple[
         case [port, network, kind, host] if port.isascii() and port.isdigit() and len(port) < 6:
             return _address(Connection(network, kind, host), int(port))
         case [port] if port.isascii() and port.isdigit() and len(port) < 6:
-            return _address(where, int(port))
+            return _address(where, int(port))  # §5.14 [ports-as-told]
     return _address(where, media.port + 1)
 
 
 def _address(where: Connection | None, port: int) -> tuple[str, int] | None:
     if where is None or where.network_type != "IN" or not 0 < port < 65536:
         return None
+    # RFC 3264 §8.4 [zeros-are-a-hold]
     if where.address_type not in ("IP4", "IP6") or is_unspecified(where.address):
         return None
-    return where.address, port
+    return where.address, port  # RFC 8866 §4.1 [address-of-receiver]
 
 
 def _payload_type(text: str) -> int:

@@ -18,6 +18,7 @@ from p2psip.sdp.line import Attribute
 from p2psip.sdp.session import MediaDescription
 
 UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number yet
+# RFC 3550 §12 [no-lookalikes]
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
 TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
 
@@ -72,7 +73,11 @@ class Codec:
 
     def attributes(self) -> Iterator[Attribute]:
         """Write the `a=rtpmap` and, if there is something to say, `a=fmtp`: RFC 8866 §6.6."""
+        # RFC 3551 §4.5 [clock-is-told]
         mapping = RtpMap(self.payload_type, self.name, self.clock_rate, self.channels)
+        # RFC 3551 §3 [mapping-is-told], RFC 8866 §5.14 [dynamic-is-mapped]
+        # and §8.2.3 [dynamic-has-rtpmap]
+        # RFC 3264 §5.1 [has-rtpmaps], §6.1 [maps-dynamic] [maps-static]
         yield Attribute("rtpmap", str(mapping))
         if self.fmtp:
             yield Attribute("fmtp", f"{self.payload_type} {self.fmtp}")
@@ -131,7 +136,7 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
         before = find(codec, spare)
         if before:
             spare.remove(before)
-            number = before.payload_type
+            number = before.payload_type  # §8.3.2 [numbers-keep-their-meaning]
         elif codec.payload_type != UNNUMBERED and codec.payload_type not in taken:
             number = codec.payload_type
         else:
@@ -143,9 +148,11 @@ def numbered(codecs: Sequence[Codec], used: Sequence[Codec] = ()) -> tuple[Codec
 
 def _fresh(codec: Codec, taken: set[int]) -> int:
     for static in STATIC.values():
+        # RFC 3551 §4.5 [other-rate-is-dynamic]
         same = Codec(static.encoding, static.clock_rate, static.channels).same(codec)
         if same and static.payload_type not in taken:
             return static.payload_type
+    # RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own]
     free = next((number for number in DYNAMIC if number not in taken), None)
     if free is None:
         raise LocalError("more codecs than dynamic payload types")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 
 _WORD: Final = re.compile(r"[^ ]++")
 MAX_DIGITS: Final = 40  # Own design: §9 leaves numbers unbounded, real ones have 20 digits at most
@@ -32,6 +32,10 @@ class Origin:
     network_type: str = "IN"
     address_type: str = "IP4"
     address: str = "127.0.0.1"
+
+    def __post_init__(self) -> None:
+        if " " in self.username:  # §5.2 [username-without-space]
+            raise LocalError("a user name in SDP has no space")
 
     @classmethod
     def at(cls, host: str, session_id: int, username: str = "-") -> Self:
@@ -76,7 +80,7 @@ class Connection:
     @classmethod
     def to(cls, host: str) -> Self:
         """Name a unicast address of this host: §5.7."""
-        return cls("IN", address_type(host), host)
+        return cls("IN", address_type(host), host)  # §5.7 [no-slash-for-unicast]
 
     @classmethod
     def parse(cls, value: str) -> Self:
@@ -93,11 +97,11 @@ class Connection:
         match [number(text) for text in numbers]:
             case []:
                 return cls(network, kind, address)
-            case [count] if kind == "IP6":
+            case [count] if kind == "IP6":  # §5.7 [no-ttl-for-ip6]
                 return cls(network, kind, address, None, count)
             case [ttl]:
                 return cls(network, kind, address, ttl)
-            case [ttl, count] if kind != "IP6":
+            case [ttl, count] if kind != "IP6":  # §5.7 [no-ttl-for-ip6]
                 return cls(network, kind, address, ttl, count)
         raise RemoteError("Bad c= line")
 
@@ -139,7 +143,7 @@ class Timing:
     Seconds since 1900; 0 and 0 mean at any time, as calls do (RFC 3264 §5).
     """
 
-    start: int = 0
+    start: int = 0  # RFC 3264 §5 [active-at-any-time]
     stop: int = 0
     repeats: tuple[str, ...] = ()
     zone: str = ""
@@ -185,6 +189,7 @@ Attributes = tuple[Attribute, ...]
 
 def find_all(attributes: Attributes, name: str) -> Iterator[str]:
     """Give the value of every attribute of this name, "" for a property: §5.13."""
+    # §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]
     return (attribute.value or "" for attribute in attributes if attribute.name == name)
 
 

@@ -53,8 +53,9 @@ class LocalTransport:
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What a line has to say of its transport: RFC 8866 §5.14."""
-        if self.rtcp_port and self.rtcp_port != self.port + 1:
-            return (Attribute("rtcp", str(self.rtcp_port)),)
+        rtcp_port = self.rtcp_port or self.port + 1
+        if rtcp_port != self.port + 1 or self.port % 2:  # RFC 8866 §5.14 [told-when-apart]
+            return (Attribute("rtcp", str(rtcp_port)),)
         return ()
 
 

@@ -94,7 +94,7 @@ class AgreedMedia:
     @property
     def sends(self) -> bool:
         """Say whether we may send media: §6.1, and §8.4 for an address of 0.0.0.0."""
-        return self.remote is not None and _FLOWS[self.direction][0]
+        return self.remote is not None and _FLOWS[self.direction][0]  # §6 [refused-is-silent]
 
     @property
     def receives(self) -> bool:
@@ -133,6 +133,7 @@ def make_offer(
     before = previous.media if previous else ()
     beyond = remote.media if remote else ()
     lines: list[MediaDescription] = []
+    # §8 [each-old-line] [never-removed], §8.1 [new-lines-below]
     for index, (ours, old) in enumerate(zip_longest(media, before)):
         if ours is None:
             lines.append(refusal(old) if old else MediaDescription("audio", 0, "RTP/AVP", ("0",)))
@@ -141,7 +142,7 @@ def make_offer(
         if index < len(beyond) and beyond[index].kind == ours.kind:
             used += codecs_of(beyond[index])
         lines.append(_line(ours, numbered(ours.formats, used), ours.direction))
-    return _versioned(_session(origin, host, lines), previous)
+    return _session(origin, host, lines).following(previous)
 
 
 def make_answer(
@@ -167,19 +168,22 @@ def make_answer(
     lines: list[MediaDescription] = []
     agreed: list[AgreedMedia] = []
     for theirs in offer.media:
-        line, result = refusal(theirs), AgreedMedia(theirs.kind)
+        line, result = refusal(theirs), AgreedMedia(theirs.kind)  # §8.2 [zero-for-zero]
         for ours in spare:
             if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
+            # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
             pairs = _pairs(codecs_of(theirs), ours.formats, prefer)
             if _is_enough(pairs, ours.formats):
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)
                 break
-        lines.append(line)
+        lines.append(line)  # §6 [a-line-for-each]
         agreed.append(result)
-    session = replace(_session(origin, host, lines), times=offer.times)  # t= as offered: §6
-    return _versioned(session, previous), tuple(agreed)
+    # §6 [same-time] [origin-of-our-own], §6.1 [unicast-for-unicast]
+    session = replace(_session(origin, host, lines), times=offer.times)
+    # §8 [no-news-is-taken] [no-news-is-answered]
+    return session.following(previous), tuple(agreed)
 
 
 def apply_answer(
@@ -213,6 +217,7 @@ def accepted(agreed: Agreed, kind: str) -> AgreedMedia | None:
 
 def refusal(media: MediaDescription) -> MediaDescription:
     """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
+    # §6 [refused-has-port-zero] [refused-has-a-format]
     return MediaDescription(media.kind, 0, media.protocol, media.formats[:1])
 
 
@@ -222,6 +227,7 @@ def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) ->
     Between none and 200 ms whatever it asks for (RFC 3551 §4.2), in whole frames of the codec.
     """
     limit = min(longest or MAX_PTIME, MAX_PTIME)
+    # RFC 8866 §6.5 [time-of-media], RFC 3551 §4.2 [default-20-ms]
     time = min(wanted or DEFAULT_PTIME, limit)
     return whole_frames(codec.name, time, limit) if codec else time
 
@@ -235,7 +241,9 @@ def _accept(
     """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
     sends, receives = _FLOWS[direction(theirs, offer)]
     we_send, we_receive = _FLOWS[ours.direction]
+    # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
     word = _WORDS[we_send and receives, we_receive and sends]
+    # §6.1 [numbers-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
     line = _line(ours, answered, word, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
@@ -250,6 +258,7 @@ def _outcome(
     transport: LocalTransport,
 ) -> AgreedMedia:
     """Match one answered line with the offered one: §7."""
+    # §5.1 [port-zero-unused]
     if theirs is None or ours.port == 0 or not transport.accepts(theirs, answer):
         return AgreedMedia(ours.kind)
     offered = codecs_of(ours)
@@ -275,14 +284,17 @@ def _agreed(
     first = codecs[0][0] if codecs else None
     event, event_number = _telephone_event(both, first)
     where = connection(theirs, session)
-    black_hole = where is not None and is_unspecified(where.address)
+    black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
     return AgreedMedia(
         kind=theirs.kind,
         accepted=True,
         port=ours.port,
         remote=media_address(theirs, session),
         remote_rtcp=rtcp_address(theirs, session),
+        # §6.1 [sends-what-both-list], §7 [sends-what-is-answered]
+        # RFC 8866 §5.14 [first-acceptable]
         codecs=tuple(codec for codec, _ in codecs),
+        # §5.1 [numbers-of-the-answer], §6.1 [sends-by-the-offers-numbers]
         send_payload_types=tuple(codec.payload_type for codec, _ in codecs),
         receive_payload_types=tuple(number for _, number in codecs),
         telephone_event=event.payload_type if event else None,
@@ -290,6 +302,8 @@ def _agreed(
         events=events(event.fmtp) if event else frozenset(),
         direction=word,
         held=black_hole or not _FLOWS[direction(theirs, session)][1],
+        # §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer]
+        # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
         mid=mid(ours),
         feedback=frozenset(feedback_of(ours)).intersection(feedback_of(theirs)),
@@ -343,7 +357,7 @@ def _line(
     name = ours.mid if offered is None or ours.mid is None else mid(offered)
     protocol = transport.protocol if offered is None else offered.protocol
     attributes = [attribute for codec in codecs for attribute in codec.attributes()]
-    if ours.ptime:
+    if ours.ptime:  # §5.1 [ptime-above-zero]
         attributes.append(Attribute("ptime", str(ours.ptime)))
     if ours.maxptime:
         attributes.append(Attribute("maxptime", str(ours.maxptime)))
@@ -355,11 +369,13 @@ def _line(
         both = [each for each in ours.feedback if each in known]
         attributes += [Attribute("rtcp-fb", f"* {each}") for each in both]
     if word != "sendrecv":  # the default, left unsaid: §5.1
-        attributes.append(Attribute(word))
+        attributes.append(Attribute(word))  # §5.1 [says-sendonly] [says-recvonly] [says-inactive]
     return MediaDescription(
-        kind=ours.kind,
-        port=transport.port,
+        kind=ours.kind,  # §6.1 [same-kind]
+        port=transport.port,  # §6.1 [address-for-senders], §8.4 [hold-keeps-its-port]
         protocol=protocol,
+        # §5.1 [formats-are-usable] [best-first], §6.1 [best-first]
+        # RFC 8866 §8.2.3 [format-is-payload-type]
         formats=tuple(str(codec.payload_type) for codec in codecs),
         connection=Connection.to(transport.host) if transport.host else None,
         attributes=tuple(attributes),
@@ -367,16 +383,5 @@ def _line(
 
 
 def _session(origin: Origin, host: str, lines: Iterable[MediaDescription]) -> SessionDescription:
+    # RFC 8866 §5.7 [each-has-an-address]
     return SessionDescription(origin, connection=Connection.to(host), media=tuple(lines))
-
-
-def _versioned(
-    session: SessionDescription, previous: SessionDescription | None
-) -> SessionDescription:
-    """Keep the `o=` line of the session, one version up if anything else changed: §8."""
-    if previous is None:
-        return session
-    same = replace(session, origin=previous.origin)
-    if same == previous:
-        return same
-    return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))

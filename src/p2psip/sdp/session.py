@@ -35,8 +35,10 @@ MAX_MEDIA: Final = 64
 MAX_LINES: Final = 600
 MAX_FORMATS: Final = 512  # of all media lines
 
+# §5 [newline-alone]
 _LINE = re.compile(r"[^\r\n]+")  # any line end will do: §5
-_SESSION_LETTERS = "vosiuepcbtrzka"
+_SESSION_LETTERS = "vosiuepcbtrzka"  # §5.12 [drops-keys]
+# §5.6 [contacts-first], §5.12 [drops-keys], RFC 3264 §5 [one-description]
 _MEDIA_LETTERS = "micbka"
 _T = TypeVar("_T")
 
@@ -101,6 +103,7 @@ class SessionDescription:
         "0 0".  Keys (`k=`) are dropped, as §5.12 demands.  With an unknown type letter the whole is
         refused, as §5 allows.
         """
+        # §5 [octets-are-utf-8] and §6.10 [unknown-set-is-octets]
         top, *rest = _sections(bytes(data).decode("utf-8", "surrogateescape"))
         media = tuple(map(_media, rest))
         if sum(len(each.formats) for each in media) > MAX_FORMATS:
@@ -115,6 +118,7 @@ class SessionDescription:
             emails=tuple(top.get("e", ())),
             phones=tuple(top.get("p", ())),
             connection=_optional(Connection.parse, _only(top, "c")),
+            # §5.8 [unknown-bandwidth-ignored]
             bandwidths=tuple(map(Bandwidth.parse, top.get("b", ()))),
             times=tuple(_timings(top.get("t", ()))) or (Timing(),),
             attributes=tuple(map(Attribute.parse, top.get("a", ()))),
@@ -127,11 +131,13 @@ class SessionDescription:
 
     def lines(self) -> Iterator[str]:
         """Write all lines, in the order of §5."""
-        yield from (f"v={self.version}", f"o={self.origin}", f"s={self.name}")
+        # §5.3 [one-name] [name-not-empty] [dash-for-no-name]
+        yield from (f"v={self.version}", f"o={self.origin}", f"s={self.name or '-'}")
         if self.information:
             yield f"i={self.information}"
         if self.uri:
             yield f"u={self.uri}"
+        # §5.6 [contacts-first], and no k= behind it: §5.12 [no-key] [never-writes-keys]
         yield from (f"e={each}" for each in self.emails)
         yield from (f"p={each}" for each in self.phones)
         if self.connection:
@@ -146,9 +152,20 @@ class SessionDescription:
     def __bytes__(self) -> bytes:
         """Write the description; LocalError if some text would break out of its line: §5."""
         lines = list(self.lines())
-        if any(char in line for line in lines for char in "\r\n\0"):
+        if any(char in line for line in lines for char in "\r\n\0"):  # §6.10 [no-line-ends]
             raise LocalError("a value that spans lines cannot be written as SDP")
+        # §5 [as-the-grammar], §5.3 [name-in-utf-8] and §5.4 [information-in-utf-8]
         return "\r\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+
+    def following(self, previous: Self | None) -> Self:
+        """Keep the `o=` line of the one before, one version up if anything changed: RFC 3264 §8."""
+        if previous is None:
+            return self
+        same = replace(self, origin=previous.origin)  # RFC 3264 §8 [same-origin]
+        if same == previous:  # RFC 3264 §8 [same-version-same-text]
+            return same
+        # RFC 3264 §8 [version-plus-one]
+        return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))
 
     def replace_media(self, media: Iterable[MediaDescription]) -> Self:
         """Give the same description with other media sections: §5.14."""
@@ -170,6 +187,7 @@ def _sections(text: str) -> list[_Section]:
         if line.startswith("m="):
             sections.append({})
         letter, letters = line[0], _SESSION_LETTERS if len(sections) == 1 else _MEDIA_LETTERS
+        # §5 [unknown-letter-refuses]
         if line[1:2] != "=" or letter not in letters or len(sections) > MAX_MEDIA + 1:
             raise RemoteError("Bad line in SDP")
         if letter in "rz":  # these belong to the t= line before them: §5.9
@@ -185,7 +203,7 @@ def _only(section: _Section, letter: str) -> str | None:
             return None
         case [value]:
             return value
-    raise RemoteError(f"Two {letter}= lines")
+    raise RemoteError(f"Two {letter}= lines")  # §5.7 [one-for-the-session]
 
 
 def _optional(parse: Callable[[str], _T], value: str | None) -> _T | None:

@@ -77,9 +77,9 @@ class DigestServer:
                 raise RefusalError(503, "Too Many Wrong Passwords", retry)
             if not self._proves(credentials, request):
                 self.guesses.failed(host, user, now)
-            elif _suits(credentials, request, domains):
+            elif _suits(credentials, request, domains):  # RFC 8760 §2.6 [uri-is-checked]
                 if not self._is_fresh(credentials, host, now):
-                    stale = True
+                    stale = True  # RFC 7616 §3.3 [stale-for-the-nonce]
                 elif credentials.username != aor[0]:
                     raise RemoteError("Forbidden", 403)
                 else:
@@ -88,9 +88,11 @@ class DigestServer:
         algorithms = self.users.algorithms(aor[0], realm)
         if "MD5" in algorithms and _chokes_on_choice(request):
             algorithms = ("MD5",)
+        # RFC 7616 §3.8 [proxy-asks-by-407]
         name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
         nonce = self._nonce(host, now)
         return [
+            # RFC 8760 §2.6 [never-basic]
             (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
             for algorithm in algorithms
         ]
@@ -143,9 +145,9 @@ class DigestServer:
 def without_credentials(request: Request, *realms: str) -> Request:
     """The request without its credentials for `realms`, which are ours: RFC 3261 §22.3.
 
-    Credentials of other realms travel on to the proxies that asked for them.  Own design: an
-    Authorization for our realms (§22.2) is removed as well, or a callee could ask for one in our
-    name and try passwords on it.
+    Credentials of other realms travel on to the proxies that asked for them.
+    Departs from RFC 7616 §3.6 [transparent-proxies] [fields-untouched]: an Authorization for our
+    realms is removed as well, or a callee could ask for one in our name and try passwords on it.
     """
     headers = request.headers
     for name in ("Proxy-Authorization", "Authorization"):

@@ -329,5 +329,6 @@ def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
         if final is not best and final.status in (401, 407):
             for name in ("WWW-Authenticate", "Proxy-Authenticate"):
                 for value in final.headers.values(name):
+                    # RFC 8760 §2.5 [all-are-passed-on] [order-is-kept]
                     headers = headers.append(name, value)
     return best.replace(headers=headers)

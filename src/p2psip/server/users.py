@@ -37,7 +37,7 @@ class UserStore:
             line = line.strip()
             if not line or line.startswith("#"):
                 continue
-            user, _, rest = line.partition(":")
+            user, _, rest = line.partition(":")  # RFC 7616 §4 [any-name]
             realm, _, ha1 = rest.rpartition(":")
             if not (user and realm):
                 raise LocalError(f"line {number} is not user:realm:HA1")
@@ -79,6 +79,7 @@ class UserStore:
         return next(named, self.realms[0])
 
     def _known(self, user: str, realm: str) -> tuple[str, ...]:
+        # RFC 8760 §2.3 [best-first] [one-an-algorithm]
         return tuple(name for name in PREFERENCE if (user, realm, name) in self._hashes)
 
 

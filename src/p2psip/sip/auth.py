@@ -52,6 +52,9 @@ class _AuthHeader:
         params = parse_params([piece for piece in split(rest, ",") if piece])
         if any(find(params, name) is None for name in cls._needed()):
             raise RemoteError("Missing Digest Parameter")
+        # RFC 7616 §3.4 [one-username]
+        if find(params, "username") is not None and find(params, "username*") is not None:
+            raise RemoteError("Two User Names")
         return cls(scheme, params)
 
     def __str__(self) -> str:
@@ -116,10 +119,12 @@ class Challenge(_AuthHeader):
 
         `stale` tells the client that only its nonce was too old.
         """
+        # RFC 7616 §3.3 [quoted-in-challenge]
         params = [("realm", quote(realm)), ("nonce", quote(nonce))]
         params += [("opaque", quote(opaque))] if opaque is not None else []
         params += [("stale", "true")] if stale else []
-        params += [("algorithm", algorithm)]
+        params += [("algorithm", algorithm)]  # RFC 7616 §3.3 [bare-in-challenge]
+        # RFC 8760 §2.6 [server-sends-qop], RFC 7616 §3.3 [qop-in-challenge]
         params += [("qop", quote(qop))] if qop is not None else []
         return cls("Digest", tuple(params))
 
@@ -136,7 +141,9 @@ class Challenge(_AuthHeader):
     @property
     def is_supported(self) -> bool:
         """Whether `answer` can answer; others are to be ignored (RFC 8760 §2.4)."""
+        # RFC 7616 §3.3 [other-qops-ignored]
         quality = not self.qop or "auth" in self.qop or "auth-int" in self.qop
+        # RFC 8760 §2.6 [never-basic], RFC 7616 §5.6 [strongest-scheme]
         return self.is_digest and _hash_of(self.algorithm) is not None and quality
 
 
@@ -189,7 +196,7 @@ def ha1(user: str, realm: str, password: str, algorithm: str = "MD5") -> str:
 
     A "-sess" algorithm has the same one.  Raises LocalError for an unknown algorithm.
     """
-    return _hash(algorithm, bytes_of(f"{user}:{realm}:{password}"))
+    return _hash(algorithm, bytes_of(f"{user}:{realm}:{password}"))  # RFC 7616 §4 [any-password]
 
 
 def digest_response(
@@ -241,6 +248,7 @@ def answer(
         raise LocalError(f"cannot answer {challenge}")
     algorithm, target = challenge.algorithm, str(uri)
     secret = password if hashed else ha1(user, challenge.realm, password, algorithm)
+    # RFC 8760 §2.6 [client-reads-qop], RFC 7616 §3.4 [qop-as-offered]
     qop = ("auth" if "auth" in challenge.qop else "auth-int") if challenge.qop else None
     response = digest_response(
         secret,
@@ -253,14 +261,18 @@ def answer(
         cnonce=cnonce,
         body=body,
     )
+    # RFC 7616 §3.4 [quoted-in-answer]
     params = [("username", quote(user)), ("realm", quote(challenge.realm))]
+    # RFC 8760 §2.6 [uri-is-quoted]
     params += [("nonce", quote(challenge.nonce)), ("uri", quote(target))]
+    # RFC 7616 §3.4 [bare-in-answer]
     params += [("response", quote(response)), ("algorithm", algorithm)]
     if qop is not None or algorithm.endswith("-sess"):
-        params.append(("cnonce", quote(cnonce)))
+        params.append(("cnonce", quote(cnonce)))  # RFC 7616 §3.4 [cnonce-in-answer]
     if challenge.opaque is not None:
-        params.append(("opaque", quote(challenge.opaque)))
+        params.append(("opaque", quote(challenge.opaque)))  # RFC 7616 §3.3 [opaque-comes-back]
     if qop is not None:
+        # RFC 8760 §2.6 [client-sends-qop], RFC 7616 §3.4 [count-in-answer]
         params += [("qop", qop), ("nc", f"{nc:08x}")]
     return Credentials("Digest", tuple(params))
 
@@ -274,7 +286,7 @@ def verify(credentials: Credentials, method: str, secret: str, body: bytes = b""
     known = _hash_of(credentials.algorithm) is not None
     if not (credentials.is_digest and known and credentials.qop in (None, "auth", "auth-int")):
         return False
-    expected = digest_response(
+    expected = digest_response(  # RFC 8760 §2.6 [server-reads-qop], RFC 7616 §3.6 [same-digest]
         secret,
         nonce=credentials.nonce,
         method=method,
@@ -296,6 +308,7 @@ def challenges(headers: Headers, name: str) -> tuple[Challenge, ...]:
             challenge = Challenge.parse(value)
         except RemoteError:
             continue
+        # RFC 8760 §2.4 [unknown-is-ignored], RFC 7616 §3.3 [unknown-is-ignored]
         if challenge.is_supported:
             found.append(challenge)
     return tuple(found)
@@ -309,7 +322,8 @@ def strongest(found: Iterable[Challenge]) -> tuple[Challenge, ...]:
     """
     best: dict[str, Challenge] = {}
     for challenge in found:
-        rival = best.setdefault(challenge.realm, challenge)
+        rival = best.setdefault(challenge.realm, challenge)  # RFC 8760 §2.4 [any-realm]
+        # RFC 8760 §2.4 [strongest-by-policy], RFC 7616 §5.8 [always-strongest]
         if _rank(challenge) < _rank(rival):
             best[challenge.realm] = challenge
     return tuple(best.values())

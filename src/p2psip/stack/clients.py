@@ -171,7 +171,7 @@ class Clients:
         if found is None:
             self._tokens += 1
             self._locating[self._tokens] = handle
-            self._outbox.locate(self._tokens, uri)
+            self._outbox.locate(self._tokens, uri)  # RFC 3263 §4 [once-a-transaction]
         else:
             handle._flows = found[:1] if once else found
             if not self._try_next(handle, now):
@@ -242,6 +242,7 @@ class Clients:
     def _try_next(self, handle: ClientHandle, now: float) -> bool:
         """Start an attempt at the next server; False when there is none left."""
         flows = handle._flows
+        # RFC 3263 §4.2 [first-first]
         while flows and not self._may_go(handle._bare, flow := self._hops.localise(flows[0])):
             flows.pop(0)
             handle.cause = TOO_MANY if may_carry(flow, handle._bare) else NO_TRANSPORT
@@ -273,7 +274,7 @@ class Clients:
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
-        # RFC 5393 §4.2.1 [branch-is-unique]
+        # RFC 5393 §4.2.1 [branch-is-unique], RFC 3263 §4.3 [another-branch]
         via = self._hops.via(flow, new_branch(self._random(12).hex()))
         # RFC 5393 §4.2.1 [via-on-top]
         request = request.replace(headers=request.headers.prepend("Via", via))
@@ -308,7 +309,7 @@ class Clients:
                     # §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body]
                     ack = ack_for(attempt.request, response)
                     # RFC 6026 §8.4 [ack-goes-the-same-way]
-                    self._outbox.send(bytes(ack), attempt.flow)
+                    self._outbox.send(bytes(ack), attempt.flow)  # RFC 3263 §4 [same-server]
                 case invite_client.Do.PASS_UP | client.Do.PASS_UP if response is not None:
                     self._pass_up(attempt, response, now)
                 case invite_client.Do.TIMED_OUT | client.Do.TIMED_OUT:
@@ -320,7 +321,7 @@ class Clients:
     def _post(self, attempt: _Attempt) -> None:
         in_dialog = attempt.request.to.tag is not None
         if attempt.sent < DOUBTED or not in_dialog or self._reach.hears(attempt.flow):
-            self._outbox.send(attempt.wire, attempt.flow)
+            self._outbox.send(attempt.wire, attempt.flow)  # RFC 3263 §4 [same-server]
         attempt.sent += 1
 
     def _settle(self, attempt: _Attempt, now: float) -> None:
@@ -353,7 +354,7 @@ class Clients:
         if handle.done or handle._attempt is not attempt:
             return  # it was the ACK of a refusal that got lost
         handle.cause = NOT_REACHABLE if status == 503 else None
-        if handle.cancelled or not self._try_next(handle, now):
+        if handle.cancelled or not self._try_next(handle, now):  # RFC 3263 §4.2 [then-the-next]
             self._fail(handle, status, now)
 
     def _fail(self, handle: ClientHandle, status: int, now: float) -> None:
@@ -367,4 +368,5 @@ class Clients:
             cancel = cancel_for(attempt.request)
             self._overdue.set(attempt.handle, now + 64 * self._t1)
             handle = ClientHandle(cancel, _NOBODY, self)
+            # RFC 3263 §4 [cancel-goes-there]
             self._start(handle, cancel, bytes(cancel), attempt.flow, now)

@@ -162,6 +162,7 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     named = _named(uri)
     if not target or not usable or (named and named not in usable):
         return ()
+    # §4.1 [named-transport]
     transport = named or _default(usable)
     if is_numeric(target):
         return (Hop(transport, target, uri.port or default_port(transport), target),)
@@ -170,7 +171,7 @@ def _client(uri: Uri, means: _Means) -> _Steps:
     if named:
         services = [(named, _srv_name(named, target))]
     else:
-        (records,) = yield (Question(target, "NAPTR"),)
+        (records,) = yield (Question(target, "NAPTR"),)  # §4.1 [asks-naptr]
         services = _offered(records, usable) or [
             (each, _srv_name(each, target))
             for each in usable
@@ -193,6 +194,7 @@ def _named(uri: Uri) -> str | None:
 
 def _default(usable: Sequence[str]) -> str:
     """Choose UDP for SIP and TLS over TCP for SIPS, if we have them: §4.1."""
+    # §4.1 [number-by-udp] [port-by-udp] [udp-without-srv]
     return next((each for each in ("UDP", "TLS") if each in usable), usable[0])
 
 
@@ -208,6 +210,7 @@ def _offered(records: Answer, usable: Collection[str]) -> list[tuple[str, str]]:
         and record.flags.lower() == "s"
         and not record.regexp
         and record.replacement
+        # §4.1 [sips-wants-sips] [sip-takes-sips] [only-our-transports]
         and SERVICES.get(record.service.upper()) in usable
     ]
     first = min((record.order for record in mine), default=0)

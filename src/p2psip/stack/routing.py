@@ -95,7 +95,8 @@ class Hops:
         host = self._host(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
-        params = (("branch", branch), ("rport", None))
+        params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
+        # RFC 3581 §3 [answers-at-sent-by]
         return Via(listener.transport, host, listener.port, params)
 
     def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
@@ -199,10 +200,11 @@ def received_over(request: Request, flow: Flow) -> Request:
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
+    # RFC 3581 §4 [received-even-if-same]
     if via.host != host or via.has_rport or via.received not in (None, host):
         via = via.with_param("received", host)  # over any value that the client has put there
     if via.has_rport:
-        via = via.with_param("rport", str(port))
+        via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
     if via == request.via:
         return request
     vias = request.headers.all("Via")
@@ -215,7 +217,7 @@ def way_back(request: Request, flow: Flow) -> Flow:
     Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
     """
     via = request.via
-    if flow.reliable or via.has_rport:
+    if flow.reliable or via.has_rport:  # RFC 3581 §4 [answers-to-rport]
         return flow
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
@@ -231,7 +233,7 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
     if flow.transport == LOCAL or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
-    return Flow(flow.transport, (flow.remote[0], port))
+    return Flow(flow.transport, (flow.remote[0], port))  # RFC 3263 §5 [tls-by-tls]
 
 
 def _transport(uri: Uri) -> str | None:

@@ -33,6 +33,7 @@ from p2psip.rtp.rtcp import (
 sequences: SearchStrategy[int] = st.integers(0, 0xFFFF)
 words: SearchStrategy[int] = st.integers(0, 0xFFFFFFFF)
 octets: SearchStrategy[int] = st.integers(0, 0xFF)
+_ASCII = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
 
 
 def whole_words(max_words: int) -> SearchStrategy[bytes]:
@@ -127,7 +128,7 @@ def feedbacks() -> SearchStrategy[Nack | Pli | Fir | Tmmb | OtherFeedback]:
     fci = whole_words(4)
     requests = st.lists(st.tuples(words, octets), min_size=1, max_size=4).map(tuple)
     others = st.builds(OtherFeedback, st.just(206), st.just(15), words, words, fci) | st.builds(
-        OtherFeedback, st.just(205), st.integers(5, 31), words, words, fci
+        OtherFeedback, st.just(205), st.integers(16, 30), words, words, fci
     )
     return (
         st.builds(Nack, words, words, fci.filter(bool))
@@ -139,8 +140,8 @@ def feedbacks() -> SearchStrategy[Nack | Pli | Fir | Tmmb | OtherFeedback]:
 
 
 def rtcp_packets() -> SearchStrategy[RtcpPacket]:
-    """Any packet of a compound: RFC 3550 §6.1."""
-    name = st.binary(min_size=4, max_size=4)
+    """Any packet of a compound: RFC 3550 §6.1.  The name of an application is ASCII: §6.7."""
+    name = st.text(_ASCII, min_size=4, max_size=4).map(lambda text: text.encode("ascii"))
     return st.one_of(
         sender_reports(),
         receiver_reports(),
@@ -149,7 +150,7 @@ def rtcp_packets() -> SearchStrategy[RtcpPacket]:
         st.builds(App, st.integers(0, 31), words, name, whole_words(4)),
         feedbacks(),
         extended_reports(),
-        st.builds(UnknownPacket, st.integers(208, 223), st.integers(0, 31), whole_words(4)),
+        st.builds(UnknownPacket, st.integers(213, 223), st.integers(0, 31), whole_words(4)),
     )
 
 

@@ -1,59 +1,38 @@
 """RTP, RTCP and telephone events that every reader must refuse, one fault at a time.
 
-Own design: a fault names the clause that it breaks, so that a reader's answer can be judged by it.
+Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
 The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6.1, RFC 5104 §4.3.1 and RFC 4733 §2.3.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from struct import pack
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from p2psip.rtp.rtcp import ReceiverReport
+from p2psip.strategies.faults import Drawn, MediaFault, Octets, broken
 from p2psip.strategies.rtp import rtp_packets, whole_words, words
-
-Octets: TypeAlias = SearchStrategy[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class MediaFault:
-    """A way to break a rule: its name, the `clause` that has the rule, and inputs that break it."""
-
-    name: str
-    clause: str
-    inputs: Octets
-
-
-Drawn: TypeAlias = tuple[MediaFault, bytes]
 
 
 def broken_rtp() -> SearchStrategy[Drawn]:
     """Datagrams that are no RTP packet: RFC 3550 §5.1, §5.3.1 and §A.1."""
-    return _drawn(RTP_FAULTS)
+    return broken(RTP_FAULTS)
 
 
 def broken_compounds() -> SearchStrategy[Drawn]:
     """Datagrams whose RTCP packets are not framed as they must be: RFC 3550 §6.1 and §A.2."""
-    return _drawn(COMPOUND_FAULTS)
+    return broken(COMPOUND_FAULTS)
 
 
 def broken_rtcp() -> SearchStrategy[Drawn]:
     """Datagrams with an RTCP packet shorter than its counts announce: RFC 3550 §6.4 to §6.7."""
-    return _drawn(RTCP_FAULTS)
+    return broken(RTCP_FAULTS)
 
 
 def broken_events() -> SearchStrategy[Drawn]:
     """Payloads that are no telephone events: RFC 4733 §2.3."""
-    return _drawn(EVENT_FAULTS)
-
-
-def _drawn(faults: Sequence[MediaFault]) -> SearchStrategy[Drawn]:
-    return st.sampled_from(faults).flatmap(
-        lambda fault: fault.inputs.map(lambda octets: (fault, octets))
-    )
+    return broken(EVENT_FAULTS)
 
 
 def _cut(whole: Octets, least: int = 0) -> Octets:

@@ -93,6 +93,7 @@ class AuthenticatedRequest:
         asked = self._keyring.asked(response)
         realms = {realm for _, realm in asked}
         if not realms or realms & self._answered:
+            # RFC 8760 §2.4 [gives-up], RFC 7616 §3.3 [refused-is-final]
             return False  # the proof was refused, or a server behind asks too
         self._rounds += 1
         self._answered |= realms

@@ -102,7 +102,7 @@ class DigestClient:
             if key in self._known and self._known[key].nonce == challenge.nonce:
                 continue  # the count of a nonce never starts again
             if key in self._known or len(self._known) < MAX_REALMS:
-                self._known[key], self._uses[key] = challenge, 0
+                self._known[key], self._uses[key] = challenge, 0  # RFC 7616 §3.6 [remembers]
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
         """The request with credentials for every challenge remembered (§22.2, §22.3).
@@ -124,7 +124,7 @@ class DigestClient:
                 nc=self._uses[key],
                 body=request.body,
             )
-            headers = headers.append(key[0], credentials)
+            headers = headers.append(key[0], credentials)  # RFC 7616 §3.8 [answers-the-proxy]
         return request.replace(headers=headers)
 
 

@@ -316,6 +316,7 @@ class AudioCall(CallMedia, CallHandler):
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
+        # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self._facilities.random(4), "big")
         self._endpoint = Endpoint(host, port, session_id)
         return self._endpoint

@@ -60,7 +60,7 @@ class MediaSide:
             listener,
             os.urandom,
             now,
-            cname=f"{os.urandom(6).hex()}@{self.media_host}",
+            cname=f"{os.urandom(6).hex()}@{self.media_host}",  # RFC 3550 §6.5.1 [cname-is-unique]
             media_timeout=self._timeout,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),

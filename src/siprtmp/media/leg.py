@@ -62,6 +62,7 @@ class Leg:
         self._to_phone: FlvToRtp | None = None
         self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
         self._to_rtmp: RtpToFlv | None = None
+        # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
@@ -90,6 +91,7 @@ class Leg:
             return
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
+            # RFC 3550 §6.5.1 [cname-stays]
             self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
                 None,
                 codec.clock_rate,
@@ -102,15 +104,18 @@ class Leg:
         if self._to_rtmp is None:
             self._to_rtmp = RtpToFlv(codec)
         before = self._plan
+        # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
+        # RFC 8866 §7 [care-with-addresses]
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self._heed_consent()
         self.alive(now)
         if not early:
             self._silence_at = now + self._timeout - self._patience
         self._wire.hosts = hosts
+        # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
@@ -275,7 +280,7 @@ class Leg:
         if session is None or self._closed:
             return
         invalid = session.invalid
-        session.received_rtcp(data, now)
+        session.received_rtcp(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
         if session.invalid == invalid:
             self.alive(now)
             self._welcome(now)
@@ -298,8 +303,10 @@ class Leg:
     ) -> None:
         """Pass on sound of the phone, which arrived at `now` and may have waited for its turn."""
         plan, to_rtmp = self._plan, self._to_rtmp
+        # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None or to_rtmp is None:
+            # RFC 3550 §5.1 [unknown-types-ignored]
             return  # telephone-events, comfort noise, or what was never agreed
         self.received += 1
         if codec is not to_rtmp.codec:
@@ -342,6 +349,8 @@ class Leg:
             self._deliver(*heard)
         due = self._session.deadline
         if due is not None and due <= now:
+            # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
+            # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
             for report in self._session.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)

@@ -35,7 +35,9 @@ from siprtmp.media.translate.audio_formats import (
     find,
 )
 
+# RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
+# RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf")
@@ -119,6 +121,8 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", tuple(codecs), LocalTransport(ours.port)))
     if "flv" in names:
+        # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
+        # and §5.2 [session-for-each-kind] [kinds-not-mixed]
         lines.append(LocalMedia("video", (X_FLV,), LocalTransport(ours.flv_port)))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)

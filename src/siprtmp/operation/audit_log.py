@@ -113,6 +113,7 @@ class AuditLog:
         if not is_asked and not any("stale=true" in text.lower() for text in challenges):
             is_login = _is_login(request) and _is_about_logins(response)
             what = "login-refused" if is_login else "registration-refused"
+            # RFC 7616 §3.4 [failures-are-logged] [no-password-in-log]
             self._log.event(what, **values, reason=f"{response.status} {response.reason}")
 
     def _source(self, server: ServerHandle, request: Request) -> str:

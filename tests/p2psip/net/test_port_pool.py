@@ -43,7 +43,11 @@ def free_range(pairs):
 
 
 def test_rtp_is_even_and_rtcp_is_next(take):
-    """Covers RFC 3550 §11, for ports of no range."""
+    """Covers RFC 3550 §11, for ports of no range.
+
+    Covers RFC 3551 §8 [even-port] [odd-port-above].
+    Covers RFC 3550 §6 [two-ports] and §11 [ports-differ].
+    """
     pool = PortPool()
     for _ in range(20):
         port, (_, reports) = take(pool)

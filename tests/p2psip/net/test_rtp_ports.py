@@ -78,7 +78,10 @@ def until(condition):
 
 
 def test_media_goes_both_ways(open_port, phone, heard):
-    """Covers RFC 4961 §3: from the port that we listen on."""
+    """Covers RFC 4961 §3: from the port that we listen on.
+
+    Covers RFC 3550 §11 [reports-to-the-told-port].
+    """
     port = open_port()
     port.remote = phone.address
     assert port.remote == phone.address and port.remote_rtcp == phone.rtcp_address
@@ -131,6 +134,8 @@ def test_another_port_of_the_signalled_host_is_heard(open_port, phone, heard):
     """Own design: some send from elsewhere than they listen, and are answered where they do.
 
     The port that was signalled has the better claim: while it sends, no other one is heard.
+
+    Covers RFC 3550 §11 [source-is-no-destination].
     """
     port, other = open_port(), Phone()
     port.remote = phone.address
@@ -148,7 +153,10 @@ def test_another_port_of_the_signalled_host_is_heard(open_port, phone, heard):
 
 
 def test_rtp_that_precedes_the_answer_is_heard(open_port, phone, heard, monkeypatch):
-    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order."""
+    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order.
+
+    Covers RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways].
+    """
     port, stranger = open_port(), Phone("127.0.0.2")
     clock = [100.0]
     monkeypatch.setattr(rtp_ports, "monotonic", lambda: clock[0])
@@ -212,7 +220,10 @@ def numbers(heard):
 
 
 def test_behind_a_nat_a_stream_from_the_signallings_host_is_followed(open_port, phone, heard):
-    """Covers RFC 7362 §4: what it takes to be believed is then heard as well."""
+    """Covers RFC 7362 §4: what it takes to be believed is then heard as well.
+
+    Covers RFC 3550 §8.2 [moved-peers-are-heard].
+    """
     port, wrong = open_port(latch=True), ("192.0.2.1", 9)
     port.hosts, port.remote = {LOOPBACK}, wrong
     phone.rtp.sendto(b"garbage", (LOOPBACK, port.rtp_port))
@@ -231,7 +242,10 @@ def test_behind_a_nat_a_stream_from_the_signallings_host_is_followed(open_port, 
 
 @pytest.mark.parametrize("nat", [True, False])
 def test_a_spray_takes_no_call(open_port, phone, heard, nat):
-    """Covers RFC 7362 §5: however much a third host sends, before the phone or after it."""
+    """Covers RFC 7362 §5: however much a third host sends, before the phone or after it.
+
+    Covers RFC 3550 §8.2 [no-flip-flop].
+    """
     port, attacker = open_port(latch=nat), Phone("127.0.0.2")
     port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9) if nat else phone.address
     stream(attacker, port, 0, 50)

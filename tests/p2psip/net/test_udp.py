@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
+from p2psip.nat.stun import BINDING, Class, Message
 from p2psip.net import udp
 from p2psip.net.udp import BURST, UdpListener
 from p2psip.stack.stack import Flow
@@ -36,6 +37,17 @@ def test_a_datagram_is_a_message(echo):
     answer = client.ask(options_request("a"))
     assert answer.startswith(b"SIP/2.0 200 OK\r\n")
     assert f"rport={client.socket.getsockname()[1]}".encode() in answer
+
+
+def test_a_phone_behind_a_translator_learns_its_address(echo):
+    """Covers RFC 5626 §8 [stun-server] [xor-mapped]: by STUN on the same port; SIP goes on."""
+    client = UdpClient(echo.address)
+    request = Message.write(Class.REQUEST, BINDING, os.urandom(12))
+    response = Message.parse(client.ask(request.data))
+    assert response.kind is Class.SUCCESS
+    assert response.transaction_id == request.transaction_id
+    assert response.mapped_address() == client.socket.getsockname()[:2]
+    assert works(echo)
 
 
 def test_ipv6_is_served():
@@ -146,6 +158,24 @@ def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     assert len(set(turns)) == 10
     listener.close()
     sender.close()
+
+
+def test_a_request_leaves_from_where_its_answer_is_heard():
+    """Covers RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]."""
+    bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.bind((LOOPBACK, 0))
+    bound.setblocking(False)
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append((data, flow)))
+    client = UdpClient(listener.address)
+    try:
+        there = client.socket.getsockname()
+        assert listener.send(b"ask", Flow("UDP", there, listener.address))
+        assert client.socket.recv(9) == b"ask"  # from the address it is connected to, or not at all
+        client.socket.send(b"answer")
+        assert until(lambda: heard == [(b"answer", Flow("UDP", there, listener.address))])
+    finally:
+        listener.close()
 
 
 def test_nothing_is_heard_after_closing():

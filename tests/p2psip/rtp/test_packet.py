@@ -15,7 +15,10 @@ from p2psip.strategies.rtp import rtp_packets
 
 @given(rtp_packets(), st.sampled_from([bytes, memoryview]))
 def test_reading_undoes_writing(packet, kind):
-    """Covers RFC 3550 §5.1."""
+    """Covers RFC 3550 §5.1.
+
+    Covers RFC 3550 §5.1 [extension-when-x] and §5.3.1 [extension-behind-csrcs].
+    """
     assert RtpPacket.parse(kind(bytes(packet))) == packet
 
 
@@ -145,6 +148,16 @@ def test_captured_streams(capture, name, port, types, step, sizes):
         assert max(set(gaps), key=gaps.count) == step
     if sizes:
         assert {len(packet.payload) for packet in packets} == sizes
+
+
+@pytest.mark.parametrize("csrcs", [(), (1, 2)])
+@pytest.mark.parametrize("words", [0, 1, 3])
+def test_a_header_extension_is_skipped(csrcs, words):
+    """Covers RFC 3551 §2 [extension-is-expected] [extension-is-skipped]."""
+    extension = Extension(0xBEDE, bytes(4 * words))
+    data = bytes(RtpPacket(0, 1, 2, 3, b"sound", csrcs=csrcs, extension=extension))
+    *_, start, end = fast.unpack(data)
+    assert data[start:end] == RtpPacket.parse(data).payload == b"sound"
 
 
 def test_frames_end_with_a_marker(capture):

@@ -24,7 +24,10 @@ def test_a_stray_stream_between_is_not_heard(strays, first):
 
 
 def test_a_new_source_takes_over_with_higher_numbers():
-    """Covers RFC 3550 §A.1: when the phone's SSRC changes, on hold for instance."""
+    """Covers RFC 3550 §A.1: when the phone's SSRC changes, on hold for instance.
+
+    Covers RFC 3550 §6.4.1 [statistics-start-anew].
+    """
     reception = Reception(8000)
     old = reception.heard(header(1, 500), 0.0)
     assert reception.heard(header(2, 3), 0.0) is None

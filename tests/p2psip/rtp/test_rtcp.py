@@ -31,7 +31,10 @@ spoiled = mutations(compounds().map(lambda packets: compound(*packets)))
 
 @given(compounds(), st.sampled_from([bytes, memoryview]))
 def test_reading_undoes_writing(packets, kind):
-    """Covers RFC 3550 §6.1."""
+    """Covers RFC 3550 §6.1.
+
+    Covers RFC 3550 §6.1 [whole-words].
+    """
     data = compound(*packets)
     assert parse_compound(kind(data), strict=True) == packets
     assert len(data) % 4 == 0
@@ -39,7 +42,11 @@ def test_reading_undoes_writing(packets, kind):
 
 @given(rtcp_packets())
 def test_each_kind_reads_itself_and_nothing_else(packet):
-    """Covers RFC 3550 §6.4.1, §6.4.2, §6.5, §6.6, §6.7, and RFC 4585 §6.1."""
+    """Covers RFC 3550 §6.4.1, §6.4.2, §6.5, §6.6, §6.7, and RFC 4585 §6.1.
+
+    Covers RFC 3550 §6.5 [zero-ends] [zeros-fill] and §6.6 [reason-is-padded].
+    Covers RFC 3550 §6.4.3 [extension-at-the-end].
+    """
     data = bytes(packet)
     assert parse_compound(data) == [packet]
     if not isinstance(packet, UnknownPacket):
@@ -90,7 +97,10 @@ def test_memory_is_bounded(packet):
 
 
 def test_a_compound_begins_with_a_report():
-    """Covers RFC 3550 §6.1, forgiven unless the caller is strict."""
+    """Covers RFC 3550 §6.1, forgiven unless the caller is strict.
+
+    Covers RFC 3550 §6.1 [report-in-each] [report-first].
+    """
     alone = bytes(Pli(1, 2))
     assert parse_compound(alone) == [Pli(1, 2)]
     with pytest.raises(RemoteError):
@@ -117,7 +127,10 @@ def test_feedback_that_is_not_what_it_claims():
 
 
 def test_padding_is_for_the_last_packet():
-    """Covers RFC 3550 §A.2."""
+    """Covers RFC 3550 §A.2.
+
+    Covers RFC 3550 §6.4.1 [padding-at-the-end] [padding-bit-at-the-end].
+    """
     report, padded = bytes(ReceiverReport(1)), bytes.fromhex("a0cb0001 00000004")
     assert parse_compound(report + padded) == [ReceiverReport(1), Bye(())]
     for wrong in (padded + report, bytes.fromhex("a0cb0001 00000003"), b"\xa0\xcb\x00\x00"):
@@ -133,7 +146,10 @@ def test_loss_clamps(lost):
 
 
 def test_our_own_bugs_are_told_apart():
-    """Covers RFC 3550 §6.5, §6.6 and §6.7: what does not fit its field is never sent."""
+    """Covers RFC 3550 §6.5, §6.6 and §6.7: what does not fit its field is never sent.
+
+    Covers RFC 3550 §6.7 [app-in-words].
+    """
     block = ReportBlock(1, 0, 0, 0, 0)
     for wrong in (
         lambda: Bye((1,) * 32),

@@ -18,7 +18,10 @@ def fixed(chance):
     st.integers(1, 5000), st.integers(0, 5000), st.booleans(), st.floats(40, 1500), st.booleans()
 )
 def test_all_together_stay_within_the_bandwidth(members, senders, we_sent, size, initial):
-    """Covers RFC 3550 §6.3.1: and nobody speaks more often than the minimum."""
+    """Covers RFC 3550 §6.3.1: and nobody speaks more often than the minimum.
+
+    Covers RFC 3551 §2 [quarter-for-senders].
+    """
     senders = min(senders, members)
     each = interval(members, senders, BANDWIDTH, we_sent, size, initial)
     assert each >= MIN_SECONDS / (2 if initial else 1)
@@ -31,14 +34,20 @@ def test_all_together_stay_within_the_bandwidth(members, senders, we_sent, size,
 
 
 def test_two_in_a_call_report_every_five_seconds():
-    """Covers RFC 3550 §6.2: the minimum rules in any telephone call."""
+    """Covers RFC 3550 §6.2: the minimum rules in any telephone call.
+
+    Covers RFC 3550 §6.2 [five-percent] [five-seconds] [lower-bound].
+    """
     assert interval(2, 2, BANDWIDTH, True, 128) == 5.0
     assert interval(2, 1, BANDWIDTH, False, 128, initial=True) == 2.5
 
 
 @given(chances)
 def test_an_interval_is_drawn_within_its_bounds(chance):
-    """Covers RFC 3550 §6.3.1 and §6.3.2: half the minimum before the first report."""
+    """Covers RFC 3550 §6.3.1 and §6.3.2: half the minimum before the first report.
+
+    Covers RFC 3550 §6.2 [waits-first] and §6.3 [drawn-intervals].
+    """
     timer = RtcpTimer(100.0, fixed(chance))
     assert 0.5 <= (timer.deadline - 100.0) * COMPENSATION / 2.5 < 1.5
     assert not timer.tick(100.0)

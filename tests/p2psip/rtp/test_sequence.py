@@ -88,7 +88,10 @@ def test_probation(first, steps):
 
 @given(words, st.lists(st.integers(0, 100), min_size=1, max_size=50))
 def test_jitter_follows_its_formula(timestamp, lates):
-    """Covers RFC 3550 §A.8: in ticks, unmoved by the wrap of the timestamp."""
+    """Covers RFC 3550 §A.8: in ticks, unmoved by the wrap of the timestamp.
+
+    Covers RFC 3550 §6.4.1 [jitter-of-each] [jitter-by-formula].
+    """
     source, transit, jitter = Source(8000), None, 0.0
     for i, late in enumerate(lates):
         now = 1000.0 + i * 0.02 + late / 8000
@@ -96,6 +99,14 @@ def test_jitter_follows_its_formula(timestamp, lates):
         jitter += 0 if transit is None else (abs(late - transit) - jitter) / 16
         transit = late
     assert abs(source._jitter - jitter) < 0.001 and source.jitter == int(source._jitter)
+
+
+def test_packets_of_one_timestamp_count_for_the_jitter():
+    """Covers RFC 4733 §2.5.2.2 [jitter-of-all]: reports of a key, 50 ms apart."""
+    source = Source(8000)
+    for i in range(3):
+        source.heard(i, 160, i * 0.05)
+    assert source.jitter == int(25 + (400 - 25) / 16)
 
 
 def test_a_steady_stream_has_none():

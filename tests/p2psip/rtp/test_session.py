@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.mutations import mutations
 
 from p2psip.rtp.rtcp import (
+    App,
     Bye,
     Fir,
     Nack,
@@ -15,6 +16,7 @@ from p2psip.rtp.rtcp import (
     ReceiverReport,
     ReportBlock,
     SenderReport,
+    UnknownPacket,
     compound,
     ntp_time,
     parse_compound,
@@ -77,7 +79,10 @@ class BadLine(RuleBasedStateMachine):
 
     @invariant()
     def loss_is_true(self):
-        """Covers RFC 3550 §A.3."""
+        """Covers RFC 3550 §A.3.
+
+        Covers RFC 3551 §2 [watches-loss].
+        """
         for who in range(2):
             numbers = self.arrived[who]
             if numbers:
@@ -136,7 +141,10 @@ def test_the_peer_leaves():
 
 
 def test_who_never_spoke_says_no_goodbye():
-    """Covers RFC 3550 §6.3.7."""
+    """Covers RFC 3550 §6.3.7.
+
+    Covers RFC 3550 §6.3.7 [no-bye-of-the-silent] and §6.1 [bye-last].
+    """
     silent = session(1)
     assert silent.bye(1.0) == b""
     while not silent.tick(silent.deadline):
@@ -146,7 +154,11 @@ def test_who_never_spoke_says_no_goodbye():
 
 
 def test_who_stops_sending_reports_as_a_receiver():
-    """Covers RFC 3550 §6.4: after two intervals of silence."""
+    """Covers RFC 3550 §6.4: after two intervals of silence.
+
+    Covers RFC 3551 §2 [senders-can-report].
+    Covers RFC 3550 §6.4 [reports-as-it-sends].
+    """
     ours = session(1)
     ours.send(0, b"", 0, True, 0.0)
     kinds = []
@@ -157,7 +169,11 @@ def test_who_stops_sending_reports_as_a_receiver():
 
 
 def test_a_collision_is_resolved_once_and_a_loop_is_dropped():
-    """Covers RFC 3550 §8.2: BYE for the old SSRC, a new one, and then no more."""
+    """Covers RFC 3550 §8.2: BYE for the old SSRC, a new one, and then no more.
+
+    Covers RFC 3550 §8.2 [collisions-are-noticed] [loops-are-dropped] [loops-are-told]
+    [bye-for-the-old] [another-ssrc].
+    """
     ours = session(1)
     looped = ours.send(0, b"first", 0, True, 0.0)
     assert ours.received_rtp(looped, 0.1) is not None  # from whoever had that SSRC as well
@@ -202,9 +218,26 @@ def test_garbage_disturbs_nothing(rtp, rtcp):
 
 
 def test_a_source_without_ssrc_draws_one():
-    """Covers RFC 3550 §5.1: at random."""
+    """Covers RFC 3550 §5.1: at random.
+
+    Covers RFC 3550 §5.1 [ssrc-is-drawn].
+    """
     assert session(seed=1).ssrc != session(seed=2).ssrc
     assert session(seed=1).send(0, b"", 0, False, 0.0) != session(seed=2).send(0, b"", 0, False, 0)
+
+
+def test_numbers_begin_anywhere():
+    """Covers RFC 3550 §5.1 [sequence-is-drawn]."""
+    begun = {session(1, seed).send(0, b"", 0, False, 0.0)[2:4] for seed in range(8)}
+    assert len(begun) > 4
+
+
+def test_what_nobody_knows_is_passed_over():
+    """Covers RFC 3550 §6.1 [unknown-packets-ignored] and §6.7 [unknown-app-ignored]."""
+    ours = session(1)
+    strange = (UnknownPacket(210, 3, bytes(8)), App(1, 2, b"what", bytes(4)))
+    assert ours.received_rtcp(compound(ReceiverReport(2), *strange, Bye((9,))), 1.0) == []
+    assert ours.invalid == 0 and ours.last_heard == 1.0
 
 
 def test_a_captured_call(capture):

@@ -19,7 +19,10 @@ def session(ssrc=OURS, **options):
 @pytest.mark.parametrize("marker", [False, True])
 @pytest.mark.parametrize("payload_type", [0, 96, 127])
 def test_what_is_sent_is_a_packet(payload_type, marker):
-    """Covers RFC 3550 §5.1: every field, and one number more each time."""
+    """Covers RFC 3550 §5.1: every field, and one number more each time.
+
+    Covers RFC 4733 §2.5.1.6 [numbers-by-one].
+    """
     ours, sent = session(), []
     for timestamp in (0xFFFFFFF0, 144):
         data = ours.send(payload_type, b"sound", timestamp, marker, 0.0)

@@ -98,7 +98,11 @@ def test_who_sends_to_nobody_is_the_only_sender():
     ("intervals", "members", "senders"), [(1.9, 2, 1), (2.1, 2, 0), (4.9, 2, 0), (5.1, 1, 0)]
 )
 def test_the_silent_are_forgotten(intervals, members, senders):
-    """Covers RFC 3550 §6.3.5: as a sender after two intervals, as a member after five."""
+    """Covers RFC 3550 §6.3.5: as a sender after two intervals, as a member after five.
+
+    Covers RFC 3550 §6.2 [timeout-by-the-minimum], §6.2.1 [five-intervals] and §6.3.5
+    [checks-silence] [checks-each-interval].
+    """
     meeting = Meeting()
     meeting.hears_sound(20.0)
     now = meeting.reports(20.0)
@@ -109,7 +113,10 @@ def test_the_silent_are_forgotten(intervals, members, senders):
 
 
 def test_who_says_bye_is_gone_and_the_next_report_is_nearer():
-    """Covers RFC 3550 §6.3.4: half of the members, half of the wait."""
+    """Covers RFC 3550 §6.3.4: half of the members, half of the wait.
+
+    Covers RFC 3550 §6.3.4 [reverse-reconsideration].
+    """
     meeting = Meeting()
     meeting.hears_sound(20.0)
     now = meeting.reports(20.0)
@@ -160,7 +167,10 @@ def test_a_reason_is_cut_to_what_a_goodbye_can_say():
 
 
 def test_a_looped_report_is_dropped_whole():
-    """Covers RFC 3550 §8.2: what it says of us is our own."""
+    """Covers RFC 3550 §8.2: what it says of us is our own.
+
+    Covers RFC 3550 §6.4.1 [counts-start-anew].
+    """
     ours = session()
     ours.send(0, b"", 0, False, 0.0)
     ours.received_rtcp(compound(SenderReport(OURS, 0, 0, 0, 0)), 0.1)
@@ -171,8 +181,27 @@ def test_a_looped_report_is_dropped_whole():
     assert ours.statistics.remote_lost == 0 and ours.ssrc == mine
 
 
+def test_each_report_has_the_cname_and_no_other_item():
+    """Covers RFC 3551 §2 [cname-each-time] [others-seldom].
+
+    Covers RFC 3550 §6.1 [cname-in-each] [two-packets] [empty-report] [one-an-interval] and §6.5.1
+    [cname-is-there].
+
+    Covers RFC 3550 §6.4.2 [empty-report].
+    """
+    ours, seen = session(), []
+    while len(seen) < 5:
+        seen += ours.tick(ours.deadline)
+    for data in seen:
+        _, described = parse_compound(data, strict=True)
+        assert [chunk.items for chunk in described.chunks] == [((1, b"ann@host"),)]
+
+
 def test_a_sender_report_ties_our_clocks():
-    """Covers RFC 3550 §6.4.1: what the media clock would show at the time of the report."""
+    """Covers RFC 3550 §6.4.1: what the media clock would show at the time of the report.
+
+    Covers RFC 3550 §6.4.1 [timestamp-of-the-report].
+    """
     ours = session()
     ours.send(0, b"abc", 0xFFFFFFF0, False, 20.0)
     [data] = ours.tick(20.5)

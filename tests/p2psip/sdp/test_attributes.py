@@ -23,6 +23,7 @@ from p2psip.sdp.attributes import (
     rtcp_address,
     rtpmaps,
 )
+from p2psip.sdp.codec import Codec, numbered
 from p2psip.sdp.session import Attribute, Connection, MediaDescription, Origin, SessionDescription
 from p2psip.strategies import sdp
 
@@ -70,6 +71,11 @@ def test_static_payload_types_are_those_of_the_tables(specs):
     assert {pt for pt, each in STATIC.items() if each.channels == 2} == stereo == {10}
 
 
+def test_g722_counts_half_its_samples():
+    """Covers RFC 3551 §4.5.2 [clock-of-8-khz]."""
+    assert rtpmaps(line(formats=("9",))) == (RtpMap(9, "G722", 8000),)
+
+
 def test_formats_keep_their_order():
     """Covers RFC 8866 §5.14 and §6.6: the preferred first; a mapping beats the static table."""
     media = line("rtpmap:97 speex/16000", "rtpmap:8 L16/16000/2", "rtpmap:99 unused/8000",
@@ -107,7 +113,10 @@ def test_telephone_events(text, wanted):
 
 
 def test_direction_of_line_and_session():
-    """Covers RFC 8866 §6.7, its example included."""
+    """Covers RFC 8866 §6.7, its example included.
+
+    Covers RFC 8866 §6.7 [both-ways-by-default].
+    """
     top = (Attribute("inactive"),)
     whole = session(attributes=top)
     assert direction(line("sendrecv"), whole) == "sendrecv"
@@ -146,7 +155,10 @@ def test_rtcp_address(attribute, wanted):
 
 
 def test_addresses_to_send_to():
-    """Covers RFC 8866 §5.7, RFC 3264 §5.1 and §8.4."""
+    """Covers RFC 8866 §5.7, RFC 3264 §5.1 and §8.4.
+
+    Covers RFC 8866 §4.1 [address-of-receiver].
+    """
     own = line(connection=Connection.to("192.0.2.9"))
     assert media_address(own, session(own)) == ("192.0.2.9", 49170)
     assert media_address(line(), session()) == ("192.0.2.1", 49170)
@@ -161,6 +173,28 @@ def test_addresses_to_send_to():
         assert media_address(nowhere, where) is None
         assert rtcp_address(nowhere, where) is None
     assert rtcp_address(line(port=65535), session()) is None
+
+
+def test_an_odd_port_is_used_as_it_is():
+    """Covers RFC 8866 §5.14 [odd-port-is-kept] [ports-as-told]."""
+    odd = line("rtcp:53020", port=49171)
+    assert media_address(odd, session(odd)) == ("192.0.2.1", 49171)
+    assert rtcp_address(odd, session(odd)) == ("192.0.2.1", 53020)
+
+
+def test_an_attribute_that_nobody_knows_means_nothing():
+    """Covers RFC 8866 §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]."""
+    plain = line("rtpmap:97 speex/16000", "ptime:30", formats=("97",))
+    odd = line("x-new:97 PCMU/8000", "rtpmap:97 speex/16000", "NEW", "ptime:30", formats=("97",))
+    for read in (rtpmaps, fmtps, ptime, maxptime):
+        assert read(odd) == read(plain)
+    assert direction(odd, session(odd)) == "sendrecv"
+
+
+def test_dynamic_numbers_do_not_look_like_rtcp():
+    """Covers RFC 3550 §12 [no-lookalikes]: with the marker neither."""
+    given = [codec.payload_type for codec in numbered([Codec(f"x{n}", 8000) for n in range(32)])]
+    assert not {each | 0x80 for each in given} & {200, 201}
 
 
 @given(sdp.sessions(), mutations(st.sampled_from([b"97 speex/16000/1", b"0-15,66", b"1.5"])))

@@ -56,7 +56,13 @@ def answer_to(offer, *media, **more):
 
 @given(sdp.local_media(), sdp.local_media(), st.sampled_from(["local", "remote"]))
 def test_both_ends_agree(alice, bob, prefer):
-    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do."""
+    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do.
+
+    Covers RFC 3264 §5.1 [numbers-of-the-answer], §6.1 [sends-by-the-offers-numbers]
+    [sends-what-both-list].
+
+    Covers RFC 3264 §7 [sends-what-is-answered] and §6.1 [one-in-common] [numbers-of-the-offer].
+    """
     offer = make_offer([alice], ALICE, A)
     answer, (at_bob,) = answer_to(offer, bob, prefer=prefer)
     (at_alice,) = apply_answer(offer, answer)
@@ -78,7 +84,10 @@ def test_both_ends_agree(alice, bob, prefer):
 
 @given(sdp.offers() | sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
 def test_any_offer_has_an_answer(offer, sound, picture):
-    """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered."""
+    """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered.
+
+    Covers RFC 3264 §6 [a-line-for-each] [same-time] and §6.1 [same-kind].
+    """
     answer, agreed = answer_to(offer, sound, picture)
     assert len(answer.media) == len(agreed) == len(offer.media)
     assert answer.times == offer.times
@@ -115,7 +124,11 @@ def test_any_answer_is_understood_or_refused(offer, answer):
     ] + [("inactive", ours, "inactive") for ours in ("sendrecv", "sendonly", "recvonly")],
 )  # fmt: skip
 def test_directions(theirs, ours, wanted):
-    """Covers RFC 3264 §6.1 and RFC 6337 §5.3."""
+    """Covers RFC 3264 §6.1 and RFC 6337 §5.3.
+
+    Covers RFC 3264 §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive] and §8.4
+    [no-hold-in-return].
+    """
     offer = offered("m=audio 9000 RTP/AVP 0", f"a={theirs}")
     answer, (agreed,) = answer_to(offer, audio(PCMU, direction=ours))
     assert agreed.direction == wanted
@@ -124,7 +137,11 @@ def test_directions(theirs, ours, wanted):
 
 
 def test_preference():
-    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it."""
+    """Covers RFC 3264 §6.1: the offer's order, unless there is a reason to change it.
+
+    Covers RFC 8866 §5.14 [first-acceptable].
+    Covers RFC 3264 §6.1 [order-of-the-offer] [best-first] [maps-static].
+    """
     offer = offered("m=audio 9000 RTP/AVP 8 110 0 101", "a=rtpmap:110 SPEEX/16000",
                     "a=rtpmap:101 telephone-event/8000")  # fmt: skip
     mine = audio(PCMU, WIDE, DTMF, PCMA)
@@ -148,7 +165,14 @@ def test_speex_rates_are_two_codecs():
 
 
 def test_the_gateways_own_offer():
-    """Own design: the numbers and lines that old peers of the gateway know."""
+    """Own design: the numbers and lines that old peers of the gateway know.
+
+    Covers RFC 3551 §3 [mapping-is-told] and RFC 8866 §5.14 [dynamic-is-mapped].
+    Covers RFC 8866 §8.2.3 [dynamic-has-rtpmap] [format-is-payload-type].
+    Covers RFC 8866 §5.7 [each-has-an-address].
+    Covers RFC 3264 §5.1 [formats-are-usable] [best-first] [has-rtpmaps] and §5
+    [active-at-any-time].
+    """
     offer = make_offer([audio(WIDE, DTMF), video((FLV,), 5006)], ALICE, A)
     assert bytes(offer).decode().split("\r\n")[5:] == [
         "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
@@ -203,7 +227,11 @@ def test_digits_alone_are_no_call():
     ],
 )
 def test_refused_lines(line):
-    """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format."""
+    """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format.
+
+    Covers RFC 3264 §6 [refused-has-port-zero] [refused-has-a-format], §6.1
+    [nothing-in-common-is-refused] and §8.2 [zero-for-zero].
+    """
     offer = offered(line, "m=audio 9002 RTP/AVP 0")
     answer, agreed = answer_to(offer, audio(PCMU))
     assert answer.media[0] == MediaDescription(
@@ -260,12 +288,18 @@ def test_plain_rtp_with_frills_is_accepted():
     ],
 )  # fmt: skip
 def test_packet_time(wanted, longest, codec, time):
-    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2."""
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
+
+    Covers RFC 8866 §6.5 [time-of-media] and RFC 3551 §4.2 [default-20-ms].
+    """
     assert packet_time(wanted, longest, codec) == time
 
 
 def test_packet_times_are_each_receivers_own():
-    """Covers RFC 3264 §6.1 and §7: what the offer wants, and what the answer wants."""
+    """Covers RFC 3264 §6.1 and §7: what the offer wants, and what the answer wants.
+
+    Covers RFC 3264 §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer] and §5.1 [ptime-above-zero].
+    """
     offer = make_offer([audio(PCMU, ptime=30, maxptime=60)], ALICE, A)
     answer, (at_bob,) = answer_to(offer, audio(PCMU, ptime=10))
     assert at_bob.ptime == 30 and apply_answer(offer, answer)[0].ptime == 10
@@ -318,7 +352,13 @@ def test_answers_that_do_not_fit():
 
 
 def test_new_offers_keep_the_session():
-    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines."""
+    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines.
+
+    Covers RFC 3264 §8 [same-origin] [version-plus-one] [same-version-same-text] [each-old-line]
+    [never-removed].
+
+    Covers RFC 3264 §8.1 [new-lines-below].
+    """
     first = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
     assert make_offer([audio(PCMU), video((FLV,), 5006)], BOB, A,
                       previous=first) == first  # fmt: skip
@@ -332,7 +372,10 @@ def test_new_offers_keep_the_session():
 
 
 def test_answers_keep_the_session():
-    """Covers RFC 3264 §8: an unchanged answer keeps its version, a changed one does not."""
+    """Covers RFC 3264 §8: an unchanged answer keeps its version, a changed one does not.
+
+    Covers RFC 3264 §8 [no-news-is-taken] [no-news-is-answered].
+    """
     offer = make_offer([audio(PCMU, PCMA)], ALICE, A)
     first, _ = answer_to(offer, audio(PCMU))
     assert answer_to(offer, audio(PCMU), previous=first)[0] == first
@@ -341,7 +384,10 @@ def test_answers_keep_the_session():
 
 
 def test_numbers_never_change_their_meaning():
-    """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them."""
+    """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them.
+
+    Covers RFC 3264 §8.3.2 [numbers-keep-their-meaning] and §6.1 [maps-dynamic].
+    """
     theirs = offered("m=audio 9000 RTP/AVP 96 97 98", "a=rtpmap:96 opus/48000/2",
                      "a=rtpmap:97 speex/16000", "a=rtpmap:98 iLBC/8000")  # fmt: skip
     mine = audio(WIDE, NARROW, DTMF, PCMU)
@@ -366,7 +412,10 @@ def test_numbers_are_distinct_and_stable(before, now):
 
 
 def test_numbers_run_out():
-    """Covers RFC 3551 §6: 32 dynamic numbers."""
+    """Covers RFC 3551 §6: 32 dynamic numbers.
+
+    Covers RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own].
+    """
     many = tuple(Codec(f"x{index}", 8000) for index in range(32))
     assert [codec.payload_type for codec in numbered(many)] == list(range(96, 128))
     with pytest.raises(LocalError):
@@ -374,6 +423,71 @@ def test_numbers_run_out():
     assert numbered((Codec("pcmu", 8000), Codec("L16", 44100, 2)))[1].payload_type == 10
     twice = numbered((WIDE, WIDE), (WIDE,))
     assert [codec.payload_type for codec in twice] == [96, 97]
+
+
+@pytest.mark.parametrize("word", ["sendonly", "recvonly", "inactive"])
+def test_a_direction_is_said_and_the_port_stays(word):
+    """Covers RFC 3264 §5.1 [says-sendonly] [says-recvonly] [says-inactive].
+
+    Covers RFC 3264 §6.1 [address-for-senders] and §8.4 [hold-keeps-its-port].
+    """
+    offer = make_offer([audio(PCMU, direction=word)], ALICE, A)
+    assert offer.media[0].attribute(word) == "" and offer.media[0].port == 5004
+    answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU, direction=word))
+    assert answer.media[0].attribute(word) == "" and answer.media[0].port == 5004
+    assert answer.connection == Connection.to(B)
+
+
+def test_a_stream_that_is_off_or_refused_gets_nothing():
+    """Covers RFC 3264 §5.1 [port-zero-unused] and §6 [refused-is-silent]."""
+    offer = make_offer([audio(PCMU), audio(PCMU, port=6004)], ALICE, A)
+    line = "m=audio 9000 RTP/AVP 0"
+    first, second = apply_answer(offer, offered(line, "m=audio 0 RTP/AVP 0", host=B))
+    assert first.sends and not (second.sends or second.receives or second.remote_rtcp)
+    off = offer.replace_media([offer.media[0], replace(offer.media[1], port=0)])
+    first, second = apply_answer(off, offered(line, line, host=B))
+    assert first.accepted and not (second.accepted or second.sends or second.receives)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_of_zeros_is_a_hold(host):
+    """Covers RFC 3264 §8.4 [zeros-are-a-hold]: neither RTP nor RTCP goes there."""
+    kind = "IP6" if ":" in host else "IP4"
+    offer = offered("m=audio 9000 RTP/AVP 0", f"c=IN {kind} {host}")
+    _, (agreed,) = answer_to(offer, audio(PCMU))
+    assert agreed.accepted and agreed.held and not agreed.sends
+    assert agreed.remote is agreed.remote_rtcp is None
+
+
+def test_an_answer_has_our_origin_and_our_address():
+    """Covers RFC 3264 §6 [origin-of-our-own] and §6.1 [unicast-for-unicast]."""
+    answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
+    assert answer.origin == BOB and answer.connection == Connection("IN", "IP4", B)
+
+
+def test_another_rate_than_the_static_one_is_mapped():
+    """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
+    usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
+    assert (usual.payload_type, wide.payload_type) == (0, 96)
+    assert next(wide.attributes()) == Attribute("rtpmap", "96 PCMU/16000")
+
+
+def test_rtcp_beside_an_odd_port_is_told():
+    """Covers RFC 8866 §5.14 [told-when-apart]: the rule of even and odd does not help there."""
+
+    def told(**options):
+        return make_offer([audio(PCMU, **options)], ALICE, A).media[0].attribute("rtcp")
+
+    assert told(port=5004) is told(port=5004, rtcp_port=5005) is None
+    assert told(port=5004, rtcp_port=5007) == "5007"
+    assert told(port=5005) == told(port=5005, rtcp_port=5006) == "5006"
+
+
+def test_a_packet_time_is_of_whole_frames():
+    """Covers RFC 5574 §4.1.1 [ptime-multiple] and RFC 8866 §6.5 [whole-frames]."""
+    for wanted, longest, time in ((30, None, 40), (60, 50, 40), (None, None, 20)):
+        offer = make_offer([audio(WIDE, ptime=wanted, maxptime=longest)], ALICE, A)
+        assert answer_to(offer, audio(WIDE))[1][0].ptime == time
 
 
 def test_media_at_another_host():

@@ -15,7 +15,7 @@ from p2psip.sdp.session import (
     SessionDescription,
     Timing,
 )
-from p2psip.strategies import sdp
+from p2psip.strategies import sdp, sdp_faults
 
 MINIMAL = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"
 
@@ -31,20 +31,26 @@ def read(data):
 
 @given(sdp.sessions())
 def test_reading_undoes_writing(session):
-    """Covers RFC 8866 §5 and §9."""
+    """Covers RFC 8866 §5 and §9.
+
+    Covers RFC 8866 §5 [as-the-grammar].
+    """
     assert SessionDescription.parse(bytes(session)) == session
     assert SessionDescription.parse(memoryview(bytes(session))) == session
 
 
 @given(sdp.odd_sessions())
 def test_odd_descriptions_are_forgiven(data):
-    """Covers RFC 8866 §5: single newlines; and lines that phones leave out."""
+    """Covers RFC 8866 §5: single newlines; and lines that phones leave out.
+
+    Covers RFC 8866 §5 [newline-alone].
+    """
     session = SessionDescription.parse(data)
     assert session.name and session.times
     assert SessionDescription.parse(bytes(session)) == session
 
 
-@given(sdp.broken_sessions())
+@given(sdp_faults.broken_sessions())
 def test_broken_descriptions_are_refused(data):
     """Covers RFC 8866 §5 and §9."""
     with pytest.raises(RemoteError):
@@ -97,7 +103,10 @@ def test_corpus_reads_as_its_authors_meant(corpus):
 
 
 def test_a_rich_description_is_taken_apart(corpus):
-    """Covers RFC 8866 §5.6 §5.7 §5.8 §5.9 §5.10 §5.11 §5.12."""
+    """Covers RFC 8866 §5.6 §5.7 §5.8 §5.9 §5.10 §5.11 §5.12.
+
+    Covers RFC 8866 §5.8 [unknown-bandwidth-ignored].
+    """
     session = SessionDescription.parse((corpus / "sdp/osip/sdp14.sdp").read_bytes())
     assert session.emails == ("amoizard@antisip.com (JacK)", "aymeric.moizard@wellx.com")
     assert session.phones == ("+33-1-00-00-00", "+33 1 00 00 00")
@@ -122,7 +131,10 @@ def test_a_rich_description_is_taken_apart(corpus):
     ],
 )
 def test_connection_addresses(text, value):
-    """Covers RFC 8866 §5.7: what a number behind the slash means."""
+    """Covers RFC 8866 §5.7: what a number behind the slash means.
+
+    Covers RFC 8866 §5.7 [no-ttl-for-ip6].
+    """
     assert Connection.parse(text) == value and str(value) == text
 
 
@@ -146,14 +158,20 @@ def test_times_keep_their_repeats():
 
 
 def test_text_is_any_octets():
-    """Covers RFC 8866 §5: text may be of any character set."""
+    """Covers RFC 8866 §5: text may be of any character set.
+
+    Covers RFC 8866 §6.10 [unknown-set-is-octets].
+    """
     data = MINIMAL.replace(b"s=-", b"s=caf\xe9 \xe2\x82\xac")
     assert bytes(SessionDescription.parse(data)) == data
 
 
 @pytest.mark.parametrize("text", ["a\r\nm=audio 9 RTP/AVP 0", "a\nb", "a\rb", "a\0"])
 def test_nothing_breaks_out_of_its_line(text):
-    """Covers RFC 8866 §9: a byte-string has no line ends."""
+    """Covers RFC 8866 §9: a byte-string has no line ends.
+
+    Covers RFC 8866 §6.10 [no-line-ends].
+    """
     session = SessionDescription(Origin.at("192.0.2.1", 1), attributes=(Attribute("tool", text),))
     with pytest.raises(LocalError):
         bytes(session)
@@ -174,6 +192,57 @@ def test_attributes_by_name():
     session = SessionDescription(Origin(), attributes=line.attributes).replace_media([line])
     for part in (line, session):
         assert (part.attribute("x"), part.attribute("y"), part.attribute("z")) == ("1", "", None)
+
+
+@pytest.mark.parametrize("line", [b"x=1\r\n", b"V=0\r\n", b"m=audio 9 RTP/AVP 0\r\nt=0 0\r\n"])
+def test_an_unknown_letter_refuses_the_whole(line):
+    """Covers RFC 8866 §5 [unknown-letter-refuses]."""
+    assert read(MINIMAL) and read(MINIMAL + line) is None
+
+
+def test_one_description_is_one():
+    """Covers RFC 3264 §5 [one-description]."""
+    stream = b"m=audio 9 RTP/AVP 0\r\n"
+    assert read(MINIMAL + stream) and read(MINIMAL + stream + MINIMAL) is None
+
+
+def test_text_is_utf_8():
+    """Covers RFC 8866 §5 [octets-are-utf-8], §5.3 [name-in-utf-8], §5.4 [information-in-utf-8]."""
+    data = MINIMAL.replace(b"s=-\r\n", "s=café\r\ni=€\r\n".encode())
+    session = SessionDescription.parse(data)
+    assert (session.name, session.information) == ("café", "€")
+    assert bytes(SessionDescription(session.origin, "café", "€")) == data
+
+
+@pytest.mark.parametrize("name", [b"s=\r\n", b"s=-\r\n", b""])
+def test_a_session_has_one_name_or_a_dash(name):
+    """Covers RFC 8866 §5.3 [one-name] [name-not-empty] [dash-for-no-name]."""
+    session = SessionDescription.parse(MINIMAL.replace(b"s=-\r\n", name))
+    assert session.name == "-"
+    assert bytes(SessionDescription(session.origin, "")) == MINIMAL
+
+
+def test_a_user_name_has_no_space():
+    """Covers RFC 8866 §5.2 [username-without-space]."""
+    with pytest.raises(LocalError):
+        Origin.at("192.0.2.1", 1, "two words")
+
+
+def test_a_session_has_one_address():
+    """Covers RFC 8866 §5.7 [one-for-the-session] [no-slash-for-unicast]."""
+    where = f"c={Connection.to('192.0.2.1')}\r\n".encode()
+    assert where == b"c=IN IP4 192.0.2.1\r\n"
+    assert read(MINIMAL + where) and read(MINIMAL + where * 2) is None
+
+
+def test_a_key_is_dropped_and_contacts_come_before_media():
+    """Covers RFC 8866 §5.6 [contacts-first], §5.12 [drops-keys] [no-key] [never-writes-keys]."""
+    media = b"m=audio 9 RTP/AVP 0\r\n"
+    contacts = b"e=a@b.example\r\np=+1 2\r\n"
+    data = MINIMAL.replace(b"t=", contacts + b"t=") + media
+    keys = data.replace(media, b"k=prompt\r\n" + media + b"k=clear:x\r\n")
+    assert bytes(SessionDescription.parse(keys)) == data
+    assert read(MINIMAL + media + contacts) is None
 
 
 def test_descriptions_in_captured_messages(corpus):

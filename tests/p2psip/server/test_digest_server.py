@@ -40,11 +40,18 @@ def challenged(judge, message, now=0.0, *, proxy=False, source=HERE):
 
 @pytest.mark.parametrize("proxy", [False, True])
 def test_a_stranger_is_asked_for_the_better_hash_first(proxy):
-    """Covers RFC 8760 §2.3 and §2.6: one header an algorithm, each with qop."""
+    """Covers RFC 8760 §2.3 and §2.6: one header an algorithm, each with qop.
+
+    Covers RFC 8760 §2.6 [never-basic] [server-sends-qop].
+    Covers RFC 7616 §3.3 [qop-in-challenge] and RFC 7616 §3.8 [proxy-asks-by-407].
+    """
     asked = demand(verifier(), register(), proxy=proxy)
     assert {name for name, _ in asked} == {f"{'Proxy' if proxy else 'WWW'}-Authenticate"}
     challenges = [challenge for _, challenge in asked]
     assert [each.algorithm for each in challenges] == ["SHA-256", "MD5"]
+    assert all(each.is_digest for each in challenges)
+    basic = register("bob", None, ("Authorization", "Basic Ym9iOnNlc2FtZQ=="))
+    assert len(demand(verifier(), basic)) == 2
     assert {(each.realm, each.qop, each.stale) for each in challenges} == {
         ("home", ("auth",), False)
     }
@@ -121,7 +128,10 @@ def test_a_client_that_does_not_count_uses_a_nonce_once():
 
 
 def test_a_nonce_ages_and_is_not_forged():
-    """Covers RFC 7616 §5.4 and §3.3: then the answer is right and the nonce stale."""
+    """Covers RFC 7616 §5.4 and §3.3: then the answer is right and the nonce stale.
+
+    Covers RFC 7616 §3.3 [stale-for-the-nonce].
+    """
     judge = verifier()
     first = challenged(judge, register(), 10.0)
     assert demand(judge, signed(register(), first), 10.0 + NONCE_SECONDS - 1) == ()
@@ -140,7 +150,10 @@ def test_who_proves_to_be_somebody_else_is_refused():
 
 
 def test_what_was_signed_must_suit_what_is_asked():
-    """Covers RFC 8760 §2.6: the URIs need not be equal, but both ours, or of one user."""
+    """Covers RFC 8760 §2.6: the URIs need not be equal, but both ours, or of one user.
+
+    Covers RFC 8760 §2.6 [uri-is-checked].
+    """
     judge = verifier()
     first = challenged(judge, register())
     for nc, uri in enumerate(["sip:home:5060;transport=udp", "sip:bob@home"], 1):

@@ -186,15 +186,20 @@ def test_the_best_failure(of, best):
 
 
 def test_all_challenges_are_put_together():
-    """Covers RFC 8760 §2.5 and RFC 3261 §16.7 step 7."""
+    """Covers RFC 8760 §2.5 and RFC 3261 §16.7 step 7.
+
+    Covers RFC 8760 §2.5 [all-are-passed-on] [order-is-kept].
+    """
     first, second, third = finals(407, 401, 486)
     first = first.replace(
         headers=first.headers.append("Proxy-Authenticate", "A").append("Proxy-Authenticate", "B")
     )
-    second = second.replace(headers=second.headers.append("WWW-Authenticate", "C"))
+    second = second.replace(
+        headers=second.headers.append("WWW-Authenticate", "C").append("WWW-Authenticate", "D")
+    )
     best = best_response([third, first, second])
     assert best.headers.values("Proxy-Authenticate") == ("A", "B")
-    assert best.headers.values("WWW-Authenticate") == ("C",)
+    assert best.headers.values("WWW-Authenticate") == ("C", "D")
 
 
 @given(st.lists(st.integers(300, 699), min_size=1, max_size=6))

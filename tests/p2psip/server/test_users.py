@@ -39,7 +39,10 @@ def test_a_line_that_is_wrong_is_named(line):
 
 
 def test_a_user_is_challenged_with_what_can_be_verified():
-    """Covers RFC 8760 §2.3: the better algorithm first; strangers are asked as most are."""
+    """Covers RFC 8760 §2.3: the better algorithm first; strangers are asked as most are.
+
+    Covers RFC 8760 §2.3 [best-first] [one-an-algorithm].
+    """
     users = UserStore([("bob", "r", MD5), ("bob", "r", SHA), ("ann", "r", MD5)])
     assert users.algorithms("bob", "r") == ("SHA-256", "MD5")
     assert users.algorithms("ann", "r") == ("MD5",)
@@ -54,6 +57,13 @@ def test_a_domain_finds_its_realm():
     assert users.realm_for("EXAMPLE.net") == "example.net"
     assert users.realm_for("localhost") == "Example.com"
     assert UserStore().realm_for("localhost") == "localhost"
+
+
+@pytest.mark.parametrize("name", ["Jürgen", "x y", "a@b", "\u4e2d\u6587", 'q"\\'])
+def test_a_name_has_any_characters_but_a_colon(name):
+    """Covers RFC 7616 §4 [any-name]."""
+    users = UserStore.parse(f"{name}:r:{MD5}")
+    assert users.lookup(name, "r", "MD5") == MD5
 
 
 @given(st.lists(st.tuples(st.text("ab", min_size=1), st.text("xy:", min_size=1), st.booleans())))

@@ -89,7 +89,11 @@ def test_the_older_form_without_quality():
 
 @given(st.data())
 def test_the_right_secret_verifies_and_nothing_else(data):
-    """Covers RFC 7616 §3.4.1, §3.4.2 and §3.4.3."""
+    """Covers RFC 7616 §3.4.1, §3.4.2 and §3.4.3.
+
+    Covers RFC 8760 §2.6 [server-reads-qop] and RFC 7616 §3.6 [same-digest].
+    Covers RFC 7616 §3.3 [opaque-comes-back] and RFC 7616 §4 [any-password].
+    """
     algorithm, qop = data.draw(algorithms), data.draw(qops)
     user, realm, password, nonce = (data.draw(words) for _ in range(4))
     opaque, nc = data.draw(st.none() | words), data.draw(st.integers(1, 2**32 - 1))
@@ -139,7 +143,14 @@ def test_capitals_do_not_matter_where_they_should_not():
 
 
 def test_the_strongest_challenge_of_each_realm_is_answered():
-    """Covers RFC 8760 §2.4."""
+    """Covers RFC 8760 §2.4.
+
+    Covers RFC 8760 §2.4 [strongest-by-policy] [unknown-is-ignored] [any-realm].
+    Covers RFC 8760 §2.6 [never-basic], RFC 7616 §5.6 [strongest-scheme] and RFC 7616 §5.8
+    [always-strongest].
+
+    Covers RFC 7616 §3.3 [unknown-is-ignored].
+    """
     headers = Headers(
         [
             ("WWW-Authenticate", 'Digest realm="a", nonce="1", algorithm=MD5, qop="auth"'),
@@ -179,6 +190,46 @@ good = st.one_of(
         algorithms,
     ),
 )
+
+
+def test_what_stands_in_quotes_and_what_does_not():
+    """Covers RFC 7616 §3.3 [quoted-in-challenge] [bare-in-challenge].
+
+    Covers RFC 7616 §3.4 [quoted-in-answer] [bare-in-answer] [cnonce-in-answer] [count-in-answer].
+    Covers RFC 8760 §2.6 [uri-is-quoted] [client-sends-qop].
+    """
+    asked = Challenge.digest("r", nonce="n", algorithm="SHA-256", opaque="o", stale=True)
+    assert str(asked) == (
+        'Digest realm="r", nonce="n", opaque="o", stale=true, algorithm=SHA-256, qop="auth"'
+    )
+    told = answer(asked, "BYE", "sip:b@r", "a", "p", cnonce="c", nc=26)
+    assert str(told) == (
+        'Digest username="a", realm="r", nonce="n", uri="sip:b@r", '
+        f'response="{told.response}", algorithm=SHA-256, cnonce="c", opaque="o", '
+        "qop=auth, nc=0000001a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("offered", "used"),
+    [("auth", "auth"), ("auth-int,auth", "auth"), ("auth-int", "auth-int"), ("odd, auth", "auth")],
+)
+def test_the_quality_is_one_that_was_offered(offered, used):
+    """Covers RFC 8760 §2.6 [client-reads-qop] and RFC 7616 §3.4 [qop-as-offered].
+
+    Covers RFC 7616 §3.3 [other-qops-ignored].
+    """
+    asked = Challenge.digest("r", nonce="n", qop=offered)
+    assert asked.is_supported and not Challenge.digest("r", nonce="n", qop="odd").is_supported
+    assert answer(asked, "BYE", "sip:b@r", "a", "p", cnonce="c").qop == used
+
+
+def test_two_forms_of_a_name_are_an_error():
+    """Covers RFC 7616 §3.4 [one-username]."""
+    told = str(answer(Challenge.digest("r", nonce="n"), "A", "sip:a", "u", "p", cnonce="c"))
+    assert Credentials.parse(told).username == "u"
+    with pytest.raises(RemoteError):
+        Credentials.parse(f"{told}, username*=UTF-8''u")
 
 
 @given(mutations(good.map(lambda value: str(value).encode())))

@@ -14,6 +14,8 @@ def test_the_ack_of_a_refusal_follows_its_invite():
 
     And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body],
     RFC 5393 §4.2.1 [follow-ups-have-its-branch].
+
+    Covers RFC 3263 §4 [same-server].
     """
     stack, asker = lone_stack(), Asker()
     route = ("Route", f"<sip:{THEM};lr>")
@@ -31,7 +33,10 @@ def test_the_ack_of_a_refusal_follows_its_invite():
 
 
 def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
-    """Covers RFC 3261 §9.1, RFC 5393 §4.2.1 [follow-ups-have-its-branch]."""
+    """Covers RFC 3261 §9.1, RFC 5393 §4.2.1 [follow-ups-have-its-branch].
+
+    Covers RFC 3263 §4 [cancel-goes-there].
+    """
     stack, asker = lone_stack(), Asker()
     handle = stack.request(request("INVITE"), asker, 0.0)
     handle.cancel(0.1)
@@ -94,6 +99,10 @@ def test_a_response_whose_via_is_not_ours_is_a_stray():
 
 
 def test_names_are_looked_up_and_servers_tried_in_order():
+    """Covers RFC 3263 §4 [once-a-transaction], §4.2 [first-first] [then-the-next].
+
+    And RFC 3263 §4.3 [another-branch].
+    """
     stack, asker = lone_stack(), Asker()
     handle = stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
     [locate] = stack.take_orders()
@@ -198,6 +207,18 @@ def test_what_is_sent_once_is_one_datagram_to_one_server():
         stack.tick(stack.deadline)
         assert sent(stack) == []
     assert asker.heard == [503, -408] and stack.transactions == 0
+
+
+def test_a_request_is_repeated_where_it_was_sent():
+    """Covers RFC 3263 §4 [same-server] [once-a-transaction]."""
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
+    stack.take_orders()
+    first = Flow("UDP", ("10.0.0.3", PORT))
+    stack.located(1, [first, UDP], 0.0)
+    stack.tick(stack.deadline)
+    (_, way), (_, again) = sent(stack)
+    assert way == again == first
 
 
 def test_a_place_that_is_silent_gets_so_many_requests_and_no_more():

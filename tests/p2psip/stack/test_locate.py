@@ -74,7 +74,10 @@ def search(uri, transports=("UDP", "TCP"), families=("A",), zone=ZONE):
     ],
 )
 def test_nothing_to_ask(uri, transports, hops):
-    """Covers RFC 3263 §4.1 and §4.2: numbers, named transports, SIPS."""
+    """Covers RFC 3263 §4.1 and §4.2: numbers, named transports, SIPS.
+
+    Covers RFC 3263 §4.1 [named-transport] [number-by-udp].
+    """
     assert search(uri, transports) == ([], hops)
 
 
@@ -87,13 +90,19 @@ def test_nothing_to_ask(uri, transports, hops):
     ],
 )
 def test_an_explicit_port_needs_addresses_only(uri, transport):
-    """Covers RFC 3263 §4.1 and §4.2."""
+    """Covers RFC 3263 §4.1 and §4.2.
+
+    Covers RFC 3263 §4.1 [port-by-udp].
+    """
     rounds, hops = search(uri, ALL)
     assert rounds == [["plain.example.com A"]] and hops == [f"{transport} 192.0.2.9 5060"]
 
 
 def test_the_example_of_the_rfc():
-    """Covers RFC 3263 §4.1 and §4.2: TCP and UDP supported, so TCP it is."""
+    """Covers RFC 3263 §4.1 and §4.2: TCP and UDP supported, so TCP it is.
+
+    Covers RFC 3263 §4.1 [asks-naptr] [only-our-transports].
+    """
     rounds, hops = search("sip:user@example.com")
     assert rounds == [
         ["example.com NAPTR"], ["_sip._tcp.example.com SRV"],
@@ -103,14 +112,20 @@ def test_the_example_of_the_rfc():
 
 
 def test_secure_records_serve_sip_uris_too():
-    """Covers RFC 3263 §4.1: "SIPS" records are kept for a SIP URI if we have TLS."""
+    """Covers RFC 3263 §4.1: "SIPS" records are kept for a SIP URI if we have TLS.
+
+    Covers RFC 3263 §4.1 [sip-takes-sips].
+    """
     for scheme in ("sip", "sips"):
         _, hops = search(f"{scheme}:user@example.com", ALL)
         assert hops == ["TLS 192.0.2.1 5061", "TLS 192.0.2.3 5061"]
 
 
 def test_a_sips_uri_takes_no_other_records():
-    """Covers RFC 3263 §4.1: "SIP" services are discarded; then SRV, then TLS."""
+    """Covers RFC 3263 §4.1: "SIP" services are discarded; then SRV, then TLS.
+
+    Covers RFC 3263 §4.1 [sips-wants-sips].
+    """
     zone = {key: value for key, value in ZONE.items() if "_sips" not in key}
     zone["example.com NAPTR"] = zone["example.com NAPTR"][::2]
     zone["example.com A"] = ["192.0.2.4"]
@@ -149,7 +164,10 @@ def test_without_naptr_every_transport_is_asked_for():
 
 
 def test_without_srv_the_address_of_the_domain():
-    """Covers RFC 3263 §4.1 and §4.2: UDP and the default port."""
+    """Covers RFC 3263 §4.1 and §4.2: UDP and the default port.
+
+    Covers RFC 3263 §4.1 [udp-without-srv].
+    """
     rounds, hops = search("sip:bob@PLAIN.example.com")
     assert len(rounds) == 3 and rounds[-1] == ["plain.example.com A"]
     assert hops == ["UDP 192.0.2.9 5060"]

@@ -4,6 +4,7 @@ import pytest
 from support.sip.elements import PORT, random_source
 from support.sip.stacks import THEM, Asker, Server, incoming, lone_stack, request, sent
 
+from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack import routing
 from p2psip.stack.stack import Flow, Listener, Stack
@@ -11,6 +12,7 @@ from rtmplite.net.server import access
 
 
 def test_the_top_via_learns_where_a_request_really_came_from():
+    """Covers RFC 3581 §4 [rport-is-filled] [received-even-if-same] [answers-to-rport]."""
     core = Server()
     stack = lone_stack(core)
     vias = [
@@ -68,6 +70,26 @@ def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
     flow = Flow("UDP", (THEM, PORT), ("10.0.0.7", PORT))
     stack.request(request(), Asker(), 0.0, flows=[flow])
     assert [message.via.host for message, _ in sent(stack)] == ["10.0.0.7"]
+
+
+def test_our_via_asks_for_rport_and_names_our_port():
+    """Covers RFC 3581 §3 [rport-without-value] [answers-at-sent-by]."""
+    stack = Stack(random=random_source("x"), listeners=[Listener("UDP", "10.0.0.1", 5070)])
+    stack.request(request(), Asker(), 0.0)
+    [(message, _)] = sent(stack)
+    assert "rport" in str(message.via).split(";") and message.via.rport is None
+    assert (message.via.host, message.via.port) == ("10.0.0.1", 5070)
+
+
+@pytest.mark.parametrize("transport", ["TLS", "TCP"])
+def test_a_response_leaves_by_the_transport_of_its_request(transport):
+    """Covers RFC 3263 §5 [tls-by-tls], where the connection is lost as where it is not."""
+    asked = parse_message(
+        incoming("OPTIONS", via=f"SIP/2.0/{transport} b.com:5090;branch=z9hG4bK1")
+    )
+    flow = Flow(transport, (THEM, 40001), ("10.0.0.1", 5061))
+    assert routing.way_back(asked, flow) == flow
+    assert routing.way_around(asked, flow) == Flow(transport, (THEM, 5090))
 
 
 @pytest.mark.parametrize("is_loopback", [routing.is_loopback, access.is_loopback])

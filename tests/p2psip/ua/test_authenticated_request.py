@@ -209,12 +209,14 @@ def test_who_says_stale_at_once_is_told_no_more():
 
 
 def test_a_wrong_password_is_tried_once():
+    """Covers RFC 8760 §2.4 [gives-up] and RFC 7616 §3.3 [refused-is-final]."""
     guard = Guard()
     assert ask(guard, keyring("wrong")) == [401] and len(guard.requests) == 2
 
 
 @pytest.mark.parametrize("status", [401, 407])
 def test_every_realm_on_the_way_is_answered(status):
+    """Covers RFC 7616 §3.8 [answers-the-proxy]."""
     guard = Guard(realms=("a.com", "b.com", "c.com"), uses=9, status=status)
     assert ask(guard, keyring()) == [200] and len(guard.requests) == 4
 
@@ -225,6 +227,7 @@ def test_a_path_of_too_many_realms_is_given_up():
 
 
 def test_a_nonce_is_used_again_and_counted():
+    """Covers RFC 7616 §3.6 [remembers]."""
     guard = Guard(uses=9)
     keys = keyring()
     assert ask(guard, keys, times=3) == [200] * 3 and len(guard.requests) == 4
@@ -257,6 +260,7 @@ def test_a_nonce_that_does_not_change_is_counted_on():
 
 
 def test_a_challenge_that_nobody_can_read_is_passed_on():
+    """Covers RFC 8760 §2.4 [gives-up]."""
     guard = Guard(algorithms=("ROT-13",))
     assert ask(guard, keyring()) == [401] and len(guard.requests) == 1
 

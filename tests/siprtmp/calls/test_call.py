@@ -11,6 +11,15 @@ def offered(desk):
     return SessionDescription.parse(desk.calls[-1].remote_sdp).media
 
 
+def test_an_origin_has_numbers_that_any_peer_can_hold(world, desk):
+    """Covers RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]."""
+    desk.answers = b""
+    world.rich("alice@home").call("invite", BOB)
+    world.wait()
+    origin = SessionDescription.parse(desk.calls[-1].remote_sdp).origin
+    assert 0 < origin.session_id == origin.version < 2**62 - 1
+
+
 @pytest.mark.parametrize(
     ("args", "names", "lines"),
     [

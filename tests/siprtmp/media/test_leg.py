@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.gateway.leg_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
 
-from p2psip.rtp.rtcp import Bye, ReceiverReport, parse_compound
+from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport, compound, parse_compound
 from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
 
 
@@ -90,7 +90,10 @@ def test_a_publisher_that_is_replaced_while_held_back_is_let_go():
 
 
 def test_a_new_packet_time_counts_from_the_next_packet():
-    """Covers RFC 3264 §8.3."""
+    """Covers RFC 3264 §8.3.
+
+    Covers RFC 3264 §8.3.4 [new-parameters-at-once].
+    """
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
     rig.start(plan(PCMU, ptime=40), 0.0)
@@ -100,6 +103,18 @@ def test_a_new_packet_time_counts_from_the_next_packet():
     rig.now = 0.04
     rig.publish(ULAW, 40)
     assert len(rig.sent[1][-1]) == 320
+
+
+def test_a_new_format_and_a_new_address_are_used_at_once():
+    """Covers RFC 3264 §8.3.1 [follows-at-once], §8.3.2 [new-formats-at-once] [no-old-formats]."""
+    rig = Rig(PCMU)
+    rig.publish(ULAW, 0)
+    rig.start(plan(PCMA, port=6004), 0.01)
+    assert rig.remote == ("192.0.2.9", 6004)
+    for i in (1, 2, 3):
+        rig.now = 0.02 * i
+        rig.publish(ULAW, 20 * i)
+    assert [kind for _, kind, *_ in rig.sent] == [0, 8, 8, 8]
 
 
 def test_another_clock_rate_is_another_source():
@@ -158,8 +173,37 @@ def test_nothing_is_sent_on_hold_though_time_goes_on(direction):
     assert [marker for _, _, marker, *_ in rig.sent] == [True, True, False]
 
 
+@pytest.mark.parametrize("direction", ["recvonly", "inactive", "sendonly"])
+def test_reports_do_not_heed_the_direction(direction):
+    """Covers RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive].
+
+    Covers RFC 8866 §6.7.3 [reports-while-sending].
+    Covers RFC 3550 §6 [reports-everywhere] and §6.2 [never-off].
+    """
+    rig = Rig(PCMU, direction=direction)
+    rig.wait(20.0)
+    assert len(rig.reports) >= 2
+    rig.leg.on_rtcp(compound(SenderReport(9, 0, 0, 0, 0)), 20.0)
+    assert rig.leg.statistics.invalid == 0
+    assert rig.leg._session.last_heard == 20.0
+
+
+@pytest.mark.parametrize(("hosts", "packets"), [(("192.0.2.9",), 250), ((), 5)])
+def test_a_stranger_cannot_aim_sound_at_a_third_party(hosts, packets):
+    """Covers RFC 8866 §7 [care-with-addresses]."""
+    rig = Rig(PCMU, hosts=hosts)
+    for i in range(250):
+        rig.now = 0.02 * i
+        rig.publish(ULAW, 20 * i)
+    assert len(rig.sent) == packets
+
+
 def test_packets_become_tags_in_order():
-    """Covers RFC 3550 §A.1 and RTMP 1.0 §5.4.1."""
+    """Covers RFC 3550 §A.1 and RTMP 1.0 §5.4.1.
+
+    Covers RFC 3264 §6.1 [hears-after-the-answer].
+    Covers RFC 3550 §5.1 [unknown-types-ignored].
+    """
     rig = Rig(PCMU, PCMA)
     for number in (1, 2, 4, 3, 3, 5):
         rig.hear(number, bytes([number]) * 160)
@@ -254,6 +298,20 @@ def test_a_phone_is_asked_once_before_it_is_given_up_however_late():
     assert rig.asked == [100.0] and rig.ended is None
     rig.wait(200.0)
     assert rig.ended == pytest.approx(102.5) and rig.asked == [100.0]
+
+
+def test_a_phone_cannot_tell_where_time_begins_and_knows_us_by_one_name():
+    """Covers RFC 3550 §5.1 [timestamp-is-drawn] and §6.5.1 [cname-stays]."""
+    rig = Rig(PCMU)
+    rig.publish(ULAW, 0)
+    assert rig.stamps[0] not in (0, 160) and rig.stamps[0] == rig.leg._origin
+    names = set()
+    for codec in (PCMU, WIDEBAND):
+        rig.start(plan(codec), rig.now)
+        rig.reports.clear()
+        rig.wait(rig.now + 20.0)
+        names |= {parse_compound(data)[1].chunks[0].cname for data in rig.reports}
+    assert names == {"c"}
 
 
 def test_what_only_rings_may_be_silent():

@@ -6,6 +6,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
+from siprtmp.media.translate.audio_formats import AUDIO_CODECS, find
 
 OURS = Endpoint("192.0.2.1", 4000, 1)
 
@@ -62,6 +63,30 @@ def test_reports_go_where_the_attribute_says():
     """Covers RFC 3605 §2.1."""
     _, plan = sdp_map.answer(description(more="a=rtcp:5999\r\n"), ["pcmu"], OURS)
     assert plan.media.remote_rtcp == ("192.0.2.9", 5999)
+
+
+def test_codecs_have_the_rates_of_their_registrations():
+    """Covers RFC 5574 §4.1.1 [clock-rates] and RFC 3551 §4.1 [usual-rates]."""
+    rates = {(codec.encoding, codec.clock_rate) for codec in AUDIO_CODECS.values()}
+    assert rates == {("speex", 16000), ("speex", 8000), ("PCMU", 8000), ("PCMA", 8000)}
+    assert find("SPEEX", 16000) is AUDIO_CODECS["wideband"] and find("speex", 44100) is None
+
+
+def test_pictures_have_a_port_and_a_clock_of_their_own():
+    """Covers RFC 3551 §5 [video-at-90-khz] [fine-clock] and §6 [one-kind-each].
+
+    Covers RFC 3550 §5.1 [types-part-no-streams] and §5.2 [session-for-each-kind] [kinds-not-mixed].
+    """
+    sound, pictures = sdp_map.offer(["pcmu", "flv"], Endpoint("192.0.2.1", 4000, 1, 4002)).media
+    assert (sound.kind, sound.port, sound.formats) == ("audio", 4000, ("0",))
+    assert (pictures.kind, pictures.port) == ("video", 4002)
+    assert pictures.attribute("rtpmap") == "97 x-flv/90000"
+
+
+def test_events_are_offered_with_their_numbers():
+    """Covers RFC 4733 §2.5.1.1 [events-offered]."""
+    (line,) = sdp_map.offer(["pcmu", "dtmf"], OURS).media
+    assert line.attribute("fmtp") == "101 0-15"
 
 
 def test_an_address_is_compared_however_it_is_written():

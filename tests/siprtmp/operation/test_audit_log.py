@@ -65,7 +65,10 @@ def test_a_registration_that_is_refused():
 
 
 def test_a_password_is_asked_for_and_may_be_wrong():
-    """Covers RFC 7616 §3.3: to be asked is no news, nor to be asked again; no proof is told."""
+    """Covers RFC 7616 §3.3: to be asked is no news, nor to be asked again; no proof is told.
+
+    Covers RFC 7616 §3.4 [failures-are-logged] [no-password-in-log].
+    """
     home, log = watched(users=store("bob"))
     asked = answer_to(home.hear(register(), source=BOB))
     assert log.lines == []

@@ -23,9 +23,11 @@ from p2psip.errors import RemoteError
 FRAME_SECONDS: Final = 0.02  # Source: §3.3, every frame is 20 ms whatever its rate
 
 # The size in bits of a part, its 5 or 4 bits of header included, by its mode.
+# §4.1.1 [any-mode]
 NARROWBAND_BITS: Final = {0: 5, 1: 43, 2: 119, 3: 160, 4: 220, 5: 300, 6: 364, 7: 492, 8: 79}
-LAYER_BITS: Final = {0: 4, 1: 36, 2: 112, 3: 192, 4: 352}
+LAYER_BITS: Final = {0: 4, 1: 36, 2: 112, 3: 192, 4: 352}  # §4.1.1 [any-mode]
 
+# RFC 3551 §4.2 [takes-ten-frames]
 MAX_FRAMES: Final = 50  # a second in one payload, Own design: the shortest frame is 5 bits
 MAX_OCTETS: Final = 8192  # of one payload, Own design: 50 of the longest frames and some more
 MAX_LAYERS: Final = 2  # wideband, and ultra-wideband on top of it
@@ -58,7 +60,7 @@ def split(data: bytes | memoryview, wideband: bool = True) -> list[bytes]:
     if len(frames) == 1 and (wideband or frames[0][1] == frames[0][2]):
         return [bytes(data)]
     if wideband:
-        return [bits.cut(start, end) for start, _, end in frames]
+        return [bits.cut(start, end) for start, _, end in frames]  # RFC 3551 §4.4 [splits-frames]
     return [bits.cut(start, narrow_end) for start, narrow_end, _ in frames]
 
 
@@ -135,7 +137,7 @@ def _without_layer(data: bytes | memoryview, narrow_end: int) -> bytes:
     if not over:
         return bytes(data[:whole])
     padding = 0xFF >> over
-    return bytes((*data[:whole], data[whole] & ~padding | padding >> 1))
+    return bytes((*data[:whole], data[whole] & ~padding | padding >> 1))  # §3.3 [whole-octets]
 
 
 class _Bits:
@@ -161,7 +163,7 @@ class _Bits:
         number = self.read(start, end - start) << padding
         if padding:
             number |= (1 << padding - 1) - 1
-        return number.to_bytes((end - start + padding) // 8, "big")
+        return number.to_bytes((end - start + padding) // 8, "big")  # §3.3 [whole-octets]
 
     def frames(self) -> list[tuple[int, int, int]]:
         """List (start, end of the narrowband part, end) of each frame, in bits."""

@@ -42,9 +42,10 @@ class AudioCodec:
 
 
 # Flash and ffmpeg mark both rates of Speex as 0xB2 and G.711 as 16-bit mono at "5.5 kHz".
+# RFC 5574 §4.1.1 [clock-rates], RFC 3551 §4.1 [usual-rates]
 WIDEBAND: Final = AudioCodec("wideband", "speex", "speex", 16000, 96, SPEEX, 0xB2)
 NARROWBAND: Final = AudioCodec("narrowband", "speex", "speex", 8000, 98, SPEEX, 0xB2)
-PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)
+PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)  # RFC 3551 §4.1 [usual-rates]
 PCMA: Final = AudioCodec("pcma", "pcma", "PCMA", 8000, 8, ALAW, 0x72)
 
 AUDIO_CODECS: Final = {codec.name: codec for codec in (WIDEBAND, NARROWBAND, PCMU, PCMA)}

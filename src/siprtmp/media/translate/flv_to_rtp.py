@@ -111,12 +111,14 @@ class FlvToRtp:
         missing = clock.gap(timestamp, 0)
         if missing:
             clock.position += missing
-            self._marker = True
+            self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
         out = []
         for frame in frames:
+            # RFC 5574 §3.3 [frames-whole] [packet-within-mtu], RFC 3551 §4.4 [frames-whole]
+            # RFC 3550 §5.1 [clock-is-even]
             out.append(Packet(clock.position, frame, self._marker))
             clock.position += self._frame_ticks
-            self._marker = False
+            self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return out
 
     def _frames(self, sound: bytes) -> list[bytes]:
@@ -145,12 +147,13 @@ class FlvToRtp:
             return []
         out = self.flush()
         self._clock.position += missing - (len(out) and self._size - pending)
-        self._marker = True
+        self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
         return out
 
     def _packet(self, payload: bytes, ticks: int) -> Packet:
         clock = self._clock
+        # RFC 3550 §5.1 [clock-is-even]
         packet = Packet(clock.position, payload, self._marker)
         clock.position += ticks
-        self._marker = False
+        self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return packet

@@ -45,13 +45,15 @@ class RtpToFlv:
             if self._ssrc is not None:
                 self._clock.restart(self.codec.clock_rate)
             self._ssrc = ssrc
-        at = self._clock.milliseconds(timestamp, arrival_ms)
+        at = self._clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
         if not self._speex:
+            # RFC 3551 §4.2 [other-values] [takes-200-ms]
             return [(at, self._head + payload)] if payload else []
         if one_frame(payload)[0]:
             return [(at, self._head + payload)]
         try:
-            frames = speex.split(payload)
+            frames = speex.split(payload)  # RFC 5574 §6 [bits-decide]
         except RemoteError:
             return []
+        # RFC 3551 §4.2 [takes-ten-frames]
         return [(at + i * self._frame_ms, self._head + f) for i, f in enumerate(frames)]

@@ -35,6 +35,8 @@ def test_another_implementation_agrees(encode, decode, law):
 
     It halves the step of negative mu-law samples otherwise than we do; on the samples of
     14 bits that the law is defined for, both must be the same.
+
+    Covers RFC 3551 §4.5.14 [octet-aligned].
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -70,6 +72,14 @@ def test_turning_one_law_into_the_other_keeps_the_sound(turn, decode, other):
         assert abs(before - after) <= max(abs(before) / 16, 8)
     noise = random.Random(1).randbytes(1000)
     assert len(turn(noise)) == 1000
+
+
+@pytest.mark.parametrize(("encode", "decode", "law"), LAWS)
+def test_a_sample_is_an_octet_and_its_first_bit_the_sign(encode, decode, law):
+    """Covers RFC 3551 §4.5.14 [sign-bit-first] [sign-bit-on-host] [eight-bits]."""
+    sound = encode(ALL)
+    assert len(sound) == len(ALL)
+    assert all((octet >= 0x80) == (sample >= 0) for octet, sample in zip(sound, ALL, strict=True))
 
 
 def test_samples_of_a_capture_are_speech(capture):

@@ -21,7 +21,10 @@ spoiled = mutations(payloads.map(lambda made: made.payload))
 
 @given(payloads)
 def test_frames_come_out_as_they_went_in(made):
-    """Covers RFC 5574 §3.3, and §3.5 by the count."""
+    """Covers RFC 5574 §3.3, and §3.5 by the count.
+
+    Covers RFC 5574 §3.3 [whole-octets], RFC 3551 §4.4 [splits-frames].
+    """
     assert split(made.payload) == made.frames
     assert split(memoryview(made.payload), wideband=False) == made.narrow
     assert speex.count(made.payload) == len(made.frames)

@@ -25,7 +25,10 @@ def sure(bits, answer):
 
 @pytest.mark.parametrize("mode", NARROWBAND_BITS)
 def test_a_frame_alone_is_told(mode):
-    """Covers RFC 5574 §3.3: with a layer or without."""
+    """Covers RFC 5574 §3.3: with a layer or without.
+
+    Covers RFC 5574 §4.1.1 [any-mode].
+    """
     end = NARROWBAND_BITS[mode]
     assert one_frame(octets(narrow(mode))) == sure(narrow(mode), (end, False))
     for upper in (1, 2, 3, 4):

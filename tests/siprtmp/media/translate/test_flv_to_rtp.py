@@ -3,9 +3,11 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from p2psip.rtp.payload.speex import is_metadata
+from p2psip.strategies.rtp import speex_payloads
 from rtmplite.flv import file
 from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
@@ -22,7 +24,10 @@ def cut(data, sizes):
 
 @given(st.binary(min_size=1, max_size=4000), st.lists(st.integers(1, 700), min_size=1))
 def test_every_sample_leaves_once_in_order_and_in_whole_packets(sound, sizes):
-    """Covers RFC 3551 §4.2."""
+    """Covers RFC 3551 §4.2.
+
+    Covers RFC 3550 §5.1 [clock-is-even].
+    """
     machine = FlvToRtp(PCMU)
     packets = []
     for at, piece in cut(sound, sizes):
@@ -112,6 +117,31 @@ def test_flash_speex_is_cut_to_the_narrowband_part_for_an_8_khz_phone(corpus):
         (packet,) = narrow.convert(tag.data, tag.timestamp)
         cut_down += len(packet.payload) < len(tag.data) - 1
     assert kept == cut_down == len(tags) - 2 == 208
+
+
+@given(speex_payloads(8))
+def test_a_packet_has_one_whole_frame_of_speex(made):
+    """Covers RFC 5574 §3.3 [frames-whole] [packet-within-mtu], RFC 3551 §4.4 [frames-whole].
+
+    Covers RFC 3550 §5.1 [clock-is-even].
+    """
+    assume(not is_metadata(made.payload))
+    packets = FlvToRtp(WIDEBAND).convert(b"\xb2" + made.payload, 0)
+    assert [packet.ticks for packet in packets] == [320 * i for i in range(len(made.frames))]
+    if len(packets) > 1:  # a frame alone keeps the padding it came with
+        assert [packet.payload for packet in packets] == made.frames
+    assert all(len(packet.payload) < 1200 for packet in packets)
+
+
+@pytest.mark.parametrize(
+    ("codec", "tag"), [(PCMU, b"\x82" + bytes(160)), (WIDEBAND, b"\xb2\x0f\xff\xff\xff\xff\xef")]
+)
+def test_the_marker_opens_a_talk_spurt_and_nothing_else(codec, tag):
+    """Covers RFC 3551 §4.1 [marker-opens-talkspurt] [else-no-marker]."""
+    machine, markers = FlvToRtp(codec), []
+    for at in (0, 20, 40, 2000, 2020, 2040):
+        markers += [packet.marker for packet in machine.convert(tag, at)]
+    assert markers == [True, False, False, True, False, False]
 
 
 def test_speex_headers_in_a_recording_never_go_out(corpus):

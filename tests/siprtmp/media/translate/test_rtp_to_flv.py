@@ -1,5 +1,6 @@
 """What a phone sends reaches players in its own rhythm."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,10 @@ from siprtmp.media.translate.rtp_to_flv import RtpToFlv
     jitter=st.lists(st.integers(0, 500), min_size=30, max_size=30),
 )
 def test_rtmp_time_follows_rtp_time_and_not_arrival(start, steps, jitter):
-    """Covers RTMP 1.0 §5.4.1."""
+    """Covers RTMP 1.0 §5.4.1.
+
+    Covers RFC 3551 §4.1 [silence-is-expected].
+    """
     machine, ticks, times = RtpToFlv(PCMU), 0, []
     for step, late in zip([0, *steps], [0, *jitter], strict=False):
         ticks += step
@@ -41,6 +45,24 @@ def test_any_payload_is_speex_or_nothing(payload):
     """Covers RFC 5574 §3.3."""
     tags = RtpToFlv(WIDEBAND).convert(payload, 0, 1, 0)
     assert all(tag[0] == 0xB2 for _, tag in tags)
+
+
+@pytest.mark.parametrize("octets", [1, 80, 160, 320, 1600])
+def test_a_packet_of_any_time_up_to_200_ms_is_heard(octets):
+    """Covers RFC 3551 §4.2 [other-values] [takes-200-ms]."""
+    sound = bytes(octets)
+    assert RtpToFlv(PCMU).convert(sound, 0, 1, 7) == [(7, b"\x82" + sound)]
+
+
+def test_ten_frames_of_a_packet_are_ten_tags():
+    """Covers RFC 3551 §4.2 [takes-ten-frames] and RFC 5574 §6 [bits-decide].
+
+    Nothing but the payload says that there are so many.
+    """
+    silence = 10 * "00000" + "011111"  # ten frames of 5 bits, and padding
+    tags = RtpToFlv(WIDEBAND).convert(int(silence, 2).to_bytes(7, "big"), 0, 1, 0)
+    assert [at for at, _ in tags] == list(range(0, 200, 20))
+    assert {tag for _, tag in tags} == {b"\xb2\x03"}
 
 
 @given(st.lists(st.binary(min_size=160, max_size=160), min_size=1, max_size=20))

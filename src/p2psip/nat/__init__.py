@@ -1,0 +1,1 @@
+"""Ways through address translators: what the network calls us, and relays."""

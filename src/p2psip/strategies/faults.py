@@ -1,0 +1,33 @@
+"""A fault of media or of their description: one rule, and input that breaks it and no other.
+
+Own design: a fault names the clause that it breaks, so that a reader's answer can be judged by it.
+A list has at most some sixteen, and a hundred draws reach all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+Octets: TypeAlias = SearchStrategy[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFault:
+    """A way to break a rule: its name, the `clause` that has the rule, and what breaks it."""
+
+    name: str
+    clause: str
+    inputs: Octets
+
+
+Drawn: TypeAlias = tuple[MediaFault, bytes]
+
+
+def broken(faults: Sequence[MediaFault]) -> SearchStrategy[Drawn]:
+    """Draw a fault of `faults`, and octets with it."""
+    return st.sampled_from(faults).flatmap(
+        lambda fault: fault.inputs.map(lambda octets: (fault, octets))
+    )

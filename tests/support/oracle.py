@@ -1,0 +1,23 @@
+"""How much the strategies draw when they are held against a grammar or a foreign parser.
+
+`ORACLE_DRAWS` says how many examples each strategy is held to; `make oracle` says 10,000.
+"""
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+DRAWS = int(os.environ.get("ORACLE_DRAWS", "40"))
+MANY = settings(
+    max_examples=DRAWS,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def section(text, first, last):
+    """The text of a specification from one heading to another."""
+    start = text.index(f"\n{first}")
+    return text[start : text.index(f"\n{last}", start)]
