@@ -202,7 +202,7 @@ def run(
 
 
 class _Bench:
-    """Tries mutants in a copy, once the tests of a file are known to pass without any."""
+    """Tries mutants in a copy, once the tests of a file pass without one."""
 
     def __init__(self, top: Path, planned: Mapping[Mutant, Tests]) -> None:
         self._top = top

@@ -201,7 +201,7 @@ class Message:
     def integrity_holds(self, key: bytes) -> bool:
         """Tell whether the message was signed with `key`: §14.6, or §14.5 where only that is there.
 
-        A digest of SHA-256 may be cut to 16 octets or more.
+        A digest of SHA-256 may be cut to 16 octets or more, by fours.
         """
         for kind, digest, least in (
             (Type.MESSAGE_INTEGRITY_SHA256, "sha256", 16),
@@ -216,6 +216,8 @@ class Message:
             first, transaction_id = struct.unpack_from("!H6x12s", self.data)
             head = _headed(first, transaction_id, body, 4 + len(value))
             right = _hmac(key, head + body, digest)[: len(value)]
+            if len(value) % 4:  # §14.6 [cut-by-fours]
+                return False
             # §14.6 [cut-to-16-or-more]
             return len(value) >= least and hmac.compare_digest(value, right)
         return False

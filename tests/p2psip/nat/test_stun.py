@@ -214,12 +214,16 @@ def test_an_error_code_out_of_range_is_refused(value):
         message.error()
 
 
-@pytest.mark.parametrize(("size", "holds"), [(32, True), (16, True), (12, False)])
+@pytest.mark.parametrize(("size", "holds"), [(32, True), (16, True), (12, False), (18, False)])
 def test_a_longer_digest_may_be_cut(size, holds):
-    """Covers RFC 8489 §14.6 [cut-to-16-or-more]."""
-    head = bytes.fromhex("0001") + (4 + size).to_bytes(2) + b"\x21\x12\xa4\x42" + bytes(12)
-    digest = hmac.digest(b"key", head, "sha256")[:size]
-    message = Message.parse(head + b"\x00\x1c" + size.to_bytes(2) + digest)
+    """Covers RFC 8489 §14.6 [cut-to-16-or-more] [cut-by-fours]."""
+
+    def head(length):
+        return bytes.fromhex("0001") + length.to_bytes(2) + b"\x21\x12\xa4\x42" + bytes(12)
+
+    digest, padding = hmac.digest(b"key", head(4 + size), "sha256")[:size], bytes(-size % 4)
+    integrity = b"\x00\x1c" + size.to_bytes(2) + digest + padding
+    message = Message.parse(head(len(integrity)) + integrity)
     assert message.integrity_holds(b"key") is holds
     assert not message.integrity_holds(b"yek")
 
