@@ -195,8 +195,14 @@ def test_calls_go_to_the_registrar_too(listener):
         ["register", "bob@127.0.0.1:9", "--timeout", "soon"],
     ],
 )
-def test_what_is_asked_for_wrongly_is_exit_code_2(arguments):
-    code, out, err = run(*arguments)
+def test_what_is_asked_for_wrongly_is_exit_code_2(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/p2psip"])
+    monkeypatch.setattr(__main__.gevent, "signal_handler", lambda *_: None)  # ours stay ours
+    try:
+        code = __main__.main(arguments)
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
     assert (code, out) == (2, "")
     assert err.startswith(("p2psip: ", f"p2psip {''.join(arguments[:1])}: "))
     assert err.count("\n") == 1 and err.endswith("\n") and "Errno" not in err
