@@ -208,13 +208,20 @@ def test_what_is_asked_for_wrongly_is_exit_code_2(arguments, monkeypatch, capsys
     assert err.count("\n") == 1 and err.endswith("\n") and "Errno" not in err
 
 
-def test_help():
-    code, out, _ = run("--help")
-    assert code == 0
+def shown(capsys, *words):
+    """What the help says."""
+    with pytest.raises(SystemExit) as end:
+        __main__.main([*words, "--help"])
+    assert not end.value.code
+    return capsys.readouterr().out
+
+
+def test_help(capsys):
+    out = shown(capsys)
     assert "it registers, calls, answers and asks" in out
     for command in ("register", "call", "listen", "options"):
         [line] = [line for line in out.splitlines() if line.split()[:1] == [command]]
         assert len(line.split()) > 3
-        code, about, _ = run(command, "--help")
-        assert code == 0 and about.count("\nidentity:\n") == about.count("\nnetwork:\n") == 1
+        about = shown(capsys, command)
+        assert about.count("\nidentity:\n") == about.count("\nnetwork:\n") == 1
         assert about.count("  --timeout S") == about.count("  --registrar HOST[:PORT]") == 1
