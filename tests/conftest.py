@@ -59,6 +59,14 @@ def _children_hear_signals():
             signal.signal(number, lambda *_: None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _help_is_as_wide_everywhere():
+    """argparse breaks its lines as wide as the terminal is, here and in what a test starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _same_log_as_before():
     """A program that a test has run in this process leaves no handler and no filter behind."""

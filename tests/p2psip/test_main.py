@@ -195,20 +195,33 @@ def test_calls_go_to_the_registrar_too(listener):
         ["register", "bob@127.0.0.1:9", "--timeout", "soon"],
     ],
 )
-def test_what_is_asked_for_wrongly_is_exit_code_2(arguments):
-    code, out, err = run(*arguments)
+def test_what_is_asked_for_wrongly_is_exit_code_2(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/p2psip"])
+    monkeypatch.setattr(__main__.gevent, "signal_handler", lambda *_: None)  # ours stay ours
+    try:
+        code = __main__.main(arguments)
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
     assert (code, out) == (2, "")
     assert err.startswith(("p2psip: ", f"p2psip {''.join(arguments[:1])}: "))
     assert err.count("\n") == 1 and err.endswith("\n") and "Errno" not in err
 
 
-def test_help():
-    code, out, _ = run("--help")
-    assert code == 0
+def shown(capsys, *words):
+    """What the help says."""
+    with pytest.raises(SystemExit) as end:
+        __main__.main([*words, "--help"])
+    assert not end.value.code
+    return capsys.readouterr().out
+
+
+def test_help(capsys):
+    out = shown(capsys)
     assert "it registers, calls, answers and asks" in out
     for command in ("register", "call", "listen", "options"):
         [line] = [line for line in out.splitlines() if line.split()[:1] == [command]]
         assert len(line.split()) > 3
-        code, about, _ = run(command, "--help")
-        assert code == 0 and about.count("\nidentity:\n") == about.count("\nnetwork:\n") == 1
+        about = shown(capsys, command)
+        assert about.count("\nidentity:\n") == about.count("\nnetwork:\n") == 1
         assert about.count("  --timeout S") == about.count("  --registrar HOST[:PORT]") == 1

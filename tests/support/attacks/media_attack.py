@@ -67,6 +67,12 @@ class Stranger(SipAttacker):
         self.answers += [message] if message else []
         return message
 
+    def asked(self, seconds=5.0):
+        """The next request, or None; a 200 may come again before its ACK has arrived."""
+        while (message := self.heard(seconds)) and message.startswith(b"SIP/2.0 200"):
+            continue
+        return message
+
     def within(self, method, *, media=None, **fields):
         """A request of the dialog; one that begins a session offers `media`."""
         if method != "ACK":
