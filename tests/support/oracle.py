@@ -5,7 +5,7 @@
 
 import os
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 DRAWS = int(os.environ.get("ORACLE_DRAWS", "40"))
 MANY = settings(
@@ -21,3 +21,17 @@ def section(text, first, last):
     """The text of a specification from one heading to another."""
     start = text.index(f"\n{first}")
     return text[start : text.index(f"\n{last}", start)]
+
+
+def drawn(strategy):
+    """A list of values, always the same ones: a tenth of `DRAWS`, and at least forty."""
+    found = []
+
+    @seed(2543)
+    @settings(MANY, max_examples=max(40, DRAWS // 10), phases=[Phase.generate])
+    @given(strategy)
+    def keep(value):
+        found.append(value)
+
+    keep()
+    return found
