@@ -67,7 +67,8 @@ class Agent(OutsideRequests):
     `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
-    for `answer_timeout` seconds.
+    for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
+    offered, and nothing else.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -92,6 +93,7 @@ class Agent(OutsideRequests):
         rtp_ports: tuple[int, int] = (0, 0),
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
+        srtp: bool = False,
     ) -> None:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
@@ -100,7 +102,7 @@ class Agent(OutsideRequests):
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
         self._closing = Event()
-        self._codecs = [audio_codec(name) for name in codecs]
+        self._codecs, self._srtp = [audio_codec(name) for name in codecs], srtp
         self._pool = PortPool(*rtp_ports)
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
@@ -302,7 +304,9 @@ class Agent(OutsideRequests):
 
     def _open_audio(self, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
         host, wake = self.address[0], self._driver.wake
-        return AudioStream(host, self._codecs, self._pool, on_audio, on_event, wake)
+        return AudioStream(
+            host, self._codecs, self._pool, on_audio, on_event, wake, srtp=self._srtp
+        )
 
     def _over(self, call: Call) -> None:
         if call in self.calls:

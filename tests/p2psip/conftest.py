@@ -1,10 +1,12 @@
-"""Readers of captures and FLV files, for the tests of RTP."""
+"""Readers of captures and FLV files, and agents on loopback, for the tests of the SIP family."""
 
 import struct
 from collections import namedtuple
 
 import dpkt
 import pytest
+
+from p2psip.agent import Agent
 
 Datagram = namedtuple("Datagram", "time source_port port data")
 
@@ -57,3 +59,27 @@ def flv_audio(corpus):
         return found
 
     return read
+
+
+@pytest.fixture
+def make():
+    """Agents that are closed at the end."""
+    agents = []
+
+    def run(user, **options):
+        agents.append(Agent(user=user, **options))
+        return agents[-1]
+
+    yield run
+    for agent in agents:
+        agent.close(timeout=0.5)
+
+
+@pytest.fixture
+def alice(make):
+    return make("alice", display="Alice")
+
+
+@pytest.fixture
+def bob(make):
+    return make("bob")

@@ -4,68 +4,11 @@ import socket
 
 import gevent
 import pytest
+from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 from support.sockets import UdpClient
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
-
-FRAMES = [bytes([number]) * 160 for number in range(10)]
-
-
-def wait_for(condition):
-    """Let other greenlets run until it is so."""
-    with gevent.Timeout(5):
-        while not condition():
-            gevent.sleep(0.005)
-
-
-@pytest.fixture
-def make():
-    """Agents that are closed at the end."""
-    agents = []
-
-    def run(user, **options):
-        agents.append(Agent(user=user, **options))
-        return agents[-1]
-
-    yield run
-    for agent in agents:
-        agent.close(timeout=0.5)
-
-
-@pytest.fixture
-def alice(make):
-    return make("alice", display="Alice")
-
-
-@pytest.fixture
-def bob(make):
-    return make("bob")
-
-
-def uri(agent):
-    host, port = agent.address
-    return f"sip:{agent.user}@{host}:{port}"
-
-
-def answering(agent, heard=None):
-    """Have an agent answer its calls; the list they will be in."""
-    calls = []
-
-    def on_call(call):
-        if heard is not None:
-            call.on_audio = lambda payload, timestamp: heard.append((payload, timestamp))
-        call.answer(timeout=5)
-        calls.append(call)
-
-    agent.on_call = on_call
-    return calls
-
-
-def talk(sender, frames=FRAMES):
-    for frame in frames:
-        assert sender.send_audio(frame)
-        gevent.sleep(0.002)
 
 
 def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
@@ -98,39 +41,6 @@ def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
     assert call.statistics.packets_sent == taken[0].statistics.packets_received == len(FRAMES)
     assert taken[0].statistics.lost == 0
     assert alice.calls == bob.calls == []
-
-
-def test_keys_are_heard_once_each_with_their_length_between_the_sound(alice, bob):
-    """Covers RFC 4733 §2.5.1.2 [same-base-as-audio] and §2.5.1.1 [only-events-listed]."""
-    at_bob, keys = [], []
-    taken = answering(bob, at_bob)
-    call = alice.call(uri(bob), timeout=5)
-    wait_for(lambda: taken)
-    taken[0].on_digit = lambda digit, seconds: keys.append((digit, seconds))
-    talk(call)
-    assert call.send_digits("7#", 0.06)
-    gevent.sleep(0)
-    assert call.send_audio(FRAMES[0])  # left out: the key is in its place
-    wait_for(lambda: len(keys) == 4)
-    assert keys == [("7", None), ("7", 0.06), ("#", None), ("#", 0.06)]
-    wait_for(lambda: not call._audio._keys.busy)
-    talk(call, FRAMES[:1])
-    wait_for(lambda: len(at_bob) == len(FRAMES) + 1)
-    last, first = at_bob[-2][1], at_bob[-1][1]
-    assert first - last & 0xFFFFFFFF >= 160 * 2  # the sound left out takes its time
-    with pytest.raises(LocalError):
-        call.send_digits("1X")
-    call.hangup()
-    assert not call.send_digits("1")
-
-
-def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
-    """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
-    monkeypatch.setattr("p2psip.net.audio.KEYS", "0-9")
-    taken = answering(bob)
-    call = alice.call(uri(bob), timeout=5)
-    wait_for(lambda: taken)
-    assert call.send_digits("9") and not call.send_digits("9#")
 
 
 def test_the_callee_may_hang_up_too(alice, bob):

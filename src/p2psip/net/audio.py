@@ -12,6 +12,7 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.media_security import MediaSecurity
 from p2psip.net.port_pool import PortPool
 from p2psip.net.rtp_ports import MediaPort
 from p2psip.rtp.payload.dtmf import event_of
@@ -66,8 +67,9 @@ class AudioStream:
 
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
     the order of sending, `on_event(event, clock_rate)` for each beginning and end of a telephone
-    event; `wake` when `deadline` may have come nearer.  `direction` is what the
-    next offer or answer asks for (RFC 8866 §6.7).  Raises NoPortsError.
+    event; `wake` when `deadline` may have come nearer.  `srtp` has us offer it, and accept no
+    other answer.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Raises
+    NoPortsError.
     """
 
     def __init__(
@@ -78,8 +80,13 @@ class AudioStream:
         on_audio: AudioHandler,
         on_event: EventHandler,
         wake: Callable[[], object],
+        *,
+        srtp: bool = False,
     ) -> None:
         self._port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
+        self._security = MediaSecurity(self._port.rtp_port, wanted=srtp)
+        self._transport: LocalTransport = self._security.to_offer()
+        self._send_rtp: Callable[[bytes], object] = self._port.send_rtp
         self._host, self._codecs = host, with_keys(codecs)
         self._on_audio, self._on_event, self._wake = on_audio, on_event, wake
         self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
@@ -106,6 +113,11 @@ class AudioStream:
         return self._media.codecs[0] if self._media else None
 
     @property
+    def encrypted(self) -> bool:
+        """Whether the sound is encrypted both ways: RFC 3711 §3."""
+        return self._security.is_on
+
+    @property
     def held(self) -> bool:
         """Whether the peer wants to hear nothing for now: RFC 3264 §8.4."""
         return self._media is not None and self._media.held
@@ -117,6 +129,7 @@ class AudioStream:
 
     def offer(self) -> bytes:
         """Write an offer, the first or a new one: RFC 3264 §5, §8."""
+        self._transport = self._security.to_offer()
         self._offered = make_offer(
             [self._line()], self._origin, self._host, previous=self._ours, remote=self._theirs
         )
@@ -125,6 +138,7 @@ class AudioStream:
     def answer(self, sdp: bytes) -> bytes:
         """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
         theirs = SessionDescription.parse(sdp)
+        self._transport = self._security.to_answer(theirs)
         ours, agreed = make_answer(
             theirs, [self._line()], self._origin, self._host, previous=self._ours
         )
@@ -139,29 +153,32 @@ class AudioStream:
         if self._offered is None:
             raise LocalError("there is no offer to conclude")
         theirs = SessionDescription.parse(sdp)
-        self._settle(apply_answer(self._offered, theirs), self._offered, theirs)
+        agreed = apply_answer(self._offered, theirs, [self._line()])
+        self._settle(agreed, self._offered, theirs)
 
     def close(self) -> None:
         """Say goodbye (RFC 3550 §6.6) and give the ports back; a second time does nothing."""
         if not self._closed:
             self._closed = True
             if self._session is not None and (farewell := self._session.bye(monotonic())):
-                self._port.send_rtcp(farewell)
+                self._port.send_rtcp(self._security.protect_rtcp(farewell))
             self._port.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia(
-            "audio", self._codecs, LocalTransport(self._port.rtp_port), self.direction
-        )
+        return LocalMedia("audio", self._codecs, self._transport, self.direction)
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
+        line = theirs.media[agreed.index(media)]
         if media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
             media = replace(media, remote_rtcp=None)  # the call goes on without reports
+        self._security.settle(self._transport, line)
+        if self._security.is_on:  # plain RTP does not go through it
+            self._send_rtp, self._port.on_rtp = self._send_srtp, self._on_srtp
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(
@@ -202,7 +219,7 @@ class AudioStream:
         if self._talking:
             at = self._start + position & 0xFFFFFFFF
             kind = media.send_payload_types[0]
-            self._port.send_rtp(session.send(kind, payload, at, marker, now))
+            self._send_rtp(session.send(kind, payload, at, marker, now))
         return media.sends
 
     def press(self, digits: str, seconds: float) -> bool:
@@ -233,7 +250,15 @@ class AudioStream:
         for position, marker, payload in self._keys.tick(now, self._position):
             at = self._start + position & 0xFFFFFFFF
             datagram = session.send(media.telephone_event, payload, at, marker, now)
-            self._port.send_rtp(datagram)
+            self._send_rtp(datagram)
+
+    def _send_srtp(self, packet: bytes) -> None:
+        self._port.send_rtp(self._security.protect_rtp(packet))
+
+    def _on_srtp(self, datagram: bytes, now: float) -> None:
+        packet = self._security.open_rtp(datagram)
+        if packet is not None:
+            self._on_rtp(packet, now)
 
     def _on_rtp(self, data: bytes, now: float) -> None:
         header = self._session.received_rtp(data, now) if self._session else None
@@ -245,8 +270,9 @@ class AudioStream:
         if self._order.deadline is not None:
             self._wake()
 
-    def _on_rtcp(self, data: bytes, now: float) -> None:
-        if self._session is not None:
+    def _on_rtcp(self, datagram: bytes, now: float) -> None:
+        data = self._security.open_rtcp(datagram)
+        if data is not None and self._session is not None:
             self._session.received_rtcp(data, now)
             self._wake()
 
@@ -285,4 +311,4 @@ class AudioStream:
             self._hear(*item)
         self._tell_events(self._heard_keys.tick(now))
         for report in self._session.tick(now):
-            self._port.send_rtcp(report)
+            self._port.send_rtcp(self._security.protect_rtcp(report))

@@ -110,6 +110,11 @@ class Call:
         return self._audio.held
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether the sound is encrypted, by keys of the signalling: RFC 4568 §5.1."""
+        return self._audio.encrypted
+
+    @property
     def codec(self) -> Codec | None:
         """The codec to send; None before both sides have agreed."""
         return self._audio.codec

@@ -15,7 +15,7 @@ A reader of the signalling can decrypt the sound, so it is for signalling under 
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -136,18 +136,6 @@ def choose(offered: Iterable[CryptoAttribute]) -> CryptoAttribute | None:
 def answer(accepted: CryptoAttribute, key: SrtpKey) -> CryptoAttribute:
     """Accept an offered attribute, with the key that protects what we send: §5.1.2."""
     return CryptoAttribute(accepted.tag, accepted.suite, (key,))  # §5.1.2 [tag-and-suite-kept]
-
-
-def verify(ours: Sequence[CryptoAttribute], answered: Sequence[CryptoAttribute]) -> CryptoAttribute:
-    """Check the answer to our offer; answer the peer's attribute: §5.1.3.
-
-    RemoteError(488) unless it is one that we offered, and usable.
-    """
-    if len(answered) == 1 and answered[0].is_usable:
-        for each in ours:
-            if (each.tag, each.suite) == (answered[0].tag, answered[0].suite):
-                return answered[0]  # §5.1.3 [echo-verified]
-    raise RemoteError("Answer with another crypto attribute than offered", 488)
 
 
 def _inline(text: str) -> str:

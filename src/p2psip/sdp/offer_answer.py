@@ -17,8 +17,9 @@ and `apply_answer` for the offerer who has got the answer.
     >>> at_alice[0].codecs[0].name, at_alice[0].remote
     ('PCMU', ('192.0.2.2', 7078))
 
-Only unicast RTP without encryption is accepted; RTP/SAVP, ICE, bundling and the like are
-refused or passed over in the ways their specifications foresee for those who lack them.
+Only unicast RTP is accepted, plain or, by `SdesTransport`, with keys in the line.  ICE, bundling
+and the like are refused or passed over in the ways their specifications foresee for those who
+lack them.
 Not done: RFC 3264 §6.2: a multicast stream is refused, since no phone call has one.
 """
 

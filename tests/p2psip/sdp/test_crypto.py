@@ -1,12 +1,21 @@
 """Keys in the signalling are read as they were written, and a bad one is no key."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos, verify
-from p2psip.sdp.session import Attribute, MediaDescription
+from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos
+from p2psip.sdp.sdes_transport import SdesTransport
+from p2psip.sdp.session import (
+    Attribute,
+    Connection,
+    MediaDescription,
+    Origin,
+    SessionDescription,
+)
 from p2psip.strategies.formats import crypto_attributes
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -73,20 +82,31 @@ def test_the_first_that_can_be_used_is_answered_with_our_key():
     assert chosen is not None and chosen.tag == 6
     ours = answer(chosen, SrtpKey(bytes(16), bytes([1]) * 14))
     assert (ours.tag, ours.suite, ours.parameters) == (6, "AES_CM_128_HMAC_SHA1_32", ())
-    assert verify(offered, [ours]) == ours
+    assert SdesTransport(9, crypto=chosen).peer_crypto(line(str(ours))) == ours
     assert choose(offered[:4]) is None
 
 
+SESSION = SessionDescription(Origin.at("192.0.2.1", 1), connection=Connection.to("192.0.2.1"))
+
+
 @pytest.mark.parametrize(
-    "answered",
-    [[], ["2 x"], [f"2 {SUITE}"], ["1 AES_CM_128_HMAC_SHA1_32"], [f"1 {SUITE}", f"1 {SUITE}"]],
-)
-def test_an_answer_that_echoes_none_of_the_offer_fails(answered):
-    """Covers RFC 4568 §5.1.3 [echo-verified]."""
-    ours = [CryptoAttribute.parse(f"1 {SUITE} inline:{KEY}")]
-    with pytest.raises(RemoteError) as caught:
-        verify(ours, cryptos(line(*(f"{each} inline:{KEY}" for each in answered))))
-    assert caught.value.status == 488
+    ("answered", "usable"),
+    [
+        ([], False), (["2 x"], False), ([f"2 {SUITE}"], False),
+        (["1 AES_CM_128_HMAC_SHA1_32"], False), ([f"1 {SUITE}"], True),
+    ],
+)  # fmt: skip
+def test_an_answer_must_echo_what_was_offered(answered, usable):
+    """Covers RFC 4568 §5.1.3 [echo-verified] and §5.1.2 [refused-without-crypto]."""
+    ours = SdesTransport.offering(5004, SrtpKey.parse(KEY))
+    theirs = line(*(f"{each} inline:{KEY}" for each in answered))
+    assert ours.accepts(theirs, SESSION) == usable
+    assert not ours.accepts(replace(theirs, protocol="RTP/AVP"), SESSION)
+    assert not ours.accepts(replace(theirs, port=0), SESSION)
+    assert (SdesTransport.answering(5004, SrtpKey.parse(KEY), theirs) is not None) == bool(
+        [each for each in answered if "x" not in each]
+    )
+    assert SdesTransport.answering(5004, SrtpKey.parse(KEY), replace(theirs, protocol="x")) is None
 
 
 def test_no_such_attribute():

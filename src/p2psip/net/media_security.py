@@ -1,0 +1,96 @@
+"""The SRTP of one stream: our key, the peer's, and the packets that they protect.
+
+Implements RFC 4568 §5.1 and RFC 3711 §3 for one call.
+"""
+
+import os
+
+from p2psip.errors import RemoteError
+from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
+from p2psip.sdp.crypto import KEY_OCTETS, SALT_OCTETS, SUITES, CryptoAttribute, SrtpKey
+from p2psip.sdp.local_media import LocalTransport
+from p2psip.sdp.sdes_transport import SECURE, SdesTransport
+from p2psip.sdp.session import MediaDescription, SessionDescription
+
+
+class MediaSecurity:
+    """Plain RTP until both ends agree on SRTP; from then on SRTP, and never plain again.
+
+    `wanted` has us offer SRTP.  `refused` counts packets that were not authentic.
+    """
+
+    def __init__(self, port: int, wanted: bool) -> None:
+        self._port, self._wanted = port, wanted
+        self._key = SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))
+        self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
+        self._sender: SrtpSender | None = None
+        self._receiver: SrtpReceiver | None = None
+        self.refused = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the stream is encrypted both ways: RFC 3711 §3."""
+        return self._agreed is not None
+
+    def to_offer(self) -> LocalTransport:
+        """The transport that an offer of ours has: RFC 4568 §5.1.1."""
+        if self._agreed is not None:  # the suite stays, since the key does
+            return SdesTransport.offering(self._port, self._key, self._agreed[0].suite)
+        if self._wanted:
+            return SdesTransport.offering(self._port, self._key)
+        return LocalTransport(self._port)
+
+    def to_answer(self, offer: SessionDescription) -> LocalTransport:
+        """The transport that answers an offer: RFC 4568 §5.1.2.
+
+        SRTP wherever it is offered; what is encrypted stays so: RemoteError(488) otherwise.
+        """
+        for line in offer.media:
+            if line.kind == "audio" and line.port and line.protocol in SECURE:
+                ours = SdesTransport.answering(self._port, self._key, line)
+                if ours is not None:
+                    return ours
+        if self.is_on and any(line.kind == "audio" and line.port for line in offer.media):
+            raise RemoteError("Not Acceptable Here", 488)
+        return LocalTransport(self._port)
+
+    def settle(self, transport: LocalTransport, line: MediaDescription) -> None:
+        """Use the keys of an agreement; `line` is the peer's: RFC 4568 §5.1.3."""
+        if not isinstance(transport, SdesTransport) or transport.crypto is None:
+            return
+        theirs = transport.peer_crypto(line)
+        if theirs is None:
+            return
+        before = self._agreed
+        self._agreed = transport.crypto, theirs
+        ours, peer = transport.crypto.keys[0], theirs.keys[0]
+        tag_octets = SUITES[theirs.suite]
+        if before is None or before[0].suite != theirs.suite:
+            self._sender = SrtpSender(ours.key, ours.salt, tag_octets)
+        # The rollover counts go on with a key that stays: RFC 3711 §3.3.1.
+        if before is None or (before[1].suite, before[1].keys) != (theirs.suite, theirs.keys):
+            self._receiver = SrtpReceiver(peer.key, peer.salt, tag_octets)
+
+    def protect_rtp(self, packet: bytes) -> bytes:
+        """Make the datagram of an RTP packet: RFC 3711 §3.3."""
+        return packet if self._sender is None else self._sender.protect_rtp(packet)
+
+    def protect_rtcp(self, compound: bytes) -> bytes:
+        """Make the datagram of an RTCP compound: RFC 3711 §3.4."""
+        return compound if self._sender is None else self._sender.protect_rtcp(compound)
+
+    def open_rtp(self, data: bytes) -> bytes | None:
+        """Read the RTP packet of a datagram, None if it is not authentic: RFC 3711 §3.3."""
+        try:
+            return data if self._receiver is None else self._receiver.open_rtp(data)
+        except RemoteError:
+            self.refused += 1
+            return None
+
+    def open_rtcp(self, data: bytes) -> bytes | None:
+        """Read the RTCP compound of a datagram, None if it is not authentic: RFC 3711 §3.4."""
+        try:
+            return data if self._receiver is None else self._receiver.open_rtcp(data)
+        except RemoteError:
+            self.refused += 1
+            return None

@@ -1,0 +1,64 @@
+"""The transport of a media line whose keys are in the signalling.
+
+Implements RFC 4568 §5.1, for lines of RTP/SAVP.
+
+    >>> ours = SdesTransport(5004, protocol=SECURE[0], crypto=CryptoAttribute.parse(
+    ...     "1 AES_CM_128_HMAC_SHA1_80 inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
+    >>> [each.name for each in ours.attributes()]
+    ['crypto']
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos
+from p2psip.sdp.line import Attribute
+from p2psip.sdp.local_media import PROTOCOLS, LocalTransport
+from p2psip.sdp.session import MediaDescription, SessionDescription
+
+SECURE: Final = ("RTP/SAVP", "RTP/SAVPF")  # Source: §1; RFC 5124 §1 for the second
+OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"  # Source: §6.2.1, the default of SRTP
+
+
+@dataclass(frozen=True, slots=True)
+class SdesTransport(LocalTransport):
+    """SRTP at one of our ports, by the key of `crypto`: §5.1."""
+
+    crypto: CryptoAttribute | None = None
+
+    @classmethod
+    def offering(cls, port: int, key: SrtpKey, suite: str = OFFERED_SUITE) -> Self:
+        """Offer SRTP and nothing else: §5.1.1."""
+        crypto = CryptoAttribute(1, suite, (key,))
+        return cls(port, protocol=SECURE[0], crypto=crypto)
+
+    @classmethod
+    def answering(cls, port: int, key: SrtpKey, line: MediaDescription) -> Self | None:
+        """Answer an offered line; None if it has no SRTP that we can use: §5.1.2."""
+        chosen = choose(cryptos(line)) if line.protocol in SECURE else None
+        if chosen is None:
+            return None
+        return cls(port, protocol=line.protocol, crypto=answer(chosen, key))
+
+    def peer_crypto(self, line: MediaDescription) -> CryptoAttribute | None:
+        """Give the peer's half of our attribute, None if the line has none: §5.1.3."""
+        ours = self.crypto
+        for each in cryptos(line):
+            # §5.1.3 [echo-verified]
+            if ours and (each.tag, each.suite) == (ours.tag, ours.suite) and each.is_usable:
+                return each
+        return None
+
+    def accepts(
+        self, line: MediaDescription, session: SessionDescription, host: str | None = None
+    ) -> bool:
+        """Whether a line has SRTP by our attribute, and can be reached: §5.1.2, §5.1.3."""
+        if line.protocol not in SECURE or self.peer_crypto(line) is None:
+            return False  # §5.1.2 [refused-without-crypto]
+        plain = replace(line, protocol=PROTOCOLS[0])
+        return LocalTransport.accepts(self, plain, session, host)
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What the line says of its transport, the key among it: §4."""
+        ours = () if self.crypto is None else (Attribute("crypto", str(self.crypto)),)
+        return (*LocalTransport.attributes(self), *ours)

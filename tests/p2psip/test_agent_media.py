@@ -1,0 +1,78 @@
+"""Two agents on loopback: keys between the sound, and sound that is encrypted."""
+
+import gevent
+import pytest
+from support.sip.phones import FRAMES, answering, talk, uri, wait_for
+
+from p2psip.errors import LocalError, RemoteError
+
+
+def test_keys_are_heard_once_each_with_their_length_between_the_sound(alice, bob):
+    """Covers RFC 4733 §2.5.1.2 [same-base-as-audio] and §2.5.1.1 [only-events-listed]."""
+    at_bob, keys = [], []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    taken[0].on_digit = lambda digit, seconds: keys.append((digit, seconds))
+    talk(call)
+    assert call.send_digits("7#", 0.06)
+    gevent.sleep(0)
+    assert call.send_audio(FRAMES[0])  # left out: the key is in its place
+    wait_for(lambda: len(keys) == 4)
+    assert keys == [("7", None), ("7", 0.06), ("#", None), ("#", 0.06)]
+    wait_for(lambda: not call._audio._keys.busy)
+    talk(call, FRAMES[:1])
+    wait_for(lambda: len(at_bob) == len(FRAMES) + 1)
+    last, first = at_bob[-2][1], at_bob[-1][1]
+    assert first - last & 0xFFFFFFFF >= 160 * 2  # the sound left out takes its time
+    with pytest.raises(LocalError):
+        call.send_digits("1X")
+    call.hangup()
+    assert not call.send_digits("1")
+
+
+def test_a_call_by_srtp_carries_sound_both_ways_on_hold_and_after(make, bob):
+    """Covers RFC 4568 §5.1.2 [tag-and-suite-kept] and §5.1.3 [echo-verified]."""
+    alice = make("alice", srtp=True)
+    at_bob, at_alice = [], []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=5, on_audio=lambda data, at: at_alice.append((data, at)))
+    wait_for(lambda: taken)
+    assert call.is_encrypted and taken[0].is_encrypted
+    talk(call)
+    talk(taken[0])
+    wait_for(lambda: len(at_bob) == len(at_alice) == len(FRAMES))
+    assert [data for data, _ in at_bob] == [data for data, _ in at_alice] == FRAMES
+    call.hold()
+    wait_for(lambda: taken[0].is_held)
+    call.hold(False)
+    wait_for(lambda: not taken[0].is_held)
+    talk(call, FRAMES[:2])
+    wait_for(lambda: len(at_bob) == len(FRAMES) + 2)
+    assert taken[0]._audio._security.refused == 0
+
+
+def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
+    """Covers RFC 3711 §3.3 and RFC 4568 §5.1.2 [refused-without-crypto]."""
+    alice = make("alice", srtp=True)
+    at_bob = []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    heard = taken[0]._audio
+    call._audio._port.send_rtp(bytes.fromhex("80000001000000000000cafe") + FRAMES[0])
+    wait_for(lambda: heard._security.refused)
+    assert at_bob == []
+    plain = make("carol")
+    with pytest.raises(RemoteError) as refused:
+        heard.answer(plain._open_audio(lambda *_: None, lambda *_: None).offer())
+    assert refused.value.status == 488
+
+
+def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
+    """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
+    monkeypatch.setattr("p2psip.net.audio.KEYS", "0-9")
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+    assert call.send_digits("9") and not call.send_digits("9#")

@@ -1,0 +1,37 @@
+"""What phones do in tests: answer, talk, wait."""
+
+import gevent
+
+FRAMES = [bytes([number]) * 160 for number in range(10)]
+
+
+def wait_for(condition):
+    """Let other greenlets run until it is so."""
+    with gevent.Timeout(5):
+        while not condition():
+            gevent.sleep(0.005)
+
+
+def uri(agent):
+    host, port = agent.address
+    return f"sip:{agent.user}@{host}:{port}"
+
+
+def answering(agent, heard=None):
+    """Have an agent answer its calls; the list they will be in."""
+    calls = []
+
+    def on_call(call):
+        if heard is not None:
+            call.on_audio = lambda payload, timestamp: heard.append((payload, timestamp))
+        call.answer(timeout=5)
+        calls.append(call)
+
+    agent.on_call = on_call
+    return calls
+
+
+def talk(sender, frames=FRAMES):
+    for frame in frames:
+        assert sender.send_audio(frame)
+        gevent.sleep(0.002)
