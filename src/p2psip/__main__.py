@@ -105,6 +105,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_from(_add_identity(message))
     _add_network(message)
 
+    refer = command("refer", _refer, "Ask a phone to call somebody")
+    refer.add_argument("uri", metavar="PHONE", help="The phone to ask, as user@host[:port].")
+    refer.add_argument("target", metavar="TARGET", help="The address that it is to call.")
+    _add_from(_add_identity(refer))
+    _add_network(refer)
+
+    subscribe = command("subscribe", _subscribe, "Print the events of a user until interrupted")
+    subscribe.add_argument(
+        "event", metavar="EVENT", help="The event package: dialog, message-summary, presence..."
+    )
+    subscribe.add_argument("uri", metavar="USER", help="The user to watch, as user@host[:port].")
+    _add_from(_add_identity(subscribe))
+    _add_network(subscribe).add_argument(
+        "--seconds", type=_seconds, metavar="S", help="End after S seconds."
+    )
+
     options = command("options", _options, "Print what a user or a server can do")
     options.add_argument("uri", metavar="TARGET", help="The user or server to ask: sip:example.com")
     _add_from(_add_identity(options))
@@ -242,6 +258,25 @@ def _message(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.uri) as agent:
         response = agent.message(options.uri, options.text, options.timeout)
         say(f"{response.status} {response.reason}")
+    return 0
+
+
+def _refer(options: argparse.Namespace, stop: Event) -> int:
+    with _agent(options, options.uri) as agent:
+        agent.refer(options.uri, options.target, options.timeout, on_progress=_tell)
+    return 0
+
+
+def _subscribe(options: argparse.Namespace, stop: Event) -> int:
+    def show(content_type: str, body: bytes) -> None:
+        say(f"{content_type}\n{body.decode(errors='replace')}")
+
+    with _agent(options, options.uri) as agent:
+        watch = agent.subscribe(options.uri, options.event, show, options.timeout)
+        stop.wait(options.seconds)
+        if watch.reason:
+            raise RemoteError(f"the subscription has ended: {watch.reason}", 480)
+        watch.close()
     return 0
 
 

@@ -32,6 +32,7 @@ from p2psip.net.locator import Locations, server_uri
 from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_core import PhoneCore
 from p2psip.net.port_pool import NoPortsError, PortPool
+from p2psip.net.serving import DIALOG, SUMMARY, Serving
 from p2psip.net.waiting import Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
@@ -39,6 +40,7 @@ from p2psip.sip.message import Request
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
+from p2psip.ua.event_bodies import DialogState, MessageSummary
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
@@ -53,8 +55,10 @@ __all__ = ["Agent", "Call"]
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 # What a phone takes beyond calls.
 EXTENSIONS: Final = Extensions(
-    methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"), options=("100rel", "timer", "replaces")
+    methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
+    options=("100rel", "timer", "replaces"),
 )
+MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
 log: Final = logging.getLogger(__name__)
 
 
@@ -75,8 +79,9 @@ class Agent(OutsideRequests):
     message, in the hub, and must not wait; unless it is set, messages are refused with 405.
     `on_replace(call, sender)`, in the hub, tells whether the sender of an INVITE may take the place
     of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
-    `contact` reaches the agent at its `address`; `aor` is its address-of-record.  Raises
-    LocalError, and OSError as `bind` does.
+    `serving` tells others of our calls and waiting messages: to those whom `serving.may_watch`
+    allows it.  `contact` reaches the agent at its `address`; `aor` is its address-of-record.
+    Raises LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -115,12 +120,21 @@ class Agent(OutsideRequests):
         server = self._route[0] if self._route else home
         self._login = Login(login or user, password, server) if password else None
         self._agents = UserAgent(
-            self._stack, random=os.urandom, answer_timeout=answer_timeout, extensions=EXTENSIONS
+            self._stack,
+            random=os.urandom,
+            answer_timeout=answer_timeout,
+            extensions=EXTENSIONS,
+            max_redirects=MAX_REDIRECTS,
         )
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
+        self.serving = Serving(self._agents, self.contact, self._dialogs)
         self._stack.core = PhoneCore(
-            self._agents, user, self._incoming, lambda message: self.on_message(message)
+            self._agents,
+            user,
+            self._incoming,
+            lambda message: self.on_message(message),
+            lambda server, now: self.serving.on_subscribe(server, now),
         )
         self._registrations = Registrations()
         self._registration: Registration | None = None
@@ -298,7 +312,7 @@ class Agent(OutsideRequests):
         return call is not None and self.on_replace(call, request.from_)
 
     def _new_call(self) -> Call:
-        call = Call(self._driver, self._open_audio, self._over, self._follow)
+        call = Call(self._driver, self._open_audio, self._changed, self._follow)
         self.calls.append(call)
         return call
 
@@ -308,9 +322,27 @@ class Agent(OutsideRequests):
             host, self._codecs, self._pool, on_audio, on_event, wake, srtp=self._srtp
         )
 
-    def _over(self, call: Call) -> None:
-        if call in self.calls:
+    def _changed(self, call: Call) -> None:
+        if call.is_over and call in self.calls:
             self.calls.remove(call)
+        self.serving.changed(DIALOG)
+
+    def _dialogs(self) -> list[DialogState]:
+        """The calls as others are told of them: RFC 4235 §3.7.1."""
+        return [
+            DialogState(
+                call.id,
+                call.direction == "out",
+                "confirmed" if call.is_up else "early",
+                str(call.remote.uri),
+            )
+            for call in self.calls
+        ]
+
+    def mailbox(self, new: int, old: int = 0) -> None:
+        """Say how many messages wait, to those who watch (RFC 3842 §5.2): see `serving`."""
+        self.serving.summary = MessageSummary(new, old, str(self.aor.uri))
+        self.serving.changed(SUMMARY)
 
     def _incoming(self, server: ServerHandle, now: float) -> None:
         try:

@@ -5,6 +5,7 @@ import pytest
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
+from p2psip.ua.event_bodies import MessageSummary
 
 
 @pytest.fixture
@@ -92,7 +93,32 @@ def test_a_phone_outside_of_a_call_follows_no_refer(agents):
     assert not carol.taken
 
 
-def test_a_subscription_to_a_phone_that_serves_none(agents):
+def test_a_subscription_is_refused_unless_it_is_allowed(agents):
+    """Covers RFC 6665 §4.2.1.3 [403-without-leave]."""
     alice, bob, _carol = agents
-    with pytest.raises(RemoteError, match="405"):
-        alice.subscribe(uri(bob), "presence", lambda content_type, body: None, timeout=5)
+    for event, status in (("presence", "489"), ("dialog", "403"), ("message-summary", "403")):
+        with pytest.raises(RemoteError, match=status):
+            alice.subscribe(uri(bob), event, lambda content_type, body: None, timeout=5)
+
+
+def test_calls_and_messages_are_told_to_those_who_may_know(agents):
+    alice, bob, carol = agents
+    asked, heard = [], []
+    bob.serving.may_watch = lambda package, sender: asked.append((package, sender.uri.user)) or True
+    bob.mailbox(1)
+    watch = alice.subscribe(uri(bob), "message-summary", lambda *told: heard.append(told), 5)
+    bob.mailbox(2, 8)
+    wait_for(lambda: len(heard) == 2)
+    assert [MessageSummary.parse(body).new for _, body in heard] == [1, 2]
+    assert heard[0][0] == "application/simple-message-summary"
+    assert watch.close() and watch.reason == "timeout"
+    heard.clear()
+    watch = alice.subscribe(uri(bob), "dialog", lambda *told: heard.append(told), 5)
+    assert asked == [("message-summary", "alice"), ("dialog", "alice")]
+    call = carol.call(uri(bob))
+    wait_for(lambda: b"<state>confirmed</state>" in heard[-1][1])
+    assert b'direction="recipient"' in heard[-1][1] and b"sip:carol@" in heard[-1][1]
+    call.hangup()
+    wait_for(lambda: b"<dialog " not in heard[-1][1])
+    assert len({body for _, body in heard}) == len(heard)  # each has a version of its own
+    bob.close(timeout=0.2)

@@ -88,6 +88,14 @@ def test_a_message(listener):
     assert (code, out) == (2, "") and "1300 octets" in err
 
 
+def test_the_events_of_a_user_and_a_phone_that_is_asked_to_call(listener):
+    _, uri = listener()
+    code, out, err = run("subscribe", "dialog", uri)
+    assert (code, out) == (1, "") and "403" in err
+    code, out, err = run("refer", uri, "bob@127.0.0.1")
+    assert (code, out) == (1, "") and "405" in err
+
+
 def test_options(listener):
     _, uri = listener()
     for target in (uri, uri.partition("@")[2]):  # a user, and a server

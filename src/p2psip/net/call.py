@@ -51,7 +51,7 @@ class Call:
         self,
         driver: SipDriver,
         open_audio: Callable[[AudioHandler, EventHandler], AudioStream],
-        on_over: Callable[["Call"], object],
+        on_change: Callable[["Call"], object],
         follow: Callable[[Referral], "Call"],
     ) -> None:
         self.on_transfer: Callable[[Address], bool] = lambda target: False
@@ -61,7 +61,7 @@ class Call:
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
-        self._driver, self._on_over, self._follow = driver, on_over, follow
+        self._driver, self._on_change, self._follow = driver, on_change, follow
         self._referral: Referral | None = None  # that had us place this call
         self._transfer: AsyncResult[None] = AsyncResult()
         self._answered: AsyncResult[None] = AsyncResult()
@@ -290,6 +290,7 @@ class Call:
             return
         self._answered.set(None)
         self._progress(200, "OK")
+        self._on_change(self)
 
     def _progress(self, status: int, reason: str) -> None:
         if self._referral is not None:
@@ -318,7 +319,7 @@ class Call:
         self._ended.set()
         if not self._answered.ready():
             self._answered.set_exception(error)
-        self._on_over(self)
+        self._on_change(self)
         self.on_ended(reason)
 
 

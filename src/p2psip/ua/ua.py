@@ -64,7 +64,8 @@ class UserAgent:
     `random(n)` gives n random bytes; `answer_timeout` is how many seconds a call may ring.  With
     `nat` requests go to the address a caller called from, whatever its Contact says.
     `extensions` are announced to every peer; `session_interval` is how many seconds a call lasts
-    without a refresh (RFC 4028 §4), None for no session timer.  `may_replace(call, request)` tells
+    without a refresh (RFC 4028 §4), None for no session timer.  `max_redirects` is
+    how many other addresses of a 3xx are called (§8.1.3.4).  `may_replace(call, request)` tells
     whether the sender of an INVITE may take the place of a call's peer (RFC 3891 §3); nobody may
     unless it is set.
     """
@@ -78,9 +79,10 @@ class UserAgent:
         nat: bool = False,
         extensions: Extensions | None = None,
         session_interval: int | None = INTERVAL,
+        max_redirects: int = 0,
     ) -> None:
         self.extensions = extensions or Extensions()
-        self.session_interval = session_interval
+        self.session_interval, self.max_redirects = session_interval, max_redirects
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
         self.may_replace: Callable[[UserAgentCall, Request], bool] = lambda call, request: False

@@ -22,8 +22,9 @@ from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
-from p2psip.ua.digest_client import DigestClient, copy_credentials
+from p2psip.ua.digest_client import ANSWERS, DigestClient, copy_credentials
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.redirection import Redirection
 from p2psip.ua.reliable_responses import OPTION
 from p2psip.ua.request_validation import session
 
@@ -51,6 +52,7 @@ class OutgoingCall(UserAgentCall):
         super().__init__(agent, owner, contact, CallState.CALLING, now, keyring)
         self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
+        self._others = Redirection(invite.uri, agent.max_redirects)
         self._legs: dict[DialogId, CallLeg] = {}
         self._fork_acks: dict[DialogId, Request] = {}
         self._exchange_of_invite = AuthenticatedRequest(self._stack, self, self._next_cseq, keyring)
@@ -84,6 +86,9 @@ class OutgoingCall(UserAgentCall):
             self._on_success(response, now)
         elif self.state is CallState.CALLING and self.refresher.may_ask_longer(response):
             self._invite_again(self.refresher.ask(exchange.request), now)
+        elif self.state is CallState.CALLING and (target := self._others.next(response)):
+            # RFC 3261 §8.1.3.4 [recurses] [same-call] [same-in-all-else]
+            self._invite_again(exchange.request.replace(uri=target), now)
         else:
             self._on_failure(response, now)
 
@@ -93,7 +98,8 @@ class OutgoingCall(UserAgentCall):
         self._legs.clear()
         self.leg = None
         # RFC 4028 §7.3 [same-call-next-number]
-        headers = invite.headers.with_("CSeq", f"{self._next_cseq()} INVITE")
+        headers = invite.headers.without(*ANSWERS.values())
+        headers = headers.with_("CSeq", f"{self._next_cseq()} INVITE")
         self.invite = invite.replace(headers=headers)
         self._exchange_of_invite = AuthenticatedRequest(
             self._stack, self, self._next_cseq, self.keyring

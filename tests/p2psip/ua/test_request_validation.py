@@ -11,7 +11,6 @@ from p2psip.ua.request_validation import (
     RefusalError,
     offer_of,
     refuse_accept,
-    refuse_info_package,
     refuse_method,
     session,
 )
@@ -88,12 +87,8 @@ def test_what_the_caller_takes_back(accept, status):
     assert refused == status
 
 
-def test_packages_and_methods():
-    """Covers RFC 6086 §4.2.2 and RFC 3261 §8.2.1, §21.5.2."""
-    refuse_info_package(invite(Info_Package=""))
-    with pytest.raises(RefusalError) as refusal:
-        refuse_info_package(invite(Info_Package="weather"))
-    assert (refusal.value.status, refusal.value.headers) == (469, [("Recv-Info", "")])
+def test_methods_known_and_unknown():
+    """Covers RFC 3261 §8.2.1, §21.5.2."""
     for method, status in (("MESSAGE", 405), ("DANCE", 501)):
         with pytest.raises(RefusalError) as refusal:
             refuse_method(invite().replace(method=method))

@@ -1,0 +1,71 @@
+"""The subscriptions that a phone serves: to its calls, and to the messages that wait for it.
+
+Implements RFC 6665 §4.2, with the packages dialog and message-summary.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from p2psip.ua.event_bodies import (
+    DIALOG_INFO,
+    MESSAGE_SUMMARY,
+    DialogState,
+    MessageSummary,
+    dialog_info,
+)
+from p2psip.ua.subscriptions import EventName, ServedSubscription
+from p2psip.ua.ua import UserAgent
+
+DIALOG: Final = "dialog"
+SUMMARY: Final = "message-summary"
+PACKAGES: Final = (DIALOG, SUMMARY)
+
+
+class Serving:
+    """Tells those who may know of the calls and messages of a user (RFC 6665 §4.2).
+
+    `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
+    calls as they are now.
+    """
+
+    def __init__(
+        self, agents: UserAgent, contact: Uri, calls: Callable[[], Iterable[DialogState]]
+    ) -> None:
+        self.may_watch: Callable[[str, Address], bool] = lambda package, sender: False
+        self.summary = MessageSummary()
+        self.entity = str(contact)
+        self._agents, self._contact, self._calls = agents, contact, calls
+        self._served: dict[ServedSubscription, int] = {}  # and the version told last
+
+    def on_subscribe(self, server: ServerHandle, now: float) -> None:
+        """Take a SUBSCRIBE outside of a dialog (RFC 6665 §4.2.1.1)."""
+        request = server.request
+        event = EventName.parse(request.headers.get("Event", ""))
+        if event.package not in PACKAGES:
+            server.reply(489, now, headers=[("Allow-Events", ", ".join(PACKAGES))])
+            return
+        if not self.may_watch(event.package, request.from_):
+            raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
+        served = self._agents.serve(server, self._contact, now)
+        served.on_over = lambda subscription: self._served.pop(subscription, None)
+        self._served[served] = -1
+        self._tell(served, now)
+
+    def changed(self, package: str) -> None:
+        """Tell everybody who watches (RFC 6665 §4.2.2)."""
+        for served in list(self._served):
+            if served.event.package == package:
+                self._tell(served, monotonic())
+
+    def _tell(self, served: ServedSubscription, now: float) -> None:
+        self._served[served] = version = self._served[served] + 1
+        if served.event.package == DIALOG:
+            body, kind = dialog_info(self.entity, version, self._calls()), DIALOG_INFO
+        else:
+            body, kind = bytes(self.summary), MESSAGE_SUMMARY
+        served.tell(kind, body, now)
