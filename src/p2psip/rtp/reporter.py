@@ -142,7 +142,7 @@ class Reporter:
                 sender.judge(block, ntp)
 
     def sender(self, ssrc: int) -> Sender | None:
-        """Give our source of this SSRC: §3."""
+        """Give our source of this SSRC: §5.1."""
         return next((each for each in self.senders if each.ssrc == ssrc), None)
 
     def collided(self, sender: Sender, now: float) -> bool:
