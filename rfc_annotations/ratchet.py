@@ -146,10 +146,11 @@ def rises(committed: Ratchet, now: Ratchet) -> Iterator[tuple[str, str, str]]:
 
 def lowered(committed: Ratchet, now: Ratchet) -> dict[str, Numbers]:
     """Give the numbers to commit: all at first, later those of sections that did not rise."""
+    binding = {name: numbers for name, numbers in now.items() if numbers.text}  # as `save` has it
     if not committed:
-        return dict(now)
+        return binding
     kept: dict[str, Numbers] = {}
-    for name, numbers in now.items():
+    for name, numbers in binding.items():
         before = committed.get(name, Numbers()).sections
         rows = {}
         for section, row in numbers.sections.items():
