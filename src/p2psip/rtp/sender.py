@@ -3,7 +3,7 @@
 Implements RFC 3550 §5.1 and §6.4.1, for one SSRC.
 
     >>> sender = Sender(0xCAFE, 8000, random=lambda n: bytes(range(n)))
-    >>> sender.send(0, b"sound", timestamp=160, marker=True, now=0.02).hex(" ", 4)
+    >>> sender.send(0, b"sound", timestamp=160, marker=True, now=0.02).hex(" ", -4)
     '80800002 000000a0 0000cafe 736f756e 64'
 """
 

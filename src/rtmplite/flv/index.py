@@ -4,9 +4,9 @@ Own design over FLV 10.1 §E.3; the text says nothing of an index.  What tools w
 (Field §"Keyframes in metadata") is used if it proves true, otherwise every tag header is looked at
 once.
 
-    >>> from rtmplite.flv.file import Memory, write_flv
+    >>> from rtmplite.flv.file import MemoryFile, write_flv
     >>> raw = write_flv(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
-    >>> index = scan(Memory(raw))
+    >>> index = scan(MemoryFile(raw))
     >>> index.duration, index.before(500), index.after(500)
     (800, IndexPlace(timestamp=400, position=39), IndexPlace(timestamp=800, position=65))
 """

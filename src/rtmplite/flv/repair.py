@@ -3,9 +3,9 @@
 Own design over FLV 10.1 §E.3 and FLV 10.1 §E.5.  Whole tags are kept as they are; what is between
 them is dropped, the sizes after them are written anew, and onMetaData tells the truth.
 
-    >>> from rtmplite.flv.file import Memory, read_flv, write_flv
+    >>> from rtmplite.flv.file import MemoryFile, read_flv, write_flv
     >>> raw, out = write_flv([Tag(TagType.AUDIO, 20, b"\\xb2sound")] * 2), []
-    >>> repair(Memory(raw[:-7]), out.append)
+    >>> repair(MemoryFile(raw[:-7]), out.append)
     Report(tags=1, lost=14, wrong_sizes=0, duration=20)
     >>> [tag.timestamp for tag in read_flv(b"".join(out))[1]]
     [0, 20]

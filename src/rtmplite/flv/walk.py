@@ -4,10 +4,10 @@ Implements FLV 10.1 §E.3 and FLV 10.1 §E.4.1 for files of any length: only the
 tag are read.  What a crash, a full disk or a careless tool leaves behind is stepped over: a last
 tag cut short, wrong sizes between tags, and bytes that are no tag at all.
 
-    >>> from rtmplite.flv.file import Memory, write_flv
+    >>> from rtmplite.flv.file import MemoryFile, write_flv
     >>> from rtmplite.flv.tag import Tag
     >>> raw = write_flv([Tag(TagType.VIDEO, 40, b"pict"), Tag(TagType.VIDEO, 80, b"ure")])
-    >>> walk = Walk(Memory(raw[:-5]))
+    >>> walk = Walk(MemoryFile(raw[:-5]))
     >>> [(step.position, step.timestamp) for step in walk], walk.lost
     ([(13, 40)], 13)
 """
