@@ -190,7 +190,7 @@ def test_every_transaction_and_dialog_table_is_drawn():
         for file in (REPO / "src" / "p2psip" / folder).glob("*.py"):
             for name in TABLE.findall(file.read_text()):
                 assert f"p2psip.{folder}.{file.stem}:{name}" in page
-    assert page.count("{state-machine}") == 5
+    assert page.count("{state-machine}") == 9
 
 
 def test_a_drawing_has_a_box_for_each_state_and_a_dot_for_each_arrow(extension):

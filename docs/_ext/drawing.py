@@ -17,6 +17,11 @@ LANE = 18  # between two lanes
 BOX_LEFT = 10
 
 
+def with_todo(arrow: tuple[str, Sequence[str]] | str) -> tuple[str, Sequence[str]]:
+    """An arrow of a table, which may name its target alone."""
+    return arrow if isinstance(arrow, tuple) else (arrow, ())
+
+
 def draw(figure: Figure, title: str) -> str:
     """The figure as an SVG element; `title` is for screen readers."""
     rows = {

@@ -23,7 +23,7 @@ from api import Entry, by_room, room_table
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
-from drawing import draw, label
+from drawing import draw, label, with_todo
 from settings_rows import settings
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -63,7 +63,7 @@ class StateMachine(Directive):
             found = found() if callable(found) else found
         else:
             found = getattr(observed, module)()
-        figure = {str(s): {str(e): arrow for e, arrow in a.items()} for s, a in found.items()}
+        figure = {str(s): {str(e): with_todo(to) for e, to in a.items()} for s, a in found.items()}
         plain = nodes.bullet_list()
         for state, arrows in figure.items():
             for event, (target, todo) in arrows.items():

@@ -98,7 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_identity(listen)
     _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
     _add_network(listen)
+    _add_questions(command)
+    return parser
 
+
+def _add_questions(
+    command: Callable[[str, Callable[..., int], str], argparse.ArgumentParser],
+) -> None:
+    """Add the commands that ask once, or listen to what somebody tells."""
     message = command("message", _message, "Send an instant message")
     message.add_argument("uri", metavar="TO", help="The address to write to, as user@host[:port].")
     message.add_argument("text", metavar="TEXT", help="The text of the message.")
@@ -125,7 +132,6 @@ def _parser() -> argparse.ArgumentParser:
     options.add_argument("uri", metavar="TARGET", help="The user or server to ask: sip:example.com")
     _add_from(_add_identity(options))
     _add_network(options)
-    return parser
 
 
 def _add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":

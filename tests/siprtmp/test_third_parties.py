@@ -4,6 +4,8 @@ import pytest
 from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMU, Desk, GatewayWorld, sdp
 from support.sip.homes import Member
 
+from p2psip.ua.extensions import Extensions
+
 VICTIM = "203.0.113.1"
 SOUND = b"\x82" + bytes(160)
 
@@ -81,6 +83,7 @@ def test_early_media_goes_to_the_host_that_rings_alone(at, early):
     """Covers RFC 3960 §3; the answer then lets a third party be tried."""
     world = GatewayWorld()
     desk, alice = Desk(world.link, answers=b""), world.rich("alice@home")
+    desk.agent.extensions = Extensions(options=())  # a 183 without PRACK is no answer yet
     desk.answer = lambda call, now: call.ring(now, 183, sdp(PCMU, at=at))
     alice.call("invite", BOB, "pcmu")
     local = alice.peer.publish("local")
@@ -89,6 +92,21 @@ def test_early_media_goes_to_the_host_that_rings_alone(at, early):
     desk.calls[0].accept(sdp(PCMU, at=VICTIM), world.now)
     world.wait(0.1)
     assert speaking(world, 10.0, local, alice.peer) == 5
+    assert world.is_clean()
+
+
+def test_a_reliable_183_is_the_answer_and_no_other_counts():
+    """Covers RFC 3262 §5: a third party that only the 200 names gets nothing."""
+    world = GatewayWorld()
+    desk, alice = Desk(world.link, answers=b""), world.rich("alice@home")
+    desk.answer = lambda call, now: call.ring(now, 183, sdp(PCMU, at=DESK))
+    alice.call("invite", BOB, "pcmu")
+    local = alice.peer.publish("local")
+    world.wait(0.1)
+    desk.calls[0].accept(sdp(PCMU, at=VICTIM), world.now)
+    world.wait(0.1)
+    assert world.gateway.media.remote[0] == DESK
+    assert speaking(world, 10.0, local, alice.peer) > 90
     assert world.is_clean()
 
 

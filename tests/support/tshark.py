@@ -8,7 +8,7 @@ import json
 import subprocess
 
 import dpkt
-from interop.process import require
+from support.peers.process import require
 
 HERE, THERE = b"\xc0\x00\x02\x01", b"\xc0\x00\x02\x02"
 COMPLAINT = "_ws.expert.message"

@@ -100,7 +100,6 @@ SECTION_FAULTS: Final = (
     _fault("two versions", "9", _instead(b"v=0", b"v=0")),
     _fault("no origin", "5.2", _without(b"o=")),
     _fault("two origins", "9", lambda lines: [*lines[:2], *lines[1:]]),
-    _fault("two names", "9", _instead(b"s=one", b"s=two")),
     _fault("two titles of a stream", "9", _in_stream(b"i=a", b"i=b")),
     _fault("two connections", "9", _instead(b"c=IN IP6 ::1", b"c=IN IP6 ::2")),
 )

@@ -269,3 +269,13 @@ class LoneResponder:
         packet = self.skic + skrc + Packet(Mode.INITIATOR, (Ping(),)).encode()
         self.node.receive(scramble(session.near_id, packet), session.address, self.now)
         self.world.run(0)
+
+
+def met(weather=None, **options):
+    """A world where a client has opened a session with a server."""
+    world = World(weather)
+    server = world.join(SERVER, b"server", **options)
+    client = world.join(CLIENT, b"client")
+    opening = world.connect(client, b"server", SERVER)
+    world.run(1)
+    return world, server, client, opening

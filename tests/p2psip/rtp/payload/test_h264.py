@@ -81,7 +81,8 @@ def test_what_is_lost_is_told_and_nothing_incomplete_comes_out(pictures, chance)
 def test_mode_0_has_a_packet_for_each(units):
     """Covers RFC 6184 §6.2 [single-only] and §5.6 [single-holds-one]."""
     longest = max(map(len, units))
-    assert [payload for payload, _ in pack_h264(units, max(longest, 3), mode=0)] == units
+    payloads = [payload for payload, _ in pack_h264(units, max(longest, 3), mode=0)]
+    assert payloads == units and [read_h264(each) for each in payloads] == [(u,) for u in units]
     if longest > 3:
         with pytest.raises(LocalError):
             pack_h264(units, longest - 1, mode=0)
