@@ -53,7 +53,7 @@ def test_a_call_by_srtp_carries_sound_both_ways_on_hold_and_after(make, bob):
 
 
 def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
-    """Covers RFC 3711 §3.3 and RFC 4568 §5.1.2 [refused-without-crypto]."""
+    """Covers RFC 3711 §3.3 and RFC 4568 §5.1.2."""
     alice = make("alice", srtp=True)
     at_bob = []
     taken = answering(bob, at_bob)

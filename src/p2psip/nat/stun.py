@@ -186,6 +186,7 @@ class Message:
         value = self.get(Type.ERROR_CODE)
         if value is None:
             return None
+        # §14.8 [class-3-to-6] [number-0-to-99]
         if len(value) < 4 or not 3 <= value[2] & 7 <= 6 or value[3] > 99:
             raise RemoteError("an ERROR-CODE out of range")
         # §14.8 [reserved-ignored]

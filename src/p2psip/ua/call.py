@@ -269,7 +269,7 @@ class UserAgentCall(ABC):
     def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a MESSAGE within the call (RFC 3428 §7)."""
         self.owner.on_message(self, received(request), now)
-        server.reply(200, now)  # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
+        server.reply(200, now)  # RFC 3428 §7
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""

@@ -104,6 +104,5 @@ class PeerOffers:
 
     def _later(self) -> RefusalError:
         """The refusal of a second offer, or of an INVITE before the first is answered (§14.2)."""
-        # RFC 3311 §5.2 [500-for-a-second]
         share = int.from_bytes(self._call.agent.random(1), "big") % RETRY_AFTER
         return RefusalError(500, "Server Internal Error", [("Retry-After", share)])

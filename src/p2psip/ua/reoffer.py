@@ -106,7 +106,7 @@ class Reoffer:
         call = self._call
         assert call.leg is not None
         if response.status >= 300:
-            call.leg.session.refused()  # RFC 3311 §5.3 [failure-changes-nothing]
+            call.leg.session.refused()  # RFC 3311 §5.3
         else:
             call.leg.session.they_answer(session(response))
             call.refresher.accepted(response, now)

@@ -44,7 +44,7 @@ def test_reading_undoes_writing(packets, kind):
 def test_each_kind_reads_itself_and_nothing_else(packet):
     """Covers RFC 3550 §6.4.1, §6.4.2, §6.5, §6.6, §6.7, and RFC 4585 §6.1.
 
-    Covers RFC 3550 §6.5 [zero-ends] [zeros-fill] and §6.6 [reason-is-padded].
+    Covers RFC 3550 §6.5 [zero-ends] [zeros-fill].
     Covers RFC 3550 §6.4.3 [extension-at-the-end].
     """
     data = bytes(packet)
@@ -268,3 +268,9 @@ def test_captured_reports(capture, name, rtp_port, rtcp_port, count):
                     assert abs(packet.octets - octets) <= 1400
                 assert not isinstance(packet, UnknownPacket | OtherFeedback)
     assert seen == count
+
+
+def test_the_reason_of_a_goodbye_is_padded_to_whole_words():
+    """Covers RFC 3550 §6.6 [reason-is-padded]."""
+    assert bytes(Bye((1,), b"bye")) == bytes.fromhex("81cb0002 00000001 03627965")
+    assert bytes(Bye((1,), b"go")) == bytes.fromhex("81cb0002 00000001 02676f00")

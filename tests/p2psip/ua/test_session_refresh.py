@@ -151,7 +151,7 @@ def test_a_timer_that_nobody_asked_for_is_heeded():
 
 
 def test_a_refusal_of_a_refresh_is_met_as_its_status_asks():
-    """Covers RFC 4028 §10 [heeds-the-status] [not-continuously]."""
+    """Covers RFC 4028 §10 [heeds-the-status]."""
     link, _alice, script, call, invite = calling()
     answer = accept(invite)
     headers = answer.headers.append("Session-Expires", "200;refresher=uac")

@@ -213,7 +213,7 @@ def test_a_notify_with_something_else_is_refused():
 
 
 def test_an_attended_transfer():
-    """Covers RFC 3891 §3 [only-who-may]."""
+    """Covers RFC 3891 §3."""
     link, alice, bob, carol = desks()
     alice.dial(C, link.now)
     link.run(until=2.0)

@@ -158,7 +158,7 @@ class ChunkReader:
             return None
         stream.delta, stream.length, stream.type_id = time, length, type_id
         if first < 0x40:  # §5.3.1.2.1 [type-0-is-absolute]
-            # §5.3.1.2.5 [stream-id-is-little], RTMP Errata §4.2 [stream-id-is-little]
+            # §5.3.1.2.5 [stream-id-is-little]
             stream.stream_id = stream_id = _STREAM_ID(data, at + 8)[0]
         else:  # §5.3.1.2.5 [delta-is-difference], §5.3.1.2.2 [type-1-same-stream]
             time = (stream.timestamp + time) & TIMESTAMP_MASK
