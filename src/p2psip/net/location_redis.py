@@ -179,14 +179,11 @@ class RedisLocation:
             except (RedisError, OSError):
                 self._is_fresh = True
                 raise
-        while self._to_write:
-            aor = next(iter(self._to_write))
-            self._write(aor)
-        while self._to_read:
-            aor = next(iter(self._to_read))
-            rows: Any = self._writer.hgetall(_key(aor))
-            del self._to_read[aor]
-            self._take(aor, _text(rows))
+        while self._to_write or self._to_read:
+            if self._to_write:
+                self._write(next(iter(self._to_write)))
+            else:
+                self._read(next(iter(self._to_read)))
         if self._is_failing:
             self._is_failing = False
             self._tell("state-written", "")
@@ -233,6 +230,15 @@ class RedisLocation:
             del self._to_write[aor]
             self._remember(self._wanted, aor, wanted)
         self._remember(self._stored, aor, wanted)
+
+    def _read(self, aor: Aor) -> None:
+        del self._to_read[aor]  # now: news that come while we wait are of a later change
+        try:
+            rows: Any = self._writer.hgetall(_key(aor))
+        except (RedisError, OSError):
+            self._to_read[aor] = None
+            raise
+        self._take(aor, _text(rows))
 
     def _take(self, aor: Aor, rows: _Rows) -> None:
         """Tell the registrar what Redis has, unless it has news for Redis itself."""

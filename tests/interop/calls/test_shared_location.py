@@ -135,6 +135,50 @@ def test_a_connection_to_one_is_of_no_use_to_the_other(start, node):
     assert b.phones == {"198.51.100.2", "198.51.100.3"}
 
 
+def while_reading(node, act):
+    """Have `act` done once, between the answer of Redis to a node and the node's next step."""
+    asked = node.store._writer.hgetall
+
+    def hgetall(key):
+        rows = asked(key)
+        node.store._writer.hgetall = asked
+        act()
+        return rows
+
+    node.store._writer.hgetall = hgetall
+
+
+def test_what_changes_while_a_node_reads_is_read_as_well(start, node):
+    """Own design: else it would be known only after the next change."""
+    port = start(RedisServer).port
+    a, b = node(port, "192.0.2.1"), node(port, "192.0.2.2")
+    heard, hear = [], a.store._hear
+
+    def hear_and_count(message):
+        hear(message)
+        if message and message["type"] == "message":
+            heard.append(message)
+
+    def b_changes():
+        before = len(heard)
+        b.register("198.51.100.2")
+        eventually(lambda: len(heard) > before)
+
+    a.store._hear = hear_and_count
+    while_reading(a, b_changes)
+    b.register("198.51.100.1")
+    eventually(lambda: a.phones == {"198.51.100.1", "198.51.100.2"})
+
+
+def test_what_registers_while_a_node_reads_is_written(start, node):
+    """Own design: reading must not go round and round before what is to be written."""
+    port = start(RedisServer).port
+    a, b = node(port, "192.0.2.1"), node(port, "192.0.2.2")
+    while_reading(a, lambda: a.register("198.51.100.2"))
+    b.register("198.51.100.1")
+    eventually(lambda: a.phones == b.phones == {"198.51.100.1", "198.51.100.2"})
+
+
 def test_redis_is_killed_and_comes_back_with_nothing(start, node):
     """Covers RFC 3261 §10.3: nobody waits, and all is there again, what came meanwhile as well."""
     redis = start(RedisServer)
