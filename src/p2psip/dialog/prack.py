@@ -64,7 +64,8 @@ TEXT: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
         Event.FINAL: (State.ABANDONED, ()),  # RFC 3262 §3 [final-ends-repeats]
     },
     State.ACKNOWLEDGED: {},
-    State.ABANDONED: {Event.PRACK: (State.ACKNOWLEDGED, ())},  # [final-ends-repeats]
+    # RFC 3262 §3 [final-ends-repeats] [none-after-the-final]
+    State.ABANDONED: {Event.PRACK: (State.ACKNOWLEDGED, ())},
 }
 
 

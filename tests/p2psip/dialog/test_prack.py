@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psip.dialog.prack import TEXT, Do, Event, ProvisionalOrder, RAck, ReliableProvisional, State
+from p2psip.dialog.prack import Do, Event, ProvisionalOrder, RAck, ReliableProvisional, State
 from p2psip.errors import RemoteError
 
 
@@ -21,15 +21,23 @@ def at(state):
     return machine
 
 
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("event", [Event.PRACK, Event.FINAL])
-def test_the_table_is_kept(state, event):
-    """Covers RFC 3262 §3 [prack-ends-repeats] [final-ends-repeats]."""
+@pytest.mark.parametrize(
+    ("state", "event", "todo", "target"),
+    [
+        (State.WAITING, Event.PRACK, (Do.CONFIRMED,), State.ACKNOWLEDGED),
+        (State.WAITING, Event.FINAL, (), State.ABANDONED),
+        (State.ACKNOWLEDGED, Event.PRACK, (), State.ACKNOWLEDGED),
+        (State.ACKNOWLEDGED, Event.FINAL, (), State.ACKNOWLEDGED),
+        (State.ABANDONED, Event.PRACK, (), State.ACKNOWLEDGED),
+        (State.ABANDONED, Event.FINAL, (), State.ABANDONED),
+    ],
+)
+def test_what_ends_the_repetitions(state, event, todo, target):
+    """Covers RFC 3262 §3 [prack-ends-repeats] [final-ends-repeats] [none-after-the-final]."""
     machine = at(state)
-    target, todo = TEXT[state].get(event, (state, ()))
     act = machine.acknowledge if event is Event.PRACK else machine.finish
     assert act(0.2) == todo and machine.state is target
-    assert (machine.deadline is None) == (target is not State.WAITING)
+    assert machine.deadline is None
 
 
 def test_the_gaps_double_until_it_is_given_up():

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.dialog.subscription import (
-    FIGURE,
     Do,
     Event,
     EventName,
@@ -36,15 +35,31 @@ def at(state):
     return machine
 
 
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("event", [*TOLD, Event.REFUSED])
-def test_the_figure_is_kept(state, event):
+def tell(machine, event):
+    return machine.refused(1.0) if event is Event.REFUSED else machine.heard(TOLD[event], 1.0)
+
+
+@pytest.mark.parametrize("state", [State.NOTIFY_WAIT, State.PENDING, State.ACTIVE])
+@pytest.mark.parametrize(
+    ("event", "todo", "target"),
+    [
+        (Event.IS_ACTIVE, (), State.ACTIVE),
+        (Event.IS_PENDING, (), State.PENDING),
+        (Event.IS_TERMINATED, (Do.OVER,), State.TERMINATED),
+        (Event.REFUSED, (Do.OVER,), State.TERMINATED),
+    ],
+)
+def test_the_figure_is_kept(state, event, todo, target):
     """Covers RFC 6665 §4.1.3 [terminated-is-the-end] and §4.1.2.2 [refusals-that-end]."""
     machine = at(state)
-    target, todo = FIGURE[state].get(event, (state, ()))
-    found = machine.refused(1.0) if event is Event.REFUSED else machine.heard(TOLD[event], 1.0)
-    assert found == todo and machine.state is target
-    assert machine.is_up == (target in (State.PENDING, State.ACTIVE))
+    assert tell(machine, event) == todo and machine.state is target
+    assert machine.is_up == (not todo)
+
+
+@pytest.mark.parametrize("event", [*TOLD, Event.REFUSED])
+def test_nothing_follows_the_end(event):
+    machine = at(State.TERMINATED)
+    assert tell(machine, event) == () and machine.state is State.TERMINATED and not machine.is_up
 
 
 def test_a_subscription_is_refreshed_in_time_and_its_time_is_the_notifiers():

@@ -157,7 +157,7 @@ def test_responses_follow_each_other_by_one_and_wait_for_each_other():
 
 
 def test_nothing_reliable_follows_the_final_response():
-    """Covers RFC 3262 §3 [none-after-the-final]."""
+    """Source: RFC 3262 §3, also when its PRACK is late."""
     link, script, bob, invite, first = called(ring, Require="100rel")
     bob.calls[0].ring(link.now, 183)
     bob.calls[0].accept(b"answer", link.now)
