@@ -157,8 +157,16 @@ def test_what_stands_behind_the_signature_does_not_count():
 )
 def test_what_is_no_stun_is_refused(data):
     """Covers RFC 8489 §5 [top-bits-zero] [magic-cookie] [length-without-header]."""
+    assert Message.parse(b"\x00\x01\x00\x00\x21\x12\xa4\x42" + bytes(12)).method == BINDING
     with pytest.raises(RemoteError):
         Message.parse(data)
+
+
+@pytest.mark.parametrize(("size", "family"), [(4, 1), (8, 2), (20, 1), (8, 0), (3, 1), (9, 1)])
+def test_an_address_has_the_length_of_its_family(size, family):
+    """Covers RFC 8489 §14.1 [ipv4-32-bits] [ipv6-128-bits]."""
+    with pytest.raises(RemoteError, match="length"):
+        read_address(bytes([0, family]) + bytes(size - 2))
 
 
 def test_wrong_arguments_are_the_callers_fault():

@@ -48,11 +48,12 @@ def test_rtp_is_even_and_rtcp_is_next(take):
     Covers RFC 3551 §8 [even-port] [odd-port-above].
     Covers RFC 3550 §6 [two-ports] and §11 [ports-differ].
     """
-    pool = PortPool()
-    for _ in range(20):
-        port, (_, reports) = take(pool)
-        assert port % 2 == 0 and reports.getsockname()[1] == port + 1
-    assert pool.free is None
+    low, high = free_range(10)
+    for pool in (PortPool(), PortPool(low + 1, high)):
+        for _ in range(4):
+            port, (_, reports) = take(pool)
+            assert port % 2 == 0 and reports.getsockname()[1] == port + 1
+    assert PortPool().free is None
 
 
 def test_ports_are_no_sequence(take):

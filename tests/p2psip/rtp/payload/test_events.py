@@ -199,6 +199,8 @@ def test_several_events_in_one_packet():
         (EventBegan, "1"), (EventEnded, "1"), (EventBegan, "2"), (EventEnded, "2"),
     ]  # fmt: skip
     assert receiver.heard(0xFFFFFFF0, payload, 0.0) == []
+    assert receiver.heard(0xFFFFFFF0 + 400 & 0xFFFFFFFF, payload[4:], 0.0) == []  # again
+    assert receiver.heard(0xFFFFFFF0 + 401 & 0xFFFFFFFF, payload[4:], 0.0) != []
 
 
 def captured(datagrams, payload_type):

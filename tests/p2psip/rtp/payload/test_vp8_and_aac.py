@@ -134,10 +134,36 @@ def test_unpacking_aac_undoes_packing(sounds, size):
      "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff"],
 )  # fmt: skip
 def test_malformed_aac(payload):
-    """Covers RFC 3640 §3.3.6 [index-is-zero]."""
     with pytest.raises(RemoteError):
         read_aac(bytes.fromhex(payload))
     assert AacUnpacker().push(1, 7, True, bytes.fromhex(payload)) == [AacDamage(7, 0)]
+
+
+@pytest.mark.parametrize("headers", ["000f0008", "0009000f", "000a0008"])
+def test_interleaved_aac(headers):
+    """Covers RFC 3640 §3.3.6 [index-is-zero]."""
+    assert read_aac(bytes.fromhex("002000080008" + "6162")) == ((1, b"a"), (1, b"b"))
+    with pytest.raises(RemoteError, match="interleaved"):
+        read_aac(bytes.fromhex("0020" + headers + "6162"))
+
+
+def test_a_part_of_aac_says_the_size_of_the_whole():
+    """Covers RFC 3640 §3.2.1.1 [size-is-of-the-whole]."""
+    assert read_aac(bytes.fromhex("00100018" + "6162")) == ((3, b"ab"),)
+    assert read_aac(bytes.fromhex("00100018" + "616263")) == ((3, b"abc"),)
+    with pytest.raises(RemoteError, match="other sizes"):
+        read_aac(bytes.fromhex("00100008" + "6162"))
+    with pytest.raises(RemoteError, match="other sizes"):
+        read_aac(bytes.fromhex("002000180008" + "6162"))
+
+
+def test_an_end_that_comes_too_early_is_told():
+    """Covers RFC 3640 §3.2.3.1 [never-half-a-frame]."""
+    part = bytes.fromhex("00100018" + "61")
+    assert AacUnpacker().push(1, 7, True, part) == [AacDamage(7, 0)]
+    unpacker = AacUnpacker()
+    assert unpacker.push(1, 7, False, part) == []
+    assert unpacker.push(2, 7, True, part) == [AacDamage(7, 0)]
 
 
 def test_a_frame_never_grows_without_end(monkeypatch):
