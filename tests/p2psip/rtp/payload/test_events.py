@@ -93,6 +93,17 @@ def test_a_key_as_packets():
     ]
 
 
+def test_the_next_key_begins_anew():
+    """Covers RFC 4733 §2.5.1.2 [reports-at-once] [first-has-marker]."""
+    sender = EventSender(RATE)
+    sender.press(EventPress(1, 0.12), 0.0)
+    play(sender, 99)
+    sender.press(EventPress(2, 0.12), 7.0)
+    assert sender.tick(7.0, 5000) == []
+    [(at, marker, data)] = sender.tick(7.05, 5000)
+    assert (at, marker, *parse_events(data)) == (5000, True, TelephoneEvent(2, 400, False, 10))
+
+
 def test_a_long_event_is_one_event_in_segments():
     """Covers RFC 4733 §2.5.1.3 [max-duration-without-end] [segment-begins-where-the-last-ended]
     [no-marker-on-segments] [last-segment-has-end] and §2.5.2.3
