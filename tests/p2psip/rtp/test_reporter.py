@@ -117,6 +117,16 @@ def test_a_request_leaves_at_once_and_the_next_report_is_left_out():
     assert ours.ask(Pli(1, 7), regular + 0.001) and ours.deadline == float("-inf")
 
 
+def test_a_request_need_not_wait_for_the_first_report():
+    """Covers RFC 4585 §3.5.1 [early-at-first] and §3.5.4 [size-counts]."""
+    ours = reporter([1], 1, early=True)
+    before = ours._timer.avg_rtcp_size
+    assert ours.ask(Pli(1, 7), 0.0)
+    [early] = ours.tick(0.0)
+    assert parse_compound(early)[-1] == Pli(1, 7)
+    assert ours._timer.avg_rtcp_size == before + (len(early) + 28 - before) / 16
+
+
 def test_a_second_request_waits_for_the_report_or_is_dropped():
     """Covers RFC 4585 §3.5.2 [too-late-is-dropped] [joins-what-waits] [regular-is-near]."""
     ours = reporter([1], 1, early=True, bandwidth=40.0)

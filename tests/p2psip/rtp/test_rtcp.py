@@ -44,7 +44,6 @@ def test_reading_undoes_writing(packets, kind):
 def test_each_kind_reads_itself_and_nothing_else(packet):
     """Covers RFC 3550 §6.4.1, §6.4.2, §6.5, §6.6, §6.7, and RFC 4585 §6.1.
 
-    Covers RFC 3550 §6.5 [zero-ends] [zeros-fill].
     Covers RFC 3550 §6.4.3 [extension-at-the-end].
     """
     data = bytes(packet)
@@ -56,6 +55,15 @@ def test_each_kind_reads_itself_and_nothing_else(packet):
                 type(packet).parse(wrong)
     with pytest.raises(RemoteError):
         (Bye if isinstance(packet, App) else App).parse(data)
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_a_chunk_ends_with_one_to_four_zeros(length):
+    """Covers RFC 3550 §6.5 [zero-ends] [zeros-fill]."""
+    data = bytes(SdesChunk(7, ((1, bytes([9]) * length),)))
+    item, end = data[4 : 6 + length], data[6 + length :]
+    assert item == bytes([1, length]) + bytes([9]) * length
+    assert 1 <= len(end) <= 4 and not any(end) and len(data) % 4 == 0
 
 
 @given(spoiled | spoiled | spoiled | st.binary(max_size=80))

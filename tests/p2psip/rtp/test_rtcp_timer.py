@@ -38,6 +38,7 @@ def test_two_in_a_call_report_every_five_seconds():
 
     Covers RFC 3550 §6.2 [five-percent] [five-seconds] [lower-bound].
     """
+    assert 8 * BANDWIDTH == 64_000 * 5 / 100
     assert interval(2, 2, BANDWIDTH, True, 128) == 5.0
     assert interval(2, 1, BANDWIDTH, False, 128, initial=True) == 2.5
 
@@ -54,6 +55,13 @@ def test_an_interval_is_drawn_within_its_bounds(chance):
     if timer.tick(timer.deadline):
         timer.sent(128, 105.0)
         assert 0.5 <= (timer.deadline - 105.0) * COMPENSATION / 5.0 < 1.5
+
+
+def test_the_first_report_waits():
+    """Covers RFC 3550 §6.2 [waits-first]: then it may leave, since nobody has come."""
+    timer = RtcpTimer(100.0, fixed(0))
+    assert not timer.tick(100.0) and not timer.tick(timer.deadline - 0.001)
+    assert timer.tick(timer.deadline)
 
 
 def test_the_mean_interval_is_the_calculated_one():

@@ -144,6 +144,12 @@ def test_the_index_is_the_nearest(highest, step):
         assert guess_index(index & 0xFFFF, highest) == index
 
 
+def test_half_of_the_numbers_behind_is_behind():
+    """Covers RFC 3711 §3.3.1 [roc-guessed]: half of them ahead would be as near."""
+    assert guess_index(0, 0x8000) == 0 and guess_index(7, 0x38007) == 0x30007
+    assert guess_index(0, 0x8001) == 0x10000
+
+
 def test_one_key_has_so_many_sources():
     """Own design: the holder of a key must not fill our memory."""
     sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT)

@@ -61,6 +61,13 @@ def test_malformed_opus(data):
         OpusPacket.parse(bytes.fromhex(data))
 
 
+def test_an_opus_frame_may_be_empty():
+    """Covers RFC 6716 §3.2.5 [vbr-fits]: the first one takes all there is."""
+    assert OpusPacket.parse(bytes.fromhex("0b8201aa")).frames == (b"\xaa", b"")
+    with pytest.raises(RemoteError, match="beyond"):
+        OpusPacket.parse(bytes.fromhex("0b8202aa"))
+
+
 @pytest.mark.parametrize(
     ("data", "configuration", "stereo", "sizes", "ms", "bandwidth"),
     [

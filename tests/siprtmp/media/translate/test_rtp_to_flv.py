@@ -63,6 +63,10 @@ def test_ten_frames_of_a_packet_are_ten_tags():
     tags = RtpToFlv(WIDEBAND).convert(int(silence, 2).to_bytes(7, "big"), 0, 1, 0)
     assert [at for at, _ in tags] == list(range(0, 200, 20))
     assert {tag for _, tag in tags} == {b"\xb2\x03"}
+    for frames in (50, 51):  # a second and more: Own design
+        bits = frames * "00000" + "0"
+        data = int(bits + "1" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
+        assert len(RtpToFlv(WIDEBAND).convert(data, 0, 1, 0)) == (50 if frames == 50 else 0)
 
 
 @given(st.lists(st.binary(min_size=160, max_size=160), min_size=1, max_size=20))
