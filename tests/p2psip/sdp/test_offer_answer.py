@@ -155,6 +155,7 @@ def test_the_gateways_own_offer():
     [active-at-any-time].
     """
     offer = make_offer([audio(WIDE, DTMF), video((FLV,), 5006)], ALICE, A)
+    assert b"\r\nt=0 0\r\n" in bytes(offer)
     assert bytes(offer).decode().split("\r\n")[5:] == [
         "m=audio 5004 RTP/AVP 96 101", "a=rtpmap:96 speex/16000",
         "a=rtpmap:101 telephone-event/8000", "a=fmtp:101 0-15",
@@ -364,6 +365,8 @@ def test_an_address_of_zeros_is_a_hold(host):
     _, (agreed,) = answer_to(offer, audio(PCMU))
     assert agreed.accepted and agreed.held and not agreed.sends
     assert agreed.remote is agreed.remote_rtcp is None
+    _, (agreed,) = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
+    assert agreed.sends and not agreed.held
 
 
 def test_an_answer_has_our_origin_and_our_address():

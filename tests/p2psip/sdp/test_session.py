@@ -243,6 +243,7 @@ def test_a_key_is_dropped_and_contacts_come_before_media():
     keys = data.replace(media, b"k=prompt\r\n" + media + b"k=clear:x\r\n")
     assert bytes(SessionDescription.parse(keys)) == data
     assert read(MINIMAL + media + contacts) is None
+    assert read(MINIMAL + b"x=1\r\n") is read(MINIMAL + media + b"x=1\r\n") is None
 
 
 def test_descriptions_in_captured_messages(corpus):
