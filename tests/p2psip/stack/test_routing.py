@@ -78,6 +78,7 @@ def test_our_via_asks_for_rport_and_names_our_port():
     stack.request(request(), Asker(), 0.0)
     [(message, _)] = sent(stack)
     assert "rport" in str(message.via).split(";") and message.via.rport is None
+    assert (message.via.branch or "").startswith("z9hG4bK")
     assert (message.via.host, message.via.port) == ("10.0.0.1", 5070)
 
 
