@@ -1,4 +1,4 @@
-"""A SIP phone for the command line: register, call, listen for calls, write, ask others.
+"""SIP for the command line: register, call, listen for calls, write, ask others; serve phones.
 
 Own design: the exit code is 0 if the command did its work, 1 if the other side refused or was
 silent, 2 if the command was given wrongly; the reason is one line on standard error.
@@ -21,6 +21,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import Locations, server_uri
 from p2psip.net.sound import LAWS
+from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
@@ -66,7 +67,8 @@ def _program() -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=_program(),
-        description="A SIP phone for the command line: it registers, calls, answers and asks.",
+        description="A SIP phone for the command line: it registers, calls, answers and asks; and "
+        "a registrar and proxy for other phones.",
         epilog=f"Each command explains its options: {_program()} call --help.  "
         "The exit code is 0 if the command did its work, 1 if the other side refused or was "
         "silent, and 2 if the command was given wrongly.",
@@ -99,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
     _add_network(listen)
     _add_questions(command)
+    add_options(command("serve", serve, "Serve the phones of a domain, as registrar and proxy"))
     return parser
 
 

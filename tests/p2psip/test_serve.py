@@ -1,0 +1,68 @@
+"""`python -m p2psip serve` with phones of its own kind."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from p2psip import __main__
+from p2psip.sip.auth import ha1
+
+
+def start(*words):
+    program = [sys.executable, "-m", "p2psip", *map(str, words)]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def launch():
+    """`launch(*words)`: a process of p2psip, and the first line that it says."""
+    processes = []
+
+    def begin(*words):
+        processes.append(start(*words))
+        return processes[-1], processes[-1].stdout.readline().strip()
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_phones_find_each_other(launch, tmp_path, monkeypatch):
+    """Covers RFC 3261 §10.3 and §16: with passwords, which strangers lack."""
+    users = tmp_path / "users"
+    users.write_text("".join(f"{n}:example.com:{ha1(n, 'example.com', 'secret')}\n" for n in "ab"))
+    domain = ("--domain", "example.com", "--users", users)
+    server, said = launch("serve", "--listen", "127.0.0.1:0", *domain)
+    words, _, address = said.rpartition(" ")
+    assert words == "serving example.com at"
+    monkeypatch.setenv("SIP_PASSWORD", "secret")
+    _, said = launch("listen", "a@example.com", "--registrar", address)
+    assert said.startswith("listening at sip:a@127.0.0.1:")
+    asked = ("message", "a@example.com", "hello", "--registrar", address, "--from")
+    bob = start(*asked, "b@example.com")
+    assert (*bob.communicate(timeout=20), bob.returncode) == ("200 OK\n", "", 0)
+    monkeypatch.setenv("SIP_PASSWORD", "guess")
+    stranger = start(*asked, "b@example.com")
+    out, err = stranger.communicate(timeout=20)
+    assert (out, stranger.returncode) == ("", 1) and "407" in err
+    server.terminate()
+    assert server.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--listen", "192.0.2.1:5060"], "give --users"),
+        (["--listen", "0.0.0.0:5060"], "name one address"),
+        (["--listen", "5060"], "is not HOST:PORT"),
+        (["--users", os.devnull + "/none"], "Not a directory"),
+        (["--users", __file__], "line 1 is not user:realm:HA1"),
+    ],
+)
+def test_what_it_refuses(capsys, words, said):
+    """Own design: nobody outside of this machine is served without passwords."""
+    assert __main__.main(["serve", *words]) == 2
+    assert said in capsys.readouterr().err
