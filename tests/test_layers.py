@@ -42,7 +42,8 @@ machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack 
 edge    p2psip.net                   p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      p2psip.transaction p2psip.stack p2psip.ua p2psip.server
 program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip
-                                     p2psip.transaction p2psip.stack p2psip.ua p2psip.net p2psip.server
+                                     p2psip.transaction p2psip.stack p2psip.ua p2psip.net
+                                     p2psip.server
 codec   [p2psip.errors]
 program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
 codec   rtmplite.amf
