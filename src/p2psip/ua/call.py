@@ -9,7 +9,7 @@ ACK, `peer_offers` and `reoffer` for new offers of the peer and of ours.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError, RemoteError
@@ -35,6 +35,8 @@ from p2psip.ua.transfers import Transfers
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
+
+FOR_THE_OWNER: Final = ("INFO", "MESSAGE", "REFER")  # requests within a call that its owner hears
 
 
 class UserAgentCall(ABC):
@@ -182,6 +184,9 @@ class UserAgentCall(ABC):
         handler = self._on.get(request.method)
         if handler is None:
             raise RemoteError("Method Not Allowed", 405)
+        if self.state is CallState.ENDING and request.method in FOR_THE_OWNER:
+            # the session is over as soon as our BYE is sent: §15.1.1
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
         handler(server, request, leg, now)
 
     def on_ack(self, ack: Request, now: float) -> None:

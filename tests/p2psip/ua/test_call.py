@@ -19,6 +19,7 @@ from support.sip.flows import (
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
+from p2psip.ua.extensions import CALL_METHODS, Extensions
 from p2psip.ua.ua import CallState
 
 
@@ -70,6 +71,19 @@ def test_a_request_to_a_call_long_gone_ends_it():
     assert alice.log == [("ended", call, "481 Call/Transaction Does Not Exist")]
     assert names(link)[-2:] == ["A BYE", "B 481 BYE"] and call.state is CallState.ENDED
     settle(link, alice, bob)
+
+
+@pytest.mark.parametrize("method", ["INFO", "MESSAGE", "REFER"])
+def test_a_call_that_has_ended_tells_nothing_more(method):
+    """Covers RFC 3261 §15.1.1: what crosses our BYE comes too late."""
+    link, script, bob, invite, response = called()
+    bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER"))
+    script.say(ack(invite, response), B)
+    bob.calls[0].bye(link.now)
+    log = list(bob.log)
+    late = within(invite, response, method, 2, b"x", **{"Refer-To": f"<sip:{C}>"})
+    assert script.say(late, B).status == 481 and bob.log == log
+    settle(link, bob)
 
 
 def test_a_new_offer_proves_that_the_200_arrived():
