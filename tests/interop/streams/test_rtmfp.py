@@ -110,7 +110,7 @@ def test_ffmpeg_plays_what_is_published_by_rtmfp(start, gateway, tmp_path, corpu
         stream.write(tag.tag_type, tag.timestamp, tag.data)
     stream.delete()
     wait_for(lambda: player.child.poll() is not None, "ffmpeg sees the end")
-    assert player.finish(timeout=20) == 0
+    assert player.finish() == 0
     sent = [tag.data for tag in tags if tag.tag_type == 8]
     heard = [tag.data for tag in file.tags(played.read_bytes()) if tag.tag_type == 8]
     assert heard == sent
@@ -121,7 +121,7 @@ def test_ffmpeg_plays_what_is_published_by_rtmfp(start, gateway, tmp_path, corpu
     while (message := listener.read(timeout=10)) is not None:
         count += message.type_id == 8
     assert listener.ended and count > 50
-    assert publisher.finish(timeout=10) == 0
+    assert publisher.finish() == 0
     client.close()
 
 

@@ -124,7 +124,7 @@ def film(tmp_path):
 EVERY = [*range(0, 40 * PICTURES, 40), "end"]
 
 
-def until(condition, timeout=10.0):
+def until(condition, timeout=20.0):
     with gevent.Timeout(timeout):
         while not condition():
             gevent.sleep(0.01)
@@ -158,7 +158,7 @@ def test_a_server_that_is_gone_is_one_line_and_exit_code_1(world, film, impatien
     publishing = gevent.spawn(tool.main, ["publish", "--fast", str(film), f"{world.url}/demo"])
     until(lambda: world.link.passed > 100_000)
     world.link.broken = True
-    assert publishing.get(timeout=10) == 1
+    assert publishing.get(timeout=20) == 1
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith("rtmplite: ") and "not all has arrived" in last
     assert "end" not in world.heard
