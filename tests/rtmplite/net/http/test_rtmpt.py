@@ -256,8 +256,8 @@ def test_silent_http_connections_go(server, monkeypatch):
 
 def test_silent_tunnels_go(server, monkeypatch):
     """The clock ticks for them."""
-    monkeypatch.setattr(tunnel, "IDLE_LIMIT", 0.05)
     Client(server)
+    monkeypatch.setattr(tunnel, "IDLE_LIMIT", 0.05)
     gevent.sleep(0.1)
     server._tick()
     assert not server.connections
