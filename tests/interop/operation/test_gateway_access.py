@@ -64,8 +64,8 @@ def test_only_users_come_in(gateway, start, tmp_path, corpus):
         assert start(Player, server.url(app, name) + proof, "--seconds", "0.2").finish() == 0
     web = f"http://{server.listeners['http']}/live/demo.flv"
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(web, timeout=5)
-    with urllib.request.urlopen(web + proof, timeout=5) as answer:
+        urllib.request.urlopen(web, timeout=20)
+    with urllib.request.urlopen(web + proof, timeout=20) as answer:
         assert heard(answer)
 
 
@@ -159,14 +159,14 @@ def test_limits_count_all_listeners(gateway, start):
     server = gateway(*words)
     host, port = server.rtmp.rsplit(":", 1)
     open_ = urllib.request.Request(f"http://{server.listeners['rtmpt']}/open/1", b"\0")
-    with urllib.request.urlopen(open_, timeout=5) as answer:
+    with urllib.request.urlopen(open_, timeout=20) as answer:
         assert answer.status == 200
     with (
-        socket.create_connection((host, int(port)), timeout=5),
-        socket.create_connection((host, int(port)), timeout=5) as third,
+        socket.create_connection((host, int(port)), timeout=20),
+        socket.create_connection((host, int(port)), timeout=20) as third,
     ):
         assert third.recv(1) == b""
         with pytest.raises(urllib.error.HTTPError, match="503"):
-            urllib.request.urlopen(open_, timeout=5)
+            urllib.request.urlopen(open_, timeout=20)
     assert "connections of its own" in server.output
     server.wait_status({"rtmp_connections": 1})

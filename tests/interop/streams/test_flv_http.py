@@ -169,7 +169,7 @@ def test_the_gateway_does_it_too(start, gateway, corpus, tmp_path):
     assert publisher.finish() == 0 and player.finish() == 0
     assert len(file.read_flv((player.folder / "whole.flv").read_bytes())[1]) > 50
     wait_until(lambda: server.status()["recordings"] == 0, what="the recording's end")
-    with urlopen(f"{web}/status", timeout=5) as answer:
+    with urlopen(f"{web}/status", timeout=20) as answer:
         assert json.load(answer)["players"] == 0
     vod = start(Ffmpeg, "-i", server.url("vod", "live/demo"), "-c", "copy", "vod.flv")
     assert vod.finish() == 0

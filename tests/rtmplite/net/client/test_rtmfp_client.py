@@ -282,6 +282,6 @@ def test_a_write_waits_for_a_slow_server(servers):
     gevent.sleep(0.5)
     assert not writing.ready() and client._machine.queued < 1 << 20
     connection.resume_reading()
-    writing.join(10)
+    writing.join(60)
     assert writing.ready()
     client.close()
