@@ -1,6 +1,6 @@
 """The rules.  Each is a generator of problems; README.md explains their purposes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -47,9 +47,9 @@ class Check:
     evidence: Evidence | None = None
     _problems: list[Problem] = field(init=False, default_factory=list)
 
-    def run(self) -> list[Problem]:
-        """Apply every rule and sort the problems found."""
-        return sorted({problem for rule in RULES for problem in rule(self)})
+    def run(self, rules: Iterable["Rule"] | None = None) -> list[Problem]:
+        """Apply every rule, or only `rules`, and sort the problems found."""
+        return sorted({problem for rule in rules or RULES for problem in rule(self)})
 
     @cached_property
     def claims(self) -> Mapping[Key, Claims]:

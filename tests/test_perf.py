@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 PERF = Path(__file__).resolve().parent.parent / "perf"
+PATIENCE = 2.0  # s for what is on its way when a busy machine stands still
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +48,12 @@ def test_stamped_frames_are_whole_speex_frames():
     from p2psip.rtp.payload import speex
 
     for frame, wideband in ((load.SPEEX_8K, False), (load.SPEEX_16K, True)):
+        before = time.monotonic_ns()
         stamped = load.stamp(frame)
         assert len(stamped) == len(frame)
         assert len(speex.split(stamped, wideband)) == 1
         (stamp,) = load.STAMP.unpack_from(stamped)
-        assert abs(time.monotonic_ns() - stamp) < 1e9
+        assert before <= stamp <= time.monotonic_ns()
 
 
 def test_the_relay_loses_nothing(monkeypatch):
@@ -66,6 +68,7 @@ def test_the_relay_loses_nothing(monkeypatch):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: apt-get install gcc libc6-dev, or make peers")
     monkeypatch.setattr(load, "WARM_UP", 0.1)
+    monkeypatch.setattr(load, "DRAIN", PATIENCE)
     server_core, _ = cpu.two_cores()
     options = Options(0.5, 1, (4,), (), ("spread",), server_core)
     usage, tally = bench_calls.measure_relay(4, load.SPEEX_16K, "spread", options)
@@ -75,6 +78,7 @@ def test_the_relay_loses_nothing(monkeypatch):
 
 
 def test_calls_and_players_of_the_gateway_lose_nothing(monkeypatch):
+    import audience
     import bench_calls
     import bench_players
     import cpu
@@ -83,6 +87,8 @@ def test_calls_and_players_of_the_gateway_lose_nothing(monkeypatch):
     from options import Options
 
     monkeypatch.setattr(load, "WARM_UP", 0.1)
+    monkeypatch.setattr(load, "DRAIN", PATIENCE)
+    monkeypatch.setattr(audience, "DRAIN", PATIENCE)
     server_core, _ = cpu.two_cores()
     options = Options(0.5, 1, (2,), (2,), ("spread",), server_core)
     for frame in (load.SPEEX_8K, load.SPEEX_16K):

@@ -16,7 +16,7 @@ def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
     taken = answering(bob, at_bob)
     call = alice.call(
         uri(bob),
-        timeout=5,
+        timeout=20,
         on_audio=lambda payload, timestamp: at_alice.append((payload, timestamp)),
         on_ringing=lambda status, reason: rang.append(status),
     )
@@ -35,7 +35,7 @@ def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
         assert [(at - first) % 2**32 for _, at in heard] == [160 * n for n in range(len(FRAMES))]
     call.hangup()
     call.hangup()  # changes nothing
-    assert taken[0].wait_ended(5)
+    assert taken[0].wait_ended(20)
     assert (call.reason, taken[0].reason) == ("hung up", "BYE")
     assert not call.send_audio(FRAMES[0])
     assert call.statistics.packets_sent == taken[0].statistics.packets_received == len(FRAMES)
@@ -45,23 +45,23 @@ def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
 
 def test_the_callee_may_hang_up_too(alice, bob):
     taken = answering(bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     assert not call.wait_ended(0.01)
     taken[0].hangup()
-    assert call.wait_ended(5) and call.reason == "BYE"
+    assert call.wait_ended(20) and call.reason == "BYE"
 
 
 def test_a_refusal_is_an_error_with_its_status(alice, bob):
     bob.on_call = lambda call: call.reject(603, "Decline")
     with pytest.raises(RemoteError, match="Decline") as refused:
-        alice.call(uri(bob), timeout=5)
+        alice.call(uri(bob), timeout=20)
     assert refused.value.status == 603
 
 
 def test_who_has_no_on_call_is_unavailable(alice, bob):
     with pytest.raises(RemoteError) as refused:
-        alice.call(uri(bob), timeout=5)
+        alice.call(uri(bob), timeout=20)
     assert refused.value.status == 480
 
 
@@ -71,7 +71,7 @@ def test_without_a_media_port_the_caller_hears_503(alice, make):
         taken = busy.socket.getsockname()[1] // 2 * 2
         full = make("carol", rtp_ports=(taken, taken + 1))
         with pytest.raises(RemoteError, match="No Media Port") as refused:
-            alice.call(uri(full), timeout=5)
+            alice.call(uri(full), timeout=20)
     assert refused.value.status == 503 and full.calls == []
 
 
@@ -81,14 +81,14 @@ def test_a_handler_that_fails_refuses_the_call(alice, bob):
 
     bob.on_call = on_call
     with pytest.raises(RemoteError) as refused:
-        alice.call(uri(bob), timeout=5)
+        alice.call(uri(bob), timeout=20)
     assert refused.value.status == 603
 
 
 def test_nobody_of_that_name(alice, bob):
     """Covers RFC 3261 §8.2.2.1."""
     with pytest.raises(RemoteError) as refused:
-        alice.call(uri(bob).replace("bob", "carol"), timeout=5)
+        alice.call(uri(bob).replace("bob", "carol"), timeout=20)
     assert refused.value.status == 404
 
 
@@ -98,7 +98,7 @@ def test_no_codec_in_common_is_488_and_nobody_is_told(alice, make):
     carol = make("carol", codecs=("speex/16000",))
     carol.on_call = told.append
     with pytest.raises(RemoteError) as refused:
-        alice.call(uri(carol), timeout=5)
+        alice.call(uri(carol), timeout=20)
     assert refused.value.status == 488
     assert told == [] == carol.calls
 
@@ -119,7 +119,7 @@ def test_giving_up_cancels(alice, bob):
 
 def test_what_a_caller_must_not_do(alice, bob):
     taken = answering(bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     for wrong in (call.answer, call.reject, taken[0].answer):
         with pytest.raises(LocalError):
@@ -156,7 +156,7 @@ def test_a_bare_name_is_one_of_our_domain(make, bob):
     host, port = bob.address
     taken = answering(bob)
     carol = make("carol", domain=f"{host}:{port}")
-    carol.call("bob", timeout=5)
+    carol.call("bob", timeout=20)
     wait_for(lambda: taken)
     assert str(taken[0].remote.uri) == f"sip:carol@{host}:{port}"
 
@@ -165,7 +165,7 @@ def test_speex_is_sent_by_explicit_timestamps(make):
     alice, bob = (make(user, codecs=("speex/16000",)) for user in ("alice", "bob"))
     heard = []
     answering(bob, heard)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     for at in (0, 320, 1600):
         call.send_audio(b"frame", at)
     call.send_audio(b"next")
@@ -176,11 +176,11 @@ def test_speex_is_sent_by_explicit_timestamps(make):
 
 def test_options_tell_what_a_phone_can_do(alice, bob):
     """Covers RFC 3261 §11.2."""
-    response = alice.options(uri(bob), timeout=5)
+    response = alice.options(uri(bob), timeout=20)
     assert response.status == 200
     assert "INVITE" in response.headers.get("Allow")
     with pytest.raises(RemoteError) as refused:
-        alice.options(uri(bob).replace("bob", "carol"), timeout=5)
+        alice.options(uri(bob).replace("bob", "carol"), timeout=20)
     assert refused.value.status == 404
 
 
@@ -189,7 +189,7 @@ def test_who_is_no_registrar_refuses_to_register(make, bob):
     host, port = bob.address
     bobs = make("bob", domain=f"{host}:{port}")
     with pytest.raises(RemoteError) as refused:
-        bobs.register(timeout=5)
+        bobs.register(timeout=20)
     assert refused.value.status == 405
     assert not bobs.registered
     assert bobs.unregister()  # there is nothing to take back
@@ -203,7 +203,7 @@ def test_a_registrar_that_is_silent(make):
 def test_hold_and_resume_by_the_other_side(alice, bob):
     """Covers RFC 3264 §8.4."""
     taken = answering(bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     for hold in (True, False):
         taken[0].hold(hold)
@@ -245,7 +245,7 @@ def test_media_that_cannot_be_reached_is_refused_and_leaves_nothing(bob, place):
 
 def test_each_side_hears_of_the_end_once(alice, bob):
     taken, ended = answering(bob), []
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     call.on_ended = lambda reason: ended.append(("alice", reason))
     taken[0].on_ended = lambda reason: ended.append(("bob", reason))

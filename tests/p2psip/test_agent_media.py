@@ -11,7 +11,7 @@ def test_keys_are_heard_once_each_with_their_length_between_the_sound(alice, bob
     """Covers RFC 4733 §2.5.1.2 [same-base-as-audio] and §2.5.1.1 [only-events-listed]."""
     at_bob, keys = [], []
     taken = answering(bob, at_bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     taken[0].on_digit = lambda digit, seconds: keys.append((digit, seconds))
     talk(call)
@@ -36,7 +36,7 @@ def test_a_call_by_srtp_carries_sound_both_ways_on_hold_and_after(make, bob):
     alice = make("alice", srtp=True)
     at_bob, at_alice = [], []
     taken = answering(bob, at_bob)
-    call = alice.call(uri(bob), timeout=5, on_audio=lambda data, at: at_alice.append((data, at)))
+    call = alice.call(uri(bob), timeout=20, on_audio=lambda data, at: at_alice.append((data, at)))
     wait_for(lambda: taken)
     assert call.is_encrypted and taken[0].is_encrypted
     talk(call)
@@ -57,7 +57,7 @@ def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
     alice = make("alice", srtp=True)
     at_bob = []
     taken = answering(bob, at_bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     heard = taken[0]._audio
     call._audio._port.send_rtp(bytes.fromhex("80000001000000000000cafe") + FRAMES[0])
@@ -73,6 +73,6 @@ def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
     """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
     monkeypatch.setattr("p2psip.net.audio.KEYS", "0-9")
     taken = answering(bob)
-    call = alice.call(uri(bob), timeout=5)
+    call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     assert call.send_digits("9") and not call.send_digits("9#")

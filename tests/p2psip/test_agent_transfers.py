@@ -18,7 +18,7 @@ def agents():
         def on_call(call, agent=agent):
             call.on_transfer = lambda target: True
             call.on_transferred = agent.taken.append
-            call.answer(timeout=5)
+            call.answer(timeout=20)
             agent.taken.append(call)
 
         agent.on_call = on_call
@@ -33,7 +33,7 @@ def uri(agent):
 
 
 def wait_for(condition):
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while not condition():
             gevent.sleep(0.005)
 
@@ -41,7 +41,7 @@ def wait_for(condition):
 def test_a_blind_transfer(agents):
     alice, bob, carol = agents
     call = alice.call(uri(bob))
-    call.transfer(uri(carol), timeout=5)
+    call.transfer(uri(carol), timeout=20)
     wait_for(lambda: len(bob.taken) == 2 and carol.taken)
     new = bob.taken[1]
     assert new.is_up and new.remote.uri.user == "carol" and carol.taken[0].remote.uri.user == "bob"
@@ -57,14 +57,14 @@ def test_a_transfer_is_refused_unless_it_is_allowed(agents):
     wait_for(lambda: bob.taken)
     bob.taken[0].on_transfer = lambda target: False
     with pytest.raises(RemoteError, match="603"):
-        call.transfer(uri(carol), timeout=5)
+        call.transfer(uri(carol), timeout=20)
     assert call.is_up and not carol.taken
     with pytest.raises(LocalError):
-        call.transfer("sip:<", timeout=5)
+        call.transfer("sip:<", timeout=20)
     carol.on_call = lambda call: call.reject(486, "Busy Here")
     bob.taken[0].on_transfer = lambda target: True
     with pytest.raises(RemoteError, match="486"):
-        call.transfer(uri(carol), timeout=5)
+        call.transfer(uri(carol), timeout=20)
     assert call.is_up
 
 
@@ -73,10 +73,10 @@ def test_an_attended_transfer(agents):
     first, second = alice.call(uri(bob)), alice.call(uri(carol))
     wait_for(lambda: bob.taken and carol.taken)
     with pytest.raises(RemoteError, match="403"):  # nobody may take alice's place at carol's
-        first.transfer(second, timeout=5)
+        first.transfer(second, timeout=20)
     asked = []
     carol.on_replace = lambda call, sender: asked.append((call, sender.uri.user)) or True
-    first.transfer(second, timeout=5)
+    first.transfer(second, timeout=20)
     wait_for(lambda: len(carol.taken) == 2 and len(bob.taken) == 2)
     assert asked == [(carol.taken[0], "bob")]
     wait_for(lambda: second.is_over and carol.taken[0].is_over)
@@ -89,7 +89,7 @@ def test_an_attended_transfer(agents):
 def test_a_phone_outside_of_a_call_follows_no_refer(agents):
     alice, bob, carol = agents
     with pytest.raises(RemoteError, match="405"):
-        alice.refer(uri(bob), uri(carol), timeout=5)
+        alice.refer(uri(bob), uri(carol), timeout=20)
     assert not carol.taken
 
 
@@ -98,7 +98,7 @@ def test_a_subscription_is_refused_unless_it_is_allowed(agents):
     alice, bob, _carol = agents
     for event, status in (("presence", "489"), ("dialog", "403"), ("message-summary", "403")):
         with pytest.raises(RemoteError, match=status):
-            alice.subscribe(uri(bob), event, lambda content_type, body: None, timeout=5)
+            alice.subscribe(uri(bob), event, lambda content_type, body: None, timeout=20)
 
 
 def test_calls_and_messages_are_told_to_those_who_may_know(agents):

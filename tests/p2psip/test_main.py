@@ -71,7 +71,7 @@ def test_a_call_that_plays_and_records(listener, tmp_path):
     code, out, err = run("call", uri, "--play", tmp_path / "play.wav")
     assert (code, err) == (0, "")
     assert "180 Ringing" in out and "hung up" in out and "lost 0" in out
-    out, err = phone.communicate(timeout=10)
+    out, err = phone.communicate(timeout=20)
     assert (phone.returncode, err) == (0, "")
     assert "call from sip:anonymous@127.0.0.1" in out
     heard = read_wav(tmp_path / "heard.wav")
@@ -110,9 +110,9 @@ def test_an_interrupted_listener_hangs_up_and_keeps_what_it_heard(listener, tmp_
     while not call.stdout.readline().startswith("talking"):
         pass
     phone.send_signal(signal.SIGINT)
-    assert "over after" in phone.communicate(timeout=10)[0]
+    assert "over after" in phone.communicate(timeout=20)[0]
     assert phone.returncode == 0
-    assert "BYE" in call.communicate(timeout=10)[0]
+    assert "BYE" in call.communicate(timeout=20)[0]
     assert call.returncode == 0
     read_wav(tmp_path / "heard.wav")
 
@@ -145,7 +145,7 @@ def test_who_is_asked_for_a_password_and_has_none_is_told_where_to_say_it(monkey
         phone = start("register", f"bob@127.0.0.1:{registrar.getsockname()[1]}")
         asked, source = registrar.recvfrom(4096)
         registrar.sendto(challenge(asked), source)
-        out, err = phone.communicate(timeout=10)
+        out, err = phone.communicate(timeout=20)
     assert (phone.returncode, out) == (1, "")
     assert err == "p2psip: 401 Unauthorized; the password is missing, say it in SIP_PASSWORD\n"
 
@@ -178,7 +178,7 @@ def test_calls_go_to_the_registrar_too(listener):
         *("--registrar", place, "--seconds", "0.1"),
     )
     assert (code, err) == (0, "") and "in PCMA" in out
-    assert "call from sip:bob@home.example" in phone.communicate(timeout=10)[0]
+    assert "call from sip:bob@home.example" in phone.communicate(timeout=20)[0]
 
 
 @pytest.mark.parametrize(

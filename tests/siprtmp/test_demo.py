@@ -41,7 +41,7 @@ class Demo:
         """The exit code and the last line, once all processes are gone."""
         self.said += self.process.stdout.readlines()
         code = self.process.wait(30)
-        end = time.monotonic() + 2
+        end = time.monotonic() + 20
         while left := self.processes():
             assert time.monotonic() < end, f"left behind: {left}"
             time.sleep(0.02)

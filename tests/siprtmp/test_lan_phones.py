@@ -46,7 +46,7 @@ def test_a_stream_calls_a_phone_of_the_local_network_that_hangs_up(gateway, bob)
     assert heard.wait(5)
     [call] = bob.calls
     call.hangup()
-    assert call.wait_ended(5)
+    assert call.wait_ended(20)
     gateway.wait_until(lambda: "reason=BYE" in gateway.output, what="the BYE")
     client.close()
 
@@ -57,12 +57,12 @@ def test_a_phone_of_the_local_network_calls_a_stream(gateway, bob):
     stream = client.create_stream()
     stream.publish("studio")
     heard = Event()
-    call = bob.call("studio", timeout=5, on_audio=lambda *sound: heard.set())
+    call = bob.call("studio", timeout=20, on_audio=lambda *sound: heard.set())
     gateway.wait_until(lambda: "call-answer" in gateway.output, what="the ACK")
     for number in range(20):
         stream.write(MessageType.AUDIO, 20 * number, SOUND)
     assert heard.wait(5)
     call.hangup()
-    assert call.wait_ended(5)
+    assert call.wait_ended(20)
     gateway.wait_until(lambda: "reason=BYE" in gateway.output, what="the BYE")
     client.close()

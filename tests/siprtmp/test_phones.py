@@ -27,16 +27,16 @@ def test_a_phone_registers_by_digest_is_called_and_unregisters(server):
         assert server.status()["registrations"] == 1
         heard = []
         bob.on_call = lambda call: call.answer()
-        call = alice.call("bob", timeout=5, on_audio=heard.append)
+        call = alice.call("bob", timeout=20, on_audio=heard.append)
         [taken] = bob.calls
-        taken.wait_answered(5)
+        taken.wait_answered(20)
         assert taken.remote.uri.user == "alice"
         call.hangup()
-        assert taken.wait_ended(5)
+        assert taken.wait_ended(20)
         assert bob.unregister() and not bob.registered
         assert server.status()["registrations"] == 0
         with pytest.raises(RemoteError) as refused:
-            alice.call("bob", timeout=5)
+            alice.call("bob", timeout=20)
         assert refused.value.status == 480
 
 
@@ -51,7 +51,7 @@ def test_a_registration_closed_before_it_was_granted_is_taken_back(server):
     with phone(server, "bob") as bob:
         registering = gevent.spawn(bob.register)
         gevent.sleep(0)
-    gevent.joinall([registering], timeout=5)
+    gevent.joinall([registering], timeout=20)
     server.wait_status({"registrations": 0})
 
 

@@ -10,6 +10,7 @@ from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.stack.stack import Stack
 
 LOOPBACK = "127.0.0.1"
+PATIENCE = 20.0  # s for what takes a millisecond where somebody has a core to itself
 
 
 class Echo:
@@ -49,11 +50,11 @@ class UdpClient:
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
         self.socket.connect(address)
 
-    def ask(self, data, timeout=2.0):
+    def ask(self, data, timeout=PATIENCE):
         self.socket.send(data)
         return self.read(timeout)
 
-    def read(self, timeout=2.0):
+    def read(self, timeout=PATIENCE):
         self.socket.settimeout(timeout)
         try:
             return self.socket.recv(65536)
@@ -74,11 +75,11 @@ class TcpClient(UdpClient):
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         if source:
             self.socket.bind((source, 0))
-        self.socket.settimeout(2.0)
+        self.socket.settimeout(PATIENCE)
         self.socket.connect(address)
 
 
-def until(condition, timeout=3.0):
+def until(condition, timeout=PATIENCE):
     """Let the loop run until `condition()`; whether it came true."""
     end = time.monotonic() + timeout
     while not condition():

@@ -6,9 +6,10 @@ milliseconds of each other: on two cores, a neighbour's encoder would be counted
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -18,6 +19,7 @@ class Turns:
 
     def __init__(self, folder: Path) -> None:
         self._gate, self._floor = folder / "gate", folder / "floor"
+        self._held: TextIO | None = None
 
     @contextmanager
     def take(self, alone: bool) -> Iterator[None]:
@@ -26,7 +28,14 @@ class Turns:
             with self._gate.open("w") as gate:
                 fcntl.flock(gate, fcntl.LOCK_EX)
                 fcntl.flock(floor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            self._held = floor
             yield
+            self._held = None
+
+    def share(self) -> None:
+        """Let the others go on: what is left to do needs no core."""
+        if self._held is not None:
+            fcntl.flock(self._held, fcntl.LOCK_SH)
 
 
 TURNS = pytest.StashKey[Turns | None]()
@@ -36,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """The workers of one run meet in its folder; without workers there is nobody to wait for."""
     several = hasattr(config, "workerinput")
     config.stash[TURNS] = Turns(Path(config.option.basetemp).parent) if several else None
+
+
+@pytest.fixture
+def measured(request: pytest.FixtureRequest) -> Callable[[], None]:
+    """`measured()`: a test that is `alone` has counted, and only waits from now on."""
+    turns = request.config.stash[TURNS]
+    return turns.share if turns else lambda: None
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)  # the wait does not count for the time-out

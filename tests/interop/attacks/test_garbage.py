@@ -23,7 +23,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import Message
 
-T1 = ("--sip-t1", "10")  # ms, so that transactions are soon forgotten
+T1 = ("--sip-t1", "30")  # ms, so that transactions are soon forgotten
 
 
 @pytest.fixture
@@ -101,7 +101,9 @@ def test_rtmp_commands_that_come_too_early_too_often_or_too_big(world):
     peer = RtmpAttacker(server)
     for _ in range(1000):
         peer.say("createStream", number=2.0)
-    answers = rest_of(peer.socket, 0.5)[0]
+    answers = b""
+    while answers.count(b"_result") + answers.count(b"_error") < 1 + 1000:
+        answers += peer.socket.recv(65536)
     assert answers.count(b"_result") == 1 + 32 and answers.count(b"_error") == 1000 - 32
     odd = (float("nan"), float("inf"), -1.0, 1e300, "1", None, {}, [1.0])
     for value in odd:
@@ -281,5 +283,6 @@ def test_floods_from_many_hosts(guarded):
     for each in hosts:
         each.close()
     # What the system had no room for is lost, as UDP may, and asked again.
-    again = (peer.ask("OPTIONS", "sip:127.0.0.1", Call_ID=f"alive{i}") for i in range(10))
+    alive = (peer.request("OPTIONS", "sip:127.0.0.1", Call_ID=f"alive{i}") for i in range(10))
+    again = (peer.ask_raw(data, seconds=2.0) for data in alive)
     assert 200 in again

@@ -50,7 +50,7 @@ def test_ffmpeg_seeks_where_there_is_something(start, films, start_at, works):
     url, seconds = films
     words = ("-ss", start_at, "-i", url, "-f", "flv", "-c", "copy", "sought.flv")
     player = start(Ffmpeg, *words)
-    player.finish(30)
+    player.finish()
     sought = player.folder / "sought.flv"
     got = [tag for tag in file.tags(sought.read_bytes()) if tag.tag_type == 8]
     assert bool(got) == works
@@ -68,9 +68,9 @@ def test_so_much_of_a_live_stream(start):
     server.joined(1)
     dump = start(RtmpDump, url, "--live", "--stop", "2")
     whole = start(Player, url)
-    assert dump.finish(20) == 0
+    assert dump.finish() == 0
     assert source.child.poll() is None  # while the publisher goes on
     times = [at for _, at, _ in media(dump.file)]
     assert times[-1] - times[0] == pytest.approx(2000, abs=100)
-    assert source.finish(20) == whole.finish(20) == 0
+    assert source.finish() == whole.finish() == 0
     assert media(whole.file)[-1][1] > times[-1] + 1000

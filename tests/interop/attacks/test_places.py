@@ -11,6 +11,7 @@ from gevent import socket
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.gateway import Gateway
 from support.peers.hook_service import EndlessService
+from support.peers.process import PATIENCE
 from support.sockets import TcpClient, options_request
 
 from rtmplite.errors import RemoteError
@@ -54,7 +55,7 @@ def still_open(connections):
 
 def http(address, text, source="127.0.0.1"):
     """All that is answered to one request."""
-    with socket.create_connection(address, 2, source_address=(source, 0)) as asking:
+    with socket.create_connection(address, PATIENCE, source_address=(source, 0)) as asking:
         asking.sendall(text)
         return b"".join(iter(lambda: asking.recv(65536), b""))
 
@@ -98,7 +99,7 @@ def test_tunnels_opened_by_one_host(gateway):
     server = gateway("--rtmpt", "127.0.0.1:0")
     web = place(server.listeners["rtmpt"])
     asked = b"POST /open/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n\0"
-    with socket.create_connection(web, 2, source_address=(THEIRS, 0)) as opening:
+    with socket.create_connection(web, PATIENCE, source_address=(THEIRS, 0)) as opening:
         answers = opening.makefile("rb")
         for _ in range(100):
             opening.sendall(asked)
@@ -117,7 +118,7 @@ def test_a_service_whose_answer_has_no_end(gateway):
         server = gateway("--on-play", service.url)
         player = RtmpClient.connect(server.url("live"))
         with pytest.raises(RemoteError):
-            player.create_stream().play("demo", timeout=5)
+            player.create_stream().play("demo", timeout=PATIENCE)
         assert service.sent and server.status()["players"] == 0
         player.close()
     assert "an answer without end" in server.output and "Traceback" not in server.output
@@ -139,7 +140,8 @@ def test_without_descriptors_the_last_are_for_the_operator(start):
         for number in range(5, 9):
             for address in listeners:
                 crowd(stack, address, 40, source=f"127.0.0.{number}")
-        assert server.status()["rtmp_connections"] > 10
+        many = lambda: server.status()["rtmp_connections"] > 10  # noqa: E731
+        server.wait_until(many, what="more than a few connections")
         crowd(stack, place(server.listeners["http"]), 100, b"GET ", source="127.0.0.9")
         assert server.status()["rtmp_connections"] > 10
     assert "Traceback" not in server.output

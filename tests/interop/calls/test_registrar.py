@@ -50,7 +50,7 @@ class Place:
 
     def await_(self, pattern):
         """The match of a pattern in what is heard, sooner or later."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 20
         while not (found := re.search(pattern, self.heard, re.DOTALL)):
             assert time.monotonic() < end, self.heard
             self.listen(0.1)

@@ -3,8 +3,9 @@
 import gevent
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
-from support.gateway.richclient import RichClient
+from support.gateway.richclient import RichClient, wait_for
 from support.peers.peers import Kamailio
+from support.peers.process import PATIENCE
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
@@ -27,7 +28,7 @@ def talk(sender, listener, tags):
     for i, tag in enumerate(tags):
         sender.local.write(8, 20 * i, tag)
         gevent.sleep(0.02)
-    heard = done.get(timeout=10)
+    heard = done.get(timeout=PATIENCE)
     assert {tag[0] for tag in heard} == {0xB2}
     return [tag[1:] for tag in heard]
 
@@ -121,6 +122,6 @@ def test_a_second_login_closes_the_first(gateway):
     server = gateway()
     first = RichClient(server.rtmp, "alice@127.0.0.1")
     second = RichClient(server.rtmp, "alice@127.0.0.1")
-    gevent.sleep(0.2)
-    assert first.client.closed and not second.client.closed
+    wait_for(lambda: first.client.closed, "the end of the first")
+    assert not second.client.closed
     second.close()

@@ -113,11 +113,11 @@ def test_a_hook_lets_calls_pass_or_not(start):
     ):
         bob.on_call = lambda call: call.answer()
         assert bob.register() > 0
-        call = alice.call("bob", timeout=10)
+        call = alice.call("bob", timeout=20)
         assert call.is_up
         call.hangup()
         with pytest.raises(p2psip.RemoteError, match="403 Premium Numbers Are Barred"):
-            alice.call("900123", timeout=10)
+            alice.call("900123", timeout=20)
     assert "INVITE from sip:alice@" in proxy.output
 
 

@@ -55,7 +55,7 @@ def hooks(url):
 def published(start, url, seconds=1):
     """ffmpeg's exit code after publishing for so long."""
     words = ("-re", *SOUND[:4], "-t", str(seconds), *SOUND[4:], url)
-    return start(Ffmpeg, *words).finish(20)
+    return start(Ffmpeg, *words).finish()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_gstreamer_answers_the_challenge(start, users):
     for password, works in (("s3cret", True), ("guess", False)):
         as_encoder = "flash-version=FMLE/3.0"  # else it is taken for a player, and let in
         pipeline = f"{words} {as_encoder} password={password} location={server.url('demo')}"
-        assert (start(Gst, pipeline).finish(20) == 0) == works
+        assert (start(Gst, pipeline).finish() == 0) == works
     assert server.output.count("publishing") == 1
 
 
@@ -102,8 +102,8 @@ def test_keys_of_streams(start):
     server.joined(1)
     dump = start(Dump, server.url("demo?key=k2"))
     denied = start(Player, server.url("demo"))
-    assert denied.finish(20) == 1 and "not by this key" in denied.output
-    assert source.finish(20) == dump.finish(20) == 0
+    assert denied.finish() == 1 and "not by this key" in denied.output
+    assert source.finish() == dump.finish() == 0
 
 
 def test_the_questions_are_those_of_nginx_rtmp(start):
@@ -120,8 +120,8 @@ def test_the_questions_are_those_of_nginx_rtmp(start):
                 lambda service=service: any(path == "/publish" for path, _ in service.asked),
                 what="a publisher",
             )
-            start(Dump, server.url("demo?k=2")).finish(20)
-            assert source.finish(20) == 0
+            start(Dump, server.url("demo?k=2")).finish()
+            assert source.finish() == 0
             server.wait_until(
                 lambda service=service: sum(path == "/done" for path, _ in service.asked) == 2,
                 what="two ends",
@@ -161,7 +161,7 @@ def test_a_service_denies_renames_and_sends_elsewhere(start):
         player = start(Player, server.url("demo"), "--seconds", "1")
         other.joined(1)
         assert published(start, other.url("demo"), 3) == 0
-        assert player.finish(20) == 0
+        assert player.finish() == 0
 
 
 @pytest.mark.needs("ffmpeg")
@@ -177,4 +177,4 @@ def test_a_service_that_is_gone_lets_nobody_in(start):
 def test_an_open_address_needs_a_guard(start):
     """One line on stderr, exit code 2."""
     tool = start(Tool, "serve", "--rtmp", "0.0.0.0:0")
-    assert tool.finish(20) == 2 and "is open to all" in tool.output
+    assert tool.finish() == 2 and "is open to all" in tool.output

@@ -45,7 +45,7 @@ def test_the_operator_sees_a_call_a_stream_and_a_phone_and_ends_each(
     gateway, calls, listed, tmp_path
 ):
     state = tmp_path / "state"
-    server = gateway("--state", str(state), "--sip-t1", "10")
+    server = gateway("--state", str(state), "--sip-t1", "50")
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert stat.S_IMODE((state / "control.sock").stat().st_mode) == 0o600
     assert listed(state) == {"calls": [], "registrations": [], "streams": []}

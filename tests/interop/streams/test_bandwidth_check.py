@@ -52,7 +52,7 @@ def url():
 
 
 def until(condition, process):
-    with gevent.Timeout(15):
+    with gevent.Timeout(30):
         while not condition() and process.poll() is None:
             gevent.sleep(0.01)
     process.kill()

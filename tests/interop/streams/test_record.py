@@ -56,7 +56,7 @@ def test_a_recording_equals_what_was_published(start, server, corpus):
     assert said["width"] == 320.0 and said["filesize"] == path.stat().st_size
     assert {each["codec_name"] for each in found["streams"]} == {"h264", "speex"}
     dump = start(RtmpDump, server.url("a/b").replace("/live/", "/vod/live/"))
-    assert dump.finish(10) == 0 and [t[2] for t in media(dump.file)] == published[:-1] + [
+    assert dump.finish() == 0 and [t[2] for t in media(dump.file)] == published[:-1] + [
         data for data in published[-1:] if len(data) > 5
     ]
 
@@ -82,7 +82,7 @@ def test_a_killed_server_leaves_a_file_that_plays(start, server, corpus):
     words = ("-re", "-i", source, "-c", "copy", "-f", "flv", server.url("demo"))
     start(Ffmpeg, *words)
     path = server.films / "live" / "demo.flv"
-    wait_until(lambda: told(path) > 0, what="some seconds", timeout=15)
+    wait_until(lambda: told(path) > 0, what="some seconds")
     server.child.send_signal(signal.SIGKILL)
     assert server.finish() == -signal.SIGKILL
     assert described(path) is None  # and yet, within ten seconds:

@@ -220,7 +220,7 @@ def test_relays_move_when_a_server_is_drained(start):
     pushing.says(": running")
     old.wait_until(lambda: there.output.count("video") > 12, what="a second of pictures")
     old.child.send_signal(signal.SIGTERM)
-    assert old.finish(15) == 0
+    assert old.finish() == 0
     pushing.says(f"{new.url('demo')}: running")
     pulling.says(f"{new.url('demo')}: running")
     assert source.finish() == here.finish() == there.finish() == 0

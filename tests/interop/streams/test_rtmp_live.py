@@ -168,7 +168,7 @@ def test_without_re_nothing_is_lost(start, server, corpus):
     own, rtmpdump = start(Own, url), start(RtmpDump, url)
     joined(server, 2)
     publish = start(Ffmpeg, "-i", source, "-c", "copy", "-f", "flv", url)
-    assert publish.finish(10) == own.finish(10) == rtmpdump.finish(10) == 0
+    assert publish.finish() == own.finish() == rtmpdump.finish() == 0
     assert media(own.file) == media(rtmpdump.file) == media(source)
 
 

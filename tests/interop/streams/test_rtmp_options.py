@@ -55,7 +55,7 @@ class Desk:
 
     def wait(self, condition):
         """Until it is true; the server runs meanwhile."""
-        with gevent.Timeout(15):
+        with gevent.Timeout(30):
             while not condition():
                 gevent.sleep(0.01)
 

@@ -83,7 +83,7 @@ def test_files_come_out_at_their_own_pace(start, server, corpus):
 def test_rtmpdump_takes_all_at_once(start, server, corpus):
     """Its buffer of ten hours is honoured: half a minute in a moment, the same tags."""
     dump = start(RtmpDump, server.url(LONG))
-    assert dump.finish(10) == 0 and "Download complete" in dump.output
+    assert dump.finish() == 0 and "Download complete" in dump.output
     assert media(dump.file) == without_end(media(corpus / "flv" / f"{LONG}.flv"))
 
 
@@ -91,7 +91,7 @@ def test_rtmpdump_starts_later_and_stops_early(start, server, corpus):
     """From the key frame before on."""
     whole = without_end(media(corpus / "flv" / f"{LONG}.flv"))
     dump = start(RtmpDump, server.url(LONG), "--start", "10")
-    assert dump.finish(10) == 0
+    assert dump.finish() == 0
     bodies = [data for _, _, data in media(dump.file)]
     headers, rest = bodies[:2], bodies[2:]
     wanted = [data for _, time, data in whole if time >= 10_000]
@@ -99,7 +99,7 @@ def test_rtmpdump_starts_later_and_stops_early(start, server, corpus):
     assert {data[:2] for data in headers} == {b"\x17\x00", b"\xaf\x00"}
     assert len(frame_hashes(dump.file)) > 590
     short = start(RtmpDump, server.url(LONG), "--start", "10", "--stop", "12")
-    short.finish(10)
+    short.finish()
     times = [time for _, time, _ in media(short.file)]
     assert 1900 <= max(times) - min(times) <= 2100
 
@@ -111,7 +111,7 @@ def test_ffmpeg_plays_and_seeks(start, server, corpus):
     sought = start(
         *(Ffmpeg, "-ss", "20", "-i", server.url(LONG), "-t", "3", "-c", "copy", "sought.flv")
     )
-    assert player.finish(20) == 0 and sought.finish(20) == 0
+    assert player.finish() == 0 and sought.finish() == 0
     played = player.folder / "played.flv"
     assert [tag[2] for tag in media(played)] == [tag[2] for tag in media(source)]
     assert frame_hashes(played) == frame_hashes(source)
@@ -123,5 +123,5 @@ def test_ffmpeg_plays_and_seeks(start, server, corpus):
 def test_what_is_not_there(start, server):
     """Both say so and end."""
     dump, player = start(RtmpDump, server.url("none")), start(Ffmpeg, "-i", server.url("none"))
-    assert dump.finish(10) != 0 and player.finish(10) != 0
+    assert dump.finish() != 0 and player.finish() != 0
     assert "StreamNotFound" in dump.output

@@ -65,7 +65,7 @@ def test_what_goes_in_comes_out(server, tmp_path, corpus):
     dump = Tool(tmp_path / "dump", "dump", url, "-o", dumped, "--digest").start()
     server.joined(2)  # a late one would start later, which is another test
     publish = Tool(tmp_path / "publish", "publish", source, url).start()
-    assert [each.finish(20) for each in (publish, play, dump)] == [0, 0, 0]
+    assert [each.finish() for each in (publish, play, dump)] == [0, 0, 0]
     assert media(played) == media(dumped) == media(source)
     assert len(dump.output.splitlines()) == len(media(source))
     assert "audio" in dump.output and "onMetaData" in dump.output
@@ -86,7 +86,7 @@ def test_what_goes_in_by_rtmfp_comes_out(tmp_path, corpus):
         server.joined(4)
         publish = Tool(tmp_path / "publish", "publish", source, url).start()
         done = (publish, play, dump, old, probe)
-        assert [each.finish(20) for each in done] == [0] * len(done)
+        assert [each.finish() for each in done] == [0] * len(done)
         assert [media(each) for each in files] == [media(source)] * 3
         assert "audio" in dump.output and "AAC" in probe.output.upper()
 
@@ -98,7 +98,7 @@ def test_fast_and_for_so_many_seconds(server, tmp_path, corpus):
     play = Tool(tmp_path / "play", "play", url, "-o", played, "--seconds", "3").start()
     server.joined(1)
     publish = Tool(tmp_path / "publish", "publish", "--fast", source, url).start()
-    assert publish.finish(20) == play.finish(20) == 0
+    assert publish.finish() == play.finish() == 0
     assert media(played) == [each for each in media(source) if each[1] <= 3000]
 
 
@@ -201,13 +201,13 @@ def test_user_and_password_stand_in_the_url(tmp_path, corpus):
                 ]
             )
         ]
-        assert [each.finish(20) for each in refused] == [1] * len(refused)
+        assert [each.finish() for each in refused] == [1] * len(refused)
         play = Tool(tmp_path / "play", "play", known, "-o", played).start()
         probe = Tool(tmp_path / "probe", "probe", known, "--seconds", "15").start()
         copy = Tool(tmp_path / "copy", "push", known, known.replace("demo", "copy")).start()
         server.joined(3)
         done = [Tool(tmp_path / "publish", "publish", source, known).start(), play, probe, copy]
-        assert [each.finish(20) for each in done] == [0] * len(done)
+        assert [each.finish() for each in done] == [0] * len(done)
         assert media(played) == media(source)
         server.wait_until(lambda: "publishing copy," in server.output, what="the copy")
         lines = server.output.splitlines()
@@ -250,7 +250,7 @@ def test_a_file_begins_at_0(server, tmp_path, corpus):
             (name, url, "-o", file) for name, file in zip(("play", "dump"), files, strict=True)
         ]
         players = [Tool(tmp_path / each[0], *each, "--seconds", "1").start() for each in words]
-        assert [player.finish(20) for player in players] == [0, 0]
+        assert [player.finish() for player in players] == [0, 0]
     played, dumped = ([tag for tag in media(file) if tag[0] == 8] for file in files)
     assert played[0][1] == 0 and 900 < played[-1][1] <= 1000
     assert dumped[0][1] >= 1500  # as it came
@@ -297,7 +297,7 @@ def test_stdout_is_a_file_too(server, tmp_path, corpus):
     with subprocess.Popen(words, stdout=subprocess.PIPE) as play:
         server.joined(1)
         assert main(["publish", "--fast", str(corpus / "flv" / "ruffle_alaw.flv"), url]) == 0
-        data = play.communicate(timeout=10)[0]
+        data = play.communicate(timeout=20)[0]
     assert Counter(tag.tag_type for tag in file.tags(data))[8] == 8
 
 

@@ -50,7 +50,7 @@ def test_an_address_is_what_one_customer_has(host, source):
 
 def ask(address, path):
     """One RTMPT request: status and body."""
-    with socket.create_connection(address, timeout=5.0) as http:
+    with socket.create_connection(address, timeout=20) as http:
         head = f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n"
         http.sendall(head.encode() + b"\0")
         answer = http.makefile("rb").read()
@@ -74,12 +74,12 @@ def test_listeners_share_their_limits():
     first = RtmpClient.connect(url)
     assert status == 200 and len(crowd) == 2
     assert ask(tunnels.address, "/open/1")[0] == 503
-    with socket.create_connection(plain.address, timeout=5.0) as third:
+    with socket.create_connection(plain.address, timeout=20) as third:
         assert third.recv(1) == b""
     assert ask(tunnels.address, f"/close/{name}/0")[0] == 200 and len(crowd) == 1
     second = RtmpClient.connect(url)
     second.close()
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while len(crowd) > 1:
             gevent.sleep(0.01)
     status, name = ask(tunnels.address, "/open/1")

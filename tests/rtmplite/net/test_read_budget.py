@@ -56,7 +56,7 @@ def listening(monkeypatch):
 
 def read_all(log, size):
     """Wait until so many bytes have been read."""
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while sum(length for _, length in log) < size:
             gevent.sleep(0.001)
 
@@ -95,7 +95,7 @@ def test_who_waits_and_goes_is_forgotten(listening):
     Machine.read, Machine.hook = [], staticmethod(disturb)
     for talker in talkers:
         talker.sendall(b"x")
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while len(server.connections) > TALKERS // 2 + 1:
             gevent.sleep(0.001)
     assert len(log) == 2

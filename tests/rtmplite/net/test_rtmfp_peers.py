@@ -233,7 +233,7 @@ def test_from_peer_to_peer_by_command_line(tmp_path, corpus):
             with Tool(tmp_path / "publish", "publish", "--direct", source, url) as publish:
                 peer = publish.wait("peer ")
                 play = Tool(tmp_path / "play", "play", "--peer", peer, url, "-o", played).start()
-                assert play.finish(20) == publish.finish(20) == 0
+                assert play.finish() == publish.finish() == 0
         assert "publishing" not in server.output + first.output
     assert media(played) == media(source)
 

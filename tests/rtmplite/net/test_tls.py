@@ -61,7 +61,7 @@ def serve(made):
         server.stop()
 
 
-def until(condition, seconds=5.0):
+def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
     with gevent.Timeout(seconds):
         while not condition():
@@ -203,7 +203,7 @@ def test_a_client_that_does_not_trust(serve, caplog):
 def test_no_tls_is_refused_and_logged(serve, caplog, garbage):
     """Plain RTMP, plain HTTP."""
     server = serve()
-    with socket.create_connection(server.address, timeout=5.0) as client:
+    with socket.create_connection(server.address, timeout=20) as client:
         client.sendall(garbage)
         answer = b""
         while data := client.recv(100):
@@ -250,13 +250,13 @@ def test_the_end_is_told_in_tls_too(serve, made):
     """A peer of GnuTLS takes anything else for an attack."""
     server = serve()
     context = client_context(made.file)
-    with plain.create_connection(server.address, timeout=5.0) as raw:
+    with plain.create_connection(server.address, timeout=20) as raw:
         raw.setblocking(False)
         done = gevent.spawn(_until_end, raw, context)
         until(lambda: server.connections)
         gevent.sleep(0.1)
         server.connections[0].close(now())
-        assert done.get(timeout=5.0)
+        assert done.get(timeout=20)
 
 
 def _until_end(raw, context):
@@ -302,7 +302,7 @@ def test_tls_on_a_plain_port_is_told_at_once(caplog):
     """Own design: a line with the address, and the connection is closed; no time-out passes."""
     server = plain_server()
     try:
-        client = socket.create_connection(server.address, timeout=5)
+        client = socket.create_connection(server.address, timeout=20)
         port = client.getsockname()[1]
         client.sendall(Tls(client_context(insecure=True), "localhost").take_output())
         with suppress(ConnectionResetError):

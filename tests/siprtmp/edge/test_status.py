@@ -45,7 +45,7 @@ def door(server, monkeypatch):
 
 def talk(server, data):
     """All that is answered to `data`, until the server hangs up."""
-    with socket.create_connection(server.address, 2) as client:
+    with socket.create_connection(server.address, 20) as client:
         client.sendall(data)
         answer = b""
         while piece := client.recv(65536):
@@ -75,7 +75,7 @@ def test_another_page_is_answered_with_those_there_are(server):
 
 def test_who_is_slow_is_hung_up_on_and_a_crowd_of_them_blocks_nobody(server):
     """More slow clients than are served at a time, and one who only wants to know."""
-    crowd = [socket.create_connection(server.address, 2) for _ in range(flv_http.MAX_CLIENTS + 9)]
+    crowd = [socket.create_connection(server.address, 20) for _ in range(flv_http.MAX_CLIENTS + 9)]
     for client in crowd:
         client.sendall(b"GET /status HTTP/1.1\r\nHo")
     assert talk(server, b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -86,7 +86,7 @@ def test_who_is_slow_is_hung_up_on_and_a_crowd_of_them_blocks_nobody(server):
 
 
 def test_who_never_reads_is_hung_up_on_too(server, capfd):
-    with socket.create_connection(server.address, 2) as client, pytest.raises(OSError):
+    with socket.create_connection(server.address, 20) as client, pytest.raises(OSError):
         for _ in range(100):
             client.sendall(b"GET /status HTTP/1.1\r\nHost: a\r\n\r\n" * 10_000)
     assert "Traceback" not in capfd.readouterr().err

@@ -9,6 +9,7 @@ import gevent
 import pytest
 from gevent import socket
 from support.gateway.richclient import RichClient, wait_for
+from support.peers.process import PATIENCE
 
 from rtmplite.flv import file
 from rtmplite.net.client.rtmp_client import RtmpClient
@@ -54,11 +55,11 @@ class Flow:
 
     def finish(self):
         """Stop talking; everything said must have been heard, byte by byte."""
-        wait_for(lambda: len(self.sent) > ENOUGH, "frames to be sent", 5)
+        wait_for(lambda: len(self.sent) > ENOUGH, "frames to be sent")
         self._stopping = True
-        self._greenlets[1].get(timeout=5)
+        self._greenlets[1].get(timeout=PATIENCE)
         try:
-            wait_for(lambda: len(self.heard) >= len(self.sent), "every frame to arrive", 5)
+            wait_for(lambda: len(self.heard) >= len(self.sent), "every frame to arrive")
         except pytest.fail.Exception:
             lost = next((i for i, sent in enumerate(self.sent) if sent not in self.heard), -1)
             pytest.fail(f"{len(self.heard)} of {len(self.sent)} frames, from {lost} on")
@@ -139,10 +140,10 @@ def ports_of(server):
 def dial(address):
     """A TCP connection to host:port."""
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), 5)
+    return socket.create_connection((host, int(port)), PATIENCE)
 
 
-def rest_of(connection, seconds=2.0):
+def rest_of(connection, seconds=PATIENCE):
     """What the gateway still says, and whether it hung up."""
     connection.settimeout(seconds)
     said = b""

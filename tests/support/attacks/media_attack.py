@@ -6,6 +6,7 @@ import struct
 import gevent
 from gevent import socket
 from support.attacks.hostile_sip import SipAttacker, sdp
+from support.peers.process import PATIENCE
 
 from rtmplite.net.client.rtmp_client import RtmpClient
 
@@ -61,13 +62,13 @@ class Stranger(SipAttacker):
         self.packets, self.octets = self.packets + 1, self.octets + len(data) + OUTER_OCTETS
         super().send(data)
 
-    def heard(self, seconds=2.0):
+    def heard(self, seconds=PATIENCE):
         """The next message, or None; all are kept in `answers`."""
         message = super().heard(seconds)
         self.answers += [message] if message else []
         return message
 
-    def asked(self, seconds=5.0):
+    def asked(self, seconds=PATIENCE):
         """The next request, or None; a 200 may come again before its ACK has arrived."""
         while (message := self.heard(seconds)) and message.startswith(b"SIP/2.0 200"):
             continue

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.peers.process import Process
+from support.peers.process import PATIENCE, Process
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -56,11 +56,11 @@ class Gateway(Process):
     def status(self) -> dict[str, Any]:
         """The figures of /status."""
         url = f"http://{self.listeners['http']}/status"
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
             figures: dict[str, Any] = json.load(answer)
         return figures
 
-    def wait_status(self, expected: dict[str, Any], timeout: float = 15.0) -> None:
+    def wait_status(self, expected: dict[str, Any], timeout: float = PATIENCE) -> None:
         """Poll /status until every figure named in `expected` has that value."""
         seen: dict[str, Any] = {}
 
@@ -76,6 +76,6 @@ class Gateway(Process):
 
     def __exit__(self, *error: object) -> None:
         """SIGTERM; a clean end is part of every test that did not fail already."""
-        code = self.stop(timeout=10)
+        code = self.stop(PATIENCE)
         if error[0] is None:
             assert code == 0, f"the gateway ended with {code} after SIGTERM\n{self.tail()}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import gevent
 import pytest
 from gevent.queue import Empty, Queue
+from support.peers.process import PATIENCE
 
 from rtmplite.net.client.client import Client
 from rtmplite.net.client.rtmfp_client import RtmfpClient
@@ -14,7 +15,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 AUDIO = 8
 
 
-def wait_for(condition: Callable[[], object], what: str, timeout: float = 15.0) -> None:
+def wait_for(condition: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
     """Poll while other greenlets run; fails the test after `timeout` seconds."""
     end = time.monotonic() + timeout
     while not condition():
@@ -39,7 +40,7 @@ class RichClient:
     def _called(self, name: str, args: tuple[object, ...]) -> None:
         self.calls.put((name, args))
 
-    def expect(self, name: str, timeout: float = 10.0) -> tuple[object, ...]:
+    def expect(self, name: str, timeout: float = PATIENCE) -> tuple[object, ...]:
         """The arguments of the next call, which must be `name`."""
         try:
             got, args = self.calls.get(timeout=timeout)
@@ -61,7 +62,7 @@ class RichClient:
         self.remote = self.client.create_stream()
         self.remote.play("remote")
 
-    def heard(self, count: int, timeout: float = 10.0) -> list[bytes]:
+    def heard(self, count: int, timeout: float = PATIENCE) -> list[bytes]:
         """The bodies of the next `count` audio messages of `remote`."""
         found: list[bytes] = []
         while len(found) < count:

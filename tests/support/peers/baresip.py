@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from support.peers.process import Process, free_port, require
+from support.peers.process import PATIENCE, Process, free_port, require
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 MODULES_PATH = Path("/usr/lib/baresip/modules")
@@ -141,7 +141,7 @@ class Baresip(Process):
         self.wait_until(answered, what=f"{self.user}'s answer to {command}")
         return str(self._replies[token].get("data", ""))
 
-    def wait_event(self, kind: str, timeout: float = 10.0) -> dict[str, Any]:
+    def wait_event(self, kind: str, timeout: float = PATIENCE) -> dict[str, Any]:
         """The first event of `kind` (CALL_INCOMING, CALL_ESTABLISHED, CALL_CLOSED ...); used up."""
 
         def seen() -> dict[str, Any] | None:

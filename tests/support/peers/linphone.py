@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from support.peers.baresip import PHONE_PORTS
-from support.peers.process import Process, free_port, require, udp_is_bound
+from support.peers.process import PATIENCE, Process, free_port, require, udp_is_bound
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 # What this build of linphonec would offer if it were not told otherwise.
@@ -85,7 +85,7 @@ class Linphone(Process):
         self.argv = ["env", f"HOME={folder}", program, "-a", "-c", str(folder / "settings")]
         self.argv += ["-d", "5", "-l", str(folder / "trace")]
 
-    def start(self, timeout: float = 10.0) -> Self:
+    def start(self, timeout: float = PATIENCE) -> Self:
         """Start it with an ear for commands, and without a sound card."""
         self.launch(subprocess.PIPE)
         self.command("soundcard use files")
@@ -112,7 +112,7 @@ class Linphone(Process):
         self.child.stdin.write(f"{text}\n".encode())
         self.child.stdin.flush()
 
-    def wait_for(self, state: str, times: int = 1, timeout: float = 15.0) -> None:
+    def wait_for(self, state: str, times: int = 1, timeout: float = PATIENCE) -> None:
         """Wait until its calls have come to a state, such as "LinphoneCallReleased", so often."""
 
         def seen() -> bool:

@@ -25,9 +25,11 @@ POLL_SECONDS = 0.02
 PORTS = range(20000, 32000, 4)  # below Linux's ephemeral ports, so no client socket takes one first
 SYSTEM_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin"  # for servers
 
+PATIENCE = 30.0  # s for what a real program does at once where it has a core to itself
+
 DICE = random.SystemRandom()  # workers that are seeded alike must not draw the same ports
 
-_handed_out: set[int] = set()
+_held: list[socket.socket] = []  # what keeps the ports that were given from all other processes
 
 
 def require(binary: str, package: str) -> str:
@@ -45,12 +47,29 @@ def require(binary: str, package: str) -> str:
 
 
 def free_port() -> int:
-    """A loopback port free for UDP and TCP, as is its successor; no two calls give the same."""
+    """A loopback port free for UDP and TCP, as is its successor; no two calls give the same.
+
+    Nor do calls in two workers, though it takes a peer a while to bind its port.
+    """
     for port in DICE.sample(PORTS, len(PORTS)):
-        if port not in _handed_out and all(map(_is_free, (port, port + 1))):
-            _handed_out.add(port)
+        if all(map(_is_free, (port, port + 1))) and _is_mine(port):
             return port
     raise RuntimeError("no free port left for a test peer")
+
+
+def _is_mine(port: int) -> bool:
+    """Hold a port against all processes that ask here too, until this one ends.
+
+    A name that Linux keeps in no folder goes with the process.
+    """
+    holding = socket.socket(socket.AF_UNIX)
+    try:
+        holding.bind(f"\0siprtmp-test-port-{port}")
+    except OSError:
+        holding.close()
+        return False
+    _held.append(holding)
+    return True
 
 
 def _is_free(port: int) -> bool:
@@ -80,7 +99,7 @@ def udp_is_bound(port: int) -> bool:
 
 
 def wait_until(
-    condition: Callable[[], T], *, what: str, timeout: float = 10.0, log: Path | None = None
+    condition: Callable[[], T], *, what: str, timeout: float = PATIENCE, log: Path | None = None
 ) -> T:
     """Poll `condition` until it is true and return its value; fail after `timeout` seconds."""
     end = time.monotonic() + timeout
@@ -114,7 +133,7 @@ class Process:
         self.log = folder / f"{folder.name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, timeout: float = 10.0) -> Self:
+    def start(self, timeout: float = PATIENCE) -> Self:
         """Start it and return when `is_ready` says so."""
         self.launch(subprocess.DEVNULL)
         self.wait_until(self.is_ready, what=f"{self.folder.name} to be ready", timeout=timeout)
@@ -142,7 +161,7 @@ class Process:
         """Truthy when the process can be used; the base class asks for nothing."""
         return True
 
-    def wait_until(self, condition: Callable[[], T], *, what: str, timeout: float = 10.0) -> T:
+    def wait_until(self, condition: Callable[[], T], *, what: str, timeout: float = PATIENCE) -> T:
         """Like the function, but fails at once when the process has ended."""
 
         def alive_and_true() -> T:
@@ -168,7 +187,7 @@ class Process:
         """The last lines of its log, for failure messages."""
         return tail(self.log, lines)
 
-    def finish(self, timeout: float = 30.0) -> int:
+    def finish(self, timeout: float = PATIENCE) -> int:
         """Wait until it ends by itself; its exit code."""
         try:
             return self.child.wait(timeout)

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from support.peers.process import Process
+from support.peers.process import PATIENCE, Process
 
 from rtmplite.flv import file
 
@@ -52,7 +52,7 @@ class Server(Tool):
         what = f"{count} streams"
         self.wait_until(lambda: len(JOINED.findall(self.output)) >= count, what=what)
 
-    def says(self, words: str, timeout: float = 10.0) -> None:
+    def says(self, words: str, timeout: float = PATIENCE) -> None:
         """Wait until it has printed this."""
         self.wait_until(lambda: words in self.output, what=repr(words), timeout=timeout)
 

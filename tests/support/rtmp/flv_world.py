@@ -36,7 +36,7 @@ class Studio:
             self.live.write(kind, 0, data, now())
 
     def connect(self, request):
-        client = socket.create_connection(self.server.socket.getsockname(), timeout=5)
+        client = socket.create_connection(self.server.socket.getsockname(), timeout=20)
         client.sendall(request.encode())
         self.clients.append(client)
         return client

@@ -7,7 +7,7 @@ FRAMES = [bytes([number]) * 160 for number in range(10)]
 
 def wait_for(condition):
     """Let other greenlets run until it is so."""
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while not condition():
             gevent.sleep(0.005)
 
@@ -24,7 +24,7 @@ def answering(agent, heard=None):
     def on_call(call):
         if heard is not None:
             call.on_audio = lambda payload, timestamp: heard.append((payload, timestamp))
-        call.answer(timeout=5)
+        call.answer(timeout=20)
         calls.append(call)
 
     agent.on_call = on_call

@@ -90,7 +90,7 @@ def serve(monkeypatch):
         stop()
 
 
-def until(condition, seconds=5.0):
+def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
     with gevent.Timeout(seconds):
         while not condition():
@@ -112,7 +112,7 @@ def test_a_push_arrives(serve, made, scheme):
     source = RtmpClient.connect(near.url).create_stream()
     source.publish("demo")
     target = Target.parse(far.url, stream=False)
-    viewer = connect(target, timeout=5.0, tls=trust).create_stream()
+    viewer = connect(target, timeout=20, tls=trust).create_stream()
     viewer.play("demo")
     assert b"|RtmpSampleAccess" in viewer.read().payload
     until(lambda: states(near) == ["running"])
@@ -222,7 +222,7 @@ def test_a_pull_on_demand(serve, flows):
     """From the first player to the last."""
     far, near = serve(flows=flows), serve()
     serve.relay(near, pull=f"live/*={far.url}")
-    source = connect(Target.parse(far.url, stream=False), timeout=5.0).create_stream()
+    source = connect(Target.parse(far.url, stream=False), timeout=20).create_stream()
     source.publish("demo")
     assert far.registry.get("live", "demo").players == 0
     viewer = RtmpClient.connect(near.url).create_stream()

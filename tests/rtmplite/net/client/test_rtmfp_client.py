@@ -82,7 +82,7 @@ def servers():
     running.stop()
 
 
-def until(condition, timeout=5.0):
+def until(condition, timeout=20):
     end = now() + timeout
     while not condition() and now() < end:
         gevent.sleep(0.01)
@@ -107,7 +107,7 @@ def test_h264_and_aac_arrive_tag_for_tag(servers, corpus, up, down):
     received = []
 
     def read():
-        while (message := playing.read(timeout=10)) is not None:
+        while (message := playing.read(timeout=20)) is not None:
             if b"|RtmpSampleAccess" not in message.payload:
                 received.append(message)
 
@@ -201,7 +201,7 @@ def test_who_is_refused_hears_why(servers):
 def test_a_redirect_may_lead_to_another_protocol(servers):
     """`connect` follows it, and `RtmfpClient` from one RTMFP server to another."""
     servers.application.elsewhere = servers.url("rtmp")
-    client = connect(Target.parse(servers.url("rtmfp", "live/elsewhere"), stream=False), timeout=5)
+    client = connect(Target.parse(servers.url("rtmfp", "live/elsewhere"), stream=False), timeout=20)
     assert isinstance(client, RtmpClient)
     client.close()
     servers.application.elsewhere = servers.url("rtmfp")
@@ -282,6 +282,6 @@ def test_a_write_waits_for_a_slow_server(servers):
     gevent.sleep(0.5)
     assert not writing.ready() and client._machine.queued < 1 << 20
     connection.resume_reading()
-    writing.join(10)
+    writing.join(60)
     assert writing.ready()
     client.close()

@@ -117,9 +117,9 @@ def test_the_end_of_the_connection_wakes_everybody(url):
     calling = gevent.spawn(client.call, "ignore")
     gevent.sleep(0)
     client.send("end")
-    assert [each.get(timeout=5.0) for each in waiting] == [None, None] and stream.ended
+    assert [each.get(timeout=20) for each in waiting] == [None, None] and stream.ended
     with pytest.raises(RemoteError):
-        calling.get(timeout=5.0)
+        calling.get(timeout=20)
     with pytest.raises(RemoteError):
         stream.write(8, 0, b"too late")
     with pytest.raises(RemoteError):

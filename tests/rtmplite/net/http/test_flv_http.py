@@ -15,6 +15,7 @@ from support.rtmp.flv_world import (
     web_messages,
     web_socket,
 )
+from support.sockets import until
 from wsproto import ConnectionType, WSConnection
 from wsproto import events as ws
 
@@ -77,10 +78,10 @@ def test_a_web_socket_carries_the_same(studio):
     client, connected = web_socket(room)
     assert isinstance(web_messages(client, connected, ws.AcceptConnection)[0], ws.AcceptConnection)
     connected.sendall(client.send(ws.Ping(payload=b"hello")))
-    gevent.sleep(0.05)
+    events = web_messages(client, connected, ws.Pong)
     room.live.write(9, 80, KEY, now())
     room.live.end(now())
-    events = web_messages(client, connected)
+    events += web_messages(client, connected)
     assert any(isinstance(event, ws.Pong) and event.payload == b"hello" for event in events)
     data = [bytes(event.data) for event in events if isinstance(event, ws.BytesMessage)]
     tags = file.read_flv(b"".join(data))[1]
@@ -101,8 +102,7 @@ def test_a_web_socket_may_leave(studio, last):
         all_of(connected)
     else:
         connected.close()
-        gevent.sleep(0.05)
-    assert room.http.viewers == room.live.players == 0
+    assert until(lambda: room.http.viewers == room.live.players == 0)
 
 
 def test_who_is_no_viewer_is_answered(studio):
@@ -148,7 +148,7 @@ def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
         gevent.sleep(0.001)
     assert room.http.viewers == 1 and sent < 2000
     room.live.end(now())
-    reader.join(5)
+    reader.join(20)
     assert len(file.read_flv(data[0])[1]) == sent + 2
 
 
@@ -164,7 +164,7 @@ def test_who_reads_nothing_does_not_stay_for_ever(studio, monkeypatch):
         gevent.sleep(0)
     room.live.end(now())
     assert room.http.viewers == 1
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while room.http.viewers:
             gevent.sleep(0.01)
 
@@ -220,7 +220,7 @@ def test_viewers_are_counted_with_all_others(studio):
     client, _ = room.watch()
     assert status(room.get()) == 503 and room.http.viewers == 1
     client.close()
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while len(crowd) > 1:
             gevent.sleep(0.001)
     assert status(room.get()) == 200

@@ -46,7 +46,7 @@ def fetching(room, name="demo"):
 
 
 def until(condition):
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while not condition():
             gevent.sleep(0.001)
 

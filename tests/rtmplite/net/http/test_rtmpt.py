@@ -45,7 +45,7 @@ class Http:
     """One HTTP connection, kept."""
 
     def __init__(self, server):
-        self.socket = socket.create_connection(server.address, timeout=5.0)
+        self.socket = socket.create_connection(server.address, timeout=20)
         self.file = self.socket.makefile("rb")
 
     def send(self, path, body=b"\0", method="POST", length=None):
@@ -137,7 +137,7 @@ def test_an_application_that_does_not_read(server):
     assert not waiting.ready()
     server.connections[0].resume_reading()
     server._tick()
-    assert waiting.get(timeout=5.0) == 200
+    assert waiting.get(timeout=20) == 200
 
 
 def test_a_bug_costs_one_tunnel(server, caplog):
@@ -189,7 +189,7 @@ def test_bodies_are_paid_for_while_they_arrive(server):
     http, client = Http(server), Client(server)
     before = server.budget.used
     http.send(f"/send/{client.name}/{client.number}", b"", length=100_000)
-    with gevent.Timeout(5.0):
+    with gevent.Timeout(20):
         while server.budget.used == before:
             gevent.sleep(0.001)
     assert server.budget.used == before + 100_000
@@ -198,7 +198,7 @@ def test_bodies_are_paid_for_while_they_arrive(server):
     assert other.ask(f"/send/{client.name}/{client.number}", bytes(1000))[0] == 503
     http.socket.close()
     http.file.close()
-    with gevent.Timeout(5.0):
+    with gevent.Timeout(20):
         while server.budget.used != before:
             gevent.sleep(0.001)
 
@@ -230,11 +230,11 @@ def test_a_long_body_waits_for_who_reads_no_further(server):
     pinged = bytes.fromhex("020000000000060400000000") + bytes.fromhex("000600000001")
     body = b"".join(client.machine.transport.take_output()) + pinged * 20_000
     waiting = gevent.spawn(client.http.ask, f"/send/{client.name}/{client.number}", body)
-    with gevent.Timeout(5.0):
+    with gevent.Timeout(20):
         while machine.transport.reading:
             gevent.sleep(0.001)
     machine.resume_reading()
-    status, answer = waiting.get(timeout=5.0)
+    status, answer = waiting.get(timeout=20)
     assert status == 200 and answer.count(bytes.fromhex("000700000001")) == 20_000
 
 
@@ -249,15 +249,15 @@ def test_a_head_that_is_too_long_leaves_no_trace(server, capfd, caplog):
 def test_silent_http_connections_go(server, monkeypatch):
     """They would keep a place each."""
     monkeypatch.setattr(rtmpt, "REQUEST_LIMIT", 0.05)
-    with socket.create_connection(server.address, timeout=5.0) as silent:
+    with socket.create_connection(server.address, timeout=20) as silent:
         silent.sendall(b"POST /open/1 HTTP/1.1\r\n")
         assert silent.recv(100) == b""
 
 
 def test_silent_tunnels_go(server, monkeypatch):
     """The clock ticks for them."""
-    monkeypatch.setattr(tunnel, "IDLE_LIMIT", 0.05)
     Client(server)
+    monkeypatch.setattr(tunnel, "IDLE_LIMIT", 0.05)
     gevent.sleep(0.1)
     server._tick()
     assert not server.connections

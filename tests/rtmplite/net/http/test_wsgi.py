@@ -8,6 +8,7 @@ import pytest
 from gevent import socket
 
 from rtmplite.net import descriptors
+from rtmplite.net.clock import now
 from rtmplite.net.http import wsgi
 from rtmplite.net.http.wsgi import Handler, Server
 
@@ -37,8 +38,8 @@ def serve(monkeypatch):
 
 
 def client(server, source=HERE, data=b""):
-    connected = socket.create_connection(server.address, 2, source_address=(source, 0))
-    connected.settimeout(2)
+    connected = socket.create_connection(server.address, 20, source_address=(source, 0))
+    connected.settimeout(20)
     connected.sendall(data)
     return connected
 
@@ -50,7 +51,7 @@ def asks(server, source=HERE):
 
 
 def count(server, expected):
-    with gevent.Timeout(2):
+    with gevent.Timeout(20):
         while server.clients != expected:
             gevent.sleep(0.005)
     return True
@@ -90,7 +91,7 @@ def test_a_head_is_not_waited_for_for_long(serve, monkeypatch):
     monkeypatch.setattr(wsgi, "HEAD_LIMIT", 0.1)
     server = serve()
     slow = client(server, HERE, b"GET / HTTP/1.1\r\n")
-    with gevent.Timeout(2), pytest.raises(OSError):
+    with gevent.Timeout(20), pytest.raises(OSError):
         while True:
             slow.sendall(b"a: b\r\n")
             gevent.sleep(0.01)
@@ -109,9 +110,9 @@ def test_without_descriptors_there_is_a_line_and_no_trace(serve, caplog, capfd):
             raise OSError(errno.EMFILE, "Too many open files")
 
     server.socket = Exhausted()
-    waiting = client(server, HERE, ASK)
+    waiting, began = client(server, HERE, ASK), now()
     gevent.sleep(0.5)
-    assert 1 <= len(calls) <= 12
+    assert 1 <= len(calls) <= 24 * (now() - began)
     server.socket = real
     assert waiting.recv(1000).endswith(b"yes") and capfd.readouterr().err == ""
     assert caplog.messages == ["http: cannot accept: Too many open files"]

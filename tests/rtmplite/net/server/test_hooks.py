@@ -45,7 +45,7 @@ def service():
         server.stop()
 
 
-def ask(guard, question=QUESTION, seconds=5.0):
+def ask(guard, question=QUESTION, seconds=20.0):
     """The verdict on a question."""
     verdicts = []
     guard.ask(question, lambda verdict, now: verdicts.append(verdict), 0.0)
@@ -132,7 +132,7 @@ def test_the_end_is_told_and_the_answer_ignored(service):
     url = service(lambda said, path: heard.append(said["call"]) or ("500 No", []))
     guard = HttpGuard({Event.PUBLISH: url})
     guard.tell(QUESTION, 0.0)
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while guard.under_way:
             gevent.sleep(0.002)
     assert heard == [["publish"]]
@@ -200,7 +200,7 @@ def test_a_bug_behind_an_answer_is_logged(service, caplog):
     url = service(lambda said, path: ("200 OK", []))
     guard = HttpGuard({Event.PUBLISH: url})
     guard.ask(QUESTION, lambda verdict, now: 1 / 0, 0.0)
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while guard.under_way:
             gevent.sleep(0.002)
     assert "ZeroDivisionError" in caplog.text

@@ -152,7 +152,7 @@ def test_bytes_are_those_of_the_network(written):
             time -= 1
         source.close()
         player.close()
-        with gevent.Timeout(5):
+        with gevent.Timeout(20):
             while "play-end" not in written.names() or "publish-end" not in written.names():
                 gevent.sleep(0.001)
     finally:

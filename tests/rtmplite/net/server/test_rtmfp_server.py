@@ -27,13 +27,13 @@ def test_clients_are_asked_to_leave_a_server_that_is_drained():
     server.start()
     client = RtmfpClient.connect("rtmfp://{}:{}/live".format(*server.address))
     stopping = gevent.spawn(server.stop, 30.0, "rtmfp://192.0.2.7/live")
-    with gevent.Timeout(5):
+    with gevent.Timeout(20):
         while client.reconnect_to is None:
             gevent.sleep(0.01)
     assert client.reconnect_to == "rtmfp://192.0.2.7/live"
     assert not client.closed and not stopping.ready()
     client.close()
-    stopping.get(timeout=5)
+    stopping.get(timeout=20)
     assert server.connections == []
 
 

@@ -64,7 +64,7 @@ def serve():
         server.stop()
 
 
-def until(condition, seconds=5.0):
+def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
     with gevent.Timeout(seconds):
         while not condition():
@@ -88,7 +88,7 @@ def player(server, name="demo"):
 
 def raw(server):
     """A socket, and nothing more."""
-    return socket.create_connection(server.address, timeout=5.0)
+    return socket.create_connection(server.address, timeout=20)
 
 
 @pytest.mark.parametrize("merge_ms", [0, 20])
@@ -201,7 +201,7 @@ def test_a_slow_player_that_catches_up_goes_on_at_a_key_frame(serve):
     until(lambda: not any(peer.is_special for peer in server._peers))
     source.write(9, 300, KEY)
     times = []
-    while (message := slow.read(5.0)) and message.timestamp != 300:
+    while (message := slow.read(20.0)) and message.timestamp != 300:
         times.append(message.timestamp)
         assert len(message.payload) > 50_000
     assert times == sorted(set(times)) and len(times) < 300
@@ -228,7 +228,7 @@ def test_paused_input_comes_later(serve):
     gevent.sleep(0.05)
     assert not waiting.ready()
     server.connections[0].resume_reading()
-    assert waiting.get(timeout=5.0) == "later"
+    assert waiting.get(timeout=20) == "later"
 
 
 def test_last_words_arrive_even_if_nobody_listened(serve):
@@ -318,7 +318,7 @@ def test_out_of_descriptors_is_not_the_end(serve, monkeypatch):
 
 def raw_later(listener):
     """A socket connected to a listener that does not accept yet."""
-    return socket.create_connection(listener.getsockname(), timeout=5.0)
+    return socket.create_connection(listener.getsockname(), timeout=20)
 
 
 def test_stopping_tells_everybody(serve):

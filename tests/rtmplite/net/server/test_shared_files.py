@@ -11,7 +11,7 @@ def content(value, name="o"):
     return bytes(SharedObject(name, 1, Flags.PERSISTENT, (Change("x", value),)))
 
 
-def load(files, key="app?o", seconds=5.0):
+def load(files, key="app?o", seconds=20.0):
     """What there is."""
     found = []
     files.load(key, lambda data, now: found.append(data))

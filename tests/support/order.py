@@ -1,0 +1,44 @@
+"""Order of the tests: those that wait for real programs stand between those that compute.
+
+A worker that waits leaves its processor to the others.  In the order of the folders all workers
+compute at the same time and then wait at the same time, the last of them alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+
+FIRST = (  # longest, or needs both cores: nobody else has begun yet
+    "tests/interop/calls/test_sipp.py",
+    "tests/test_citations.py",
+    "tests/rfc_annotations/test_mutants.py",
+)
+WAITING = ("tests/interop/", "tests/rtmplite/cli/", "tests/siprtmp/test_demo.py", "tests/test_perf")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move whole modules, whose tests keep their order."""
+    modules: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    sizes = {name: len(tests) for name, tests in modules.items()}
+    items[:] = [item for name in spread(sizes) for item in modules[name]]
+
+
+def spread(sizes: Mapping[str, int]) -> list[str]:
+    """The names in their new order, given how many tests each has."""
+    rest = [name for name in sizes if name not in FIRST]
+    waiting = [name for name in rest if name.startswith(WAITING)]
+    computing = [name for name in rest if not name.startswith(WAITING)]
+    merged = sorted(
+        [*_places(waiting, sizes), *_places(computing, sizes)], key=lambda each: each[0]
+    )
+    return [*(name for name in FIRST if name in sizes), *(name for _, name in merged)]
+
+
+def _places(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[tuple[float, str]]:
+    """Where the middle of each stands among all of its kind, from 0 to 1."""
+    total, before = sum(sizes[name] for name in names), 0
+    for name in names:
+        yield (before + sizes[name] / 2) / total, name
+        before += sizes[name]
