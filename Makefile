@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EVIDENCE := .annotations.json
 SPECS := $(or $(RFC_SPECS),../shared/specs)
@@ -33,7 +34,7 @@ test: .venv/.test  ## run the whole test suite
 	  --annotations $(EVIDENCE) $(ARGS)
 
 oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars about them
-	ORACLE_DRAWS=10000 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
 	  -k "in_the_grammar or foreign" tests/p2psip/strategies $(ARGS)
 
 lint: .venv/.test  ## style and format
