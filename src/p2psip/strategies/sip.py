@@ -8,7 +8,7 @@ same value; `broken_requests()` draws octets with the status that they deserve, 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from string import ascii_letters, digits
@@ -242,13 +242,17 @@ def _other_method(request: Request) -> bytes:
 
 _GRAMMAR: Final = "RFC 3261 §25.1"
 _ONCE: Final = "RFC 3261 §7.3.1"
-FAULTS: Final = (
+HEADER_FAULTS: Final = (
     *(_without(name) for name in ("Via", "From", "To", "Call-ID", "CSeq")),
     _with("two To", _ONCE, "To", "<sip:a@b>", "<sip:c@d>"),
     _with("two From", _ONCE, "From", "<sip:a@b>;tag=1", "<sip:c@d>;tag=1"),
     _with("two CSeq", _ONCE, "CSeq", "1 INVITE", "2 INVITE"),
     _with("two Call-ID", _ONCE, "Call-ID", "1@a", "2@a"),
     _with("two Max-Forwards", _ONCE, "Max-Forwards", "70", "70"),
+)
+"""Every fault of headers that are there too rarely or too often: §8.1.1, §7.3.1."""
+
+ADDRESS_FAULTS: Final = (
     _to("open quote", '"no end <sip:a@b>'),
     _to("open bracket", "<sip:a@b"),
     _to("text behind bracket", "<sip:a@b> x"),
@@ -260,6 +264,10 @@ FAULTS: Final = (
     _to("URI parameter without name", "<sip:a@b;=x>", "RFC 3261 §19.1.1"),
     _to("URI header without value", "<sip:a@b?x>", "RFC 3261 §19.1.1"),
     _to("port of letters", "<sip:a@b:x>", "RFC 3261 §19.1.1"),
+)
+"""Every fault of an address or its URI: §19.1.1, §25.1."""
+
+VALUE_FAULTS: Final = (
     _with("port too large", "RFC 3261 §18.1.1", "Via", "SIP/2.0/UDP a:65536;branch=z9hG4bK1"),
     _with("quotes inside a name", _GRAMMAR, "From", 'Alex "Bell" <sip:bell@example.com>;tag=43'),
     _with("empty parameters", _GRAMMAR, "Contact", '"Joe" <sip:joe@example.org>;;;;'),
@@ -274,6 +282,10 @@ FAULTS: Final = (
     Fault("CSeq of another method", "RFC 3261 §8.1.1.5", 400, _other_method),
     _with("Max-Forwards too large", "RFC 3261 §20.22", "Max-Forwards", "256"),
     _with("Max-Forwards of letters", _GRAMMAR, "Max-Forwards", "many"),
+)
+"""Every fault in the value of another header: §25.1, §20."""
+
+LINE_FAULTS: Final = (
     _edited("length below zero", _GRAMMAR, b"Content-Length: ", b"Content-Length: -"),
     _edited("length too large", "RFC 3261 §18.3", b"Content-Length: ", b"Content-Length: 9999999"),
     _edited(
@@ -308,16 +320,22 @@ FAULTS: Final = (
         lambda r: bytes(r.replace(method="NEW-" + r.method)),
     ),
 )
+"""Every fault of the start line, of lines and of lengths: §7, §18.3, §25.1."""
+
+FAULTS: Final = (*HEADER_FAULTS, *ADDRESS_FAULTS, *VALUE_FAULTS, *LINE_FAULTS)
 
 
-def faults() -> SearchStrategy[tuple[Fault, bytes]]:
-    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3)."""
-    return requests().map(_spoilt)
+def faults(among: Sequence[Fault] = FAULTS) -> SearchStrategy[tuple[Fault, bytes]]:
+    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3).
+
+    A hundred draws reach all faults of one kind, such as `HEADER_FAULTS`.
+    """
+    return requests().map(lambda request: _spoilt(request, among))
 
 
-def _spoilt(request: Request) -> tuple[Fault, bytes]:
+def _spoilt(request: Request, among: Sequence[Fault]) -> tuple[Fault, bytes]:
     """Choose by checksum: Hypothesis repeats its small choices, and some faults would be rare."""
-    fault = FAULTS[crc32(bytes(request)) % len(FAULTS)]
+    fault = among[crc32(bytes(request)) % len(among)]
     return fault, fault.spoil(request)
 
 
