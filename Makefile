@@ -2,10 +2,11 @@
 # Variables: PYTHON (which interpreter makes .venv), RFC_SPECS and TEST_CORPUS (folders that the
 # tests read), WORKERS (how many tests run at once: those with real programs mostly wait, so one
 # more than there are processors), ARGS (more arguments for the command behind the word:
-# make test ARGS="-k sdp").
+# make test ARGS="-k sdp"), ORACLE_DRAWS (how many of each kind `make oracle` draws).
 
 PYTHON ?= python3
 ARGS ?=
+ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EVIDENCE := .annotations.json
 SPECS := $(or $(RFC_SPECS),../shared/specs)
@@ -32,9 +33,9 @@ test: .venv/.test  ## run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
 
-oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars about them
-	ORACLE_DRAWS=10000 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
-	  -k "in_the_grammar or foreign" tests/p2psip/strategies $(ARGS)
+oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars and other programs about them
+	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+	  -k "in_the_grammar or foreign" tests/p2psip/strategies tests/rtmplite/strategies $(ARGS)
 
 lint: .venv/.test  ## style and format
 	$(BIN)/ruff check .

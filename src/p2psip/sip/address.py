@@ -72,7 +72,7 @@ class Address:
     @property
     def is_star(self) -> bool:
         """Whether this is the Contact that stands for all bindings (§10.2.2)."""
-        return self.uri.opaque == "*"
+        return not self.uri.scheme and self.uri.opaque == "*"
 
     @property
     def tag(self) -> str | None:

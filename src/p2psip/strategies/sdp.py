@@ -12,19 +12,17 @@ that a reader must refuse are in `p2psip.strategies.sdp_faults`.
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sdp.attributes import DIRECTIONS
-from p2psip.sdp.line import Attributes
 from p2psip.sdp.offer_answer import PROTOCOLS, Codec, LocalMedia, LocalTransport, make_offer
 from p2psip.sdp.session import (
-    Bandwidth,
     Connection,
     MediaDescription,
-    Origin,
     SessionDescription,
 )
 from p2psip.strategies.sdp_parts import attributes as attributes
@@ -65,78 +63,81 @@ VIDEO: Final = (
 )
 
 _RTP: Final = ("RTP/SAVP", "UDP/TLS/RTP/SAVPF", *PROTOCOLS)
-_KINDS: Final = st.sampled_from(["audio", "video", "text", "application", "message"])
-_STREAMS: Final = st.tuples(st.sampled_from(_RTP), rtp_formats()) | st.tuples(
-    st.sampled_from(["udptl", "udp", "TCP/MSRP", "IL/TCP"]), other_formats()
-)
-_PLACES: Final = st.one_of(
-    st.just(()),
-    hosts().map(lambda host: (Connection.to(host),)),
-    st.lists(groups(), min_size=1, max_size=2).map(tuple),
-)
-_BANDWIDTHS: Final = st.lists(bandwidths(), max_size=2).map(tuple)
-_MAYBE: Final = st.just("") | texts()
-
-
-def _media(
-    kind: str,
-    port: int,
-    count: int,
-    stream: tuple[str, tuple[tuple[str, ...], Attributes]],
-    places: tuple[Connection, ...],
-    information: str,
-    bandwidths: tuple[Bandwidth, ...],
-) -> MediaDescription:
-    protocol, (formats, attributes) = stream
-    return MediaDescription(
-        kind=kind,
-        port=port,
-        protocol=protocol,
-        formats=formats,
-        port_count=count,
-        information=information,
-        connection=places[0] if places else None,
-        bandwidths=bandwidths,
-        attributes=attributes,
-        more_connections=places[1:],
+_KINDS: Final = ("audio", "video", "text", "application", "message", *[""] * 5)
+_SHAPES: Final = st.sampled_from(  # kind, protocol, number of ports, addresses, title, ceilings
+    list(
+        product(
+            _KINDS,
+            [*_RTP, "udptl", "udp", "TCP/MSRP", "IL/TCP"],
+            [1, 2, 3],
+            ["none", "one", "groups"],
+            [False, True],
+            range(3),
+        )
     )
+)
+_PORTS: Final = st.sampled_from(range(65536))
+_GROUPS: Final = st.lists(groups(), min_size=1, max_size=2).map(tuple)
 
 
 @cache
-def media() -> SearchStrategy[MediaDescription]:
+@st.composite
+def media(draw: DrawFn) -> MediaDescription:
     """`m=` sections of any kind: the formats of RTP are payload types (RFC 8866 §5.14).
 
     Several `c=` lines are of multicast: RFC 8866 §5.7.
     """
-    return st.builds(
-        _media,
-        _KINDS | tokens(),
-        st.integers(0, 65535),
-        st.integers(1, 3),
-        _STREAMS,
-        _PLACES,
-        _MAYBE,
-        _BANDWIDTHS,
+    kind, protocol, count, places, titled, ceilings = draw(_SHAPES)
+    port = draw(_PORTS)
+    formats, attributes = draw(rtp_formats() if protocol in _RTP else other_formats())
+    addresses: tuple[Connection, ...] = ()
+    if places == "one":
+        addresses = (Connection.to(draw(hosts())),)
+    elif places == "groups":
+        addresses = draw(_GROUPS)
+    return MediaDescription(
+        kind=kind or draw(tokens()),
+        port=port,
+        protocol=protocol,
+        formats=formats,
+        port_count=count,
+        information=draw(texts()) if titled else "",
+        connection=addresses[0] if addresses else None,
+        bandwidths=tuple(draw(bandwidths()) for _ in range(ceilings)),
+        attributes=attributes,
+        more_connections=addresses[1:],
     )
 
 
+_OPTIONAL: Final = st.sampled_from(  # i=, u=, e=, p=, c=, b=
+    list(product([False, True], [False, True], range(3), range(2), [False, True], range(3)))
+)
+_COUNTS: Final = st.sampled_from(  # t=, a=, m=
+    list(product([1, 1, 1, 2], range(4), [0, 0, 1, 1, 2, 3]))
+)
+
+
 @cache
-def sessions() -> SearchStrategy[SessionDescription]:
+@st.composite
+def sessions(draw: DrawFn) -> SessionDescription:
     """Whole descriptions, every stream with an address: RFC 8866 §5, §5.7."""
-    return st.builds(
-        SessionDescription,
-        origin=origins(),
-        name=texts(),
-        information=_MAYBE,
-        uri=st.just("") | uris(),
-        emails=st.lists(emails(), max_size=2).map(tuple),
-        phones=st.lists(phones(), max_size=2).map(tuple),
-        connection=st.none() | connections(),
-        bandwidths=_BANDWIDTHS,
-        times=st.lists(timings(), min_size=1, max_size=2).map(tuple),
-        attributes=st.lists(attributes(), max_size=4).map(tuple),
-        media=st.lists(media(), max_size=4).map(tuple),
-    ).map(_with_address)
+    titled, has_uri, mails, calls, placed, ceilings = draw(_OPTIONAL)
+    times, lines, streams = draw(_COUNTS)
+    return _with_address(
+        SessionDescription(
+            origin=draw(origins()),
+            name=draw(texts()),
+            information=draw(texts()) if titled else "",
+            uri=draw(uris()) if has_uri else "",
+            emails=tuple(draw(emails()) for _ in range(mails)),
+            phones=tuple(draw(phones()) for _ in range(calls)),
+            connection=draw(connections()) if placed else None,
+            bandwidths=tuple(draw(bandwidths()) for _ in range(ceilings)),
+            times=tuple(draw(timings()) for _ in range(times)),
+            attributes=tuple(draw(attributes()) for _ in range(lines)),
+            media=tuple(draw(media()) for _ in range(streams)),
+        )
+    )
 
 
 def _with_address(session: SessionDescription) -> SessionDescription:
@@ -146,57 +147,62 @@ def _with_address(session: SessionDescription) -> SessionDescription:
     return replace(session, connection=Connection.to("192.0.2.1"))
 
 
+_SOME: Final = st.binary(min_size=1, max_size=7)
+
+
 @st.composite
 def codecs(draw: DrawFn, kind: str = "audio") -> tuple[Codec, ...]:
     """Codecs that one end of a call might support, none of them twice: RFC 3264 §5.1.
 
     Telephone events come only beside something to hear.
     """
-    pool = AUDIO if kind == "audio" else VIDEO
-    some = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=6, unique=True))
-    if kind == "audio" and draw(st.booleans()):
-        some.insert(draw(st.integers(0, len(some))), DTMF)
-    return tuple(some)
+    pool = (*AUDIO, DTMF) if kind == "audio" else VIDEO
+    some = tuple(dict.fromkeys(pool[octet % len(pool)] for octet in draw(_SOME)))
+    return some if some != (DTMF,) else (AUDIO[0], DTMF)
+
+
+_EVEN_PORTS: Final = st.sampled_from(range(1024, 64002, 2))
+_OPTIONS: Final = st.sampled_from(
+    list(
+        product(
+            DIRECTIONS,
+            [False, True],
+            [None, None, None, 10, 20, 30, 40, 60],
+            [None, None, 10, 40, 150],
+        )
+    )
+)
 
 
 @st.composite
 def local_media(draw: DrawFn, kind: str = "audio") -> LocalMedia:
     """One stream an end could have: RFC 3264 §5.1.  RTP ports are even: RFC 3550 §11."""
+    direction, named, ptime, maxptime = draw(_OPTIONS)
     return LocalMedia(
         kind=kind,
         formats=draw(codecs(kind)),
-        transport=LocalTransport(2 * draw(st.integers(512, 32000))),
-        direction=draw(st.sampled_from(DIRECTIONS)),
-        mid=draw(st.none() | st.just(kind)),
-        ptime=draw(st.none() | st.sampled_from([10, 20, 30, 40, 60])),
-        maxptime=draw(st.none() | st.sampled_from([10, 40, 150])),
+        transport=LocalTransport(draw(_EVEN_PORTS)),
+        direction=direction,
+        mid=kind if named else None,
+        ptime=ptime,
+        maxptime=maxptime,
     )
 
 
-def offers() -> SearchStrategy[SessionDescription]:
+_LOCAL: Final = {kind: local_media(kind) for kind in ("audio", "video")}
+_CALLS: Final = st.sampled_from(
+    list(product([("audio",), ("video",), ("audio", "video")], range(3), [False, True]))
+)
+
+
+@st.composite
+def offers(draw: DrawFn) -> SessionDescription:
     """Offers of a caller with audio, video or both, among lines of all kinds: RFC 3264 §5."""
-    return st.builds(
-        _offer,
-        st.sampled_from([(0,), (1,), (0, 1)]),
-        st.tuples(local_media("audio"), local_media("video")),
-        origins(),
-        hosts(),
-        st.lists(media(), max_size=2),
-        st.booleans(),
-    )
-
-
-def _offer(
-    wanted: tuple[int, ...],
-    ours: tuple[LocalMedia, LocalMedia],
-    origin: Origin,
-    host: str,
-    others: list[MediaDescription],
-    before: bool,
-) -> SessionDescription:
-    offer = make_offer([ours[index] for index in wanted], origin, host)
-    lines = [*others, *offer.media] if before else [*offer.media, *others]
-    return offer.replace_media(lines)
+    kinds, others, before = draw(_CALLS)
+    ours = [draw(_LOCAL[kind]) for kind in kinds]
+    offer = make_offer(ours, draw(origins()), draw(hosts()))
+    more = tuple(draw(media()) for _ in range(others))
+    return offer.replace_media(more + offer.media if before else offer.media + more)
 
 
 def odd_sessions() -> SearchStrategy[bytes]:

@@ -2,19 +2,20 @@
 
 Implements RFC 8866 §5, §6 and §9 in reverse.  Each strategy draws what the grammar of its line
 allows, and more than peers write: times of eleven digits, groups of layers, any octet in a text.
+A shape is one choice, as in `p2psip.strategies.sip_parts`.
 """
 
-from collections.abc import Callable
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address
+from itertools import product
 from string import ascii_letters, ascii_lowercase, digits
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy
 
-from p2psip.sdp.attributes import DIRECTIONS, Fmtp, RtpMap
+from p2psip.sdp.attributes import DIRECTIONS, RtpMap
 from p2psip.sdp.session import Attribute, Bandwidth, Connection, Origin, Timing
+from p2psip.strategies.ip import ipv4, ipv6
 
 TOKEN_CHARS: Final = (  # Source: RFC 8866 §9 (token-char)
     "!#$%&'*+-.^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -37,11 +38,15 @@ def texts() -> SearchStrategy[str]:
     return st.text(allowed, min_size=1, max_size=12)
 
 
+_OCTETS: Final = st.binary(min_size=1, max_size=24)
+
+
 @cache
-def values() -> SearchStrategy[str]:
+@st.composite
+def values(draw: DrawFn) -> str:
     """Byte strings as this codec holds them: any octet but Nul, CR, LF (RFC 8866 §9)."""
-    octets = st.binary(min_size=1, max_size=24).map(lambda data: data.translate(None, b"\0\r\n"))
-    return octets.map(lambda data: (data or b"-").decode("utf-8", "surrogateescape"))
+    octets = draw(_OCTETS).translate(None, b"\0\r\n")
+    return (octets or b"-").decode("utf-8", "surrogateescape")
 
 
 _PEOPLE: Final = st.text(
@@ -49,34 +54,46 @@ _PEOPLE: Final = st.text(
     min_size=1,
     max_size=8,
 )
-_WITH_NAMES: Final = st.sampled_from(["{0}", "{0} ({1})", "{0}  ({1})", "{1} <{0}>"])
-_MAILBOXES: Final = st.sampled_from(["j.doe@example.com", "a+b!#@a-1.example", "x@y"])
-_NUMBERS: Final = st.builds(
-    "{}{}{}".format,
-    st.sampled_from(["+", ""]),
-    st.integers(0, 999),
-    st.text(digits + " -", min_size=1, max_size=12),
-)
+_WITH_NAMES: Final = ("{0}", "{0} ({1})", "{0}  ({1})", "{1} <{0}>")
+_MAILBOXES: Final = ("j.doe@example.com", "a+b!#@a-1.example", "x@y")
+_EMAILS: Final = st.sampled_from(list(product(_WITH_NAMES, _MAILBOXES)))
+_PHONES: Final = st.sampled_from(list(product(_WITH_NAMES, ["", "+"], range(1000))))
+_MORE_DIGITS: Final = st.text(digits + " -", min_size=1, max_size=12)
 
 
 @cache
-def emails() -> SearchStrategy[str]:
+@st.composite
+def emails(draw: DrawFn) -> str:
     """Addresses, alone or with a name: RFC 8866 §5.6."""
-    return st.builds(str.format, _WITH_NAMES, _MAILBOXES, _PEOPLE)
+    form, mailbox = draw(_EMAILS)
+    return form.format(mailbox, draw(_PEOPLE))
 
 
 @cache
-def phones() -> SearchStrategy[str]:
+@st.composite
+def phones(draw: DrawFn) -> str:
     """Numbers, alone or with a name: RFC 8866 §5.6."""
-    return st.builds(str.format, _WITH_NAMES, _NUMBERS, _PEOPLE)
+    form, plus, start = draw(_PHONES)
+    return form.format(f"{plus}{start}{draw(_MORE_DIGITS)}", draw(_PEOPLE))
+
+
+_REFERENCES: Final = st.sampled_from(
+    list(
+        product(
+            ["http://www.example.com/", "urn:a:", "./", "//[2001:db8::1]:80/", "?"],
+            ["", "#", "#b", "%C3%A4"],
+        )
+    )
+)
+_PATHS: Final = st.text(ascii_letters + digits + "-._~!$&'()*+,;=:@/?", max_size=12)
 
 
 @cache
-def uris() -> SearchStrategy[str]:
+@st.composite
+def uris(draw: DrawFn) -> str:
     """References to more about the session: RFC 8866 §5.5."""
-    path = st.text(ascii_letters + digits + "-._~!$&'()*+,;=:@/?", max_size=12)
-    start = st.sampled_from(["http://www.example.com/", "urn:a:", "./", "//[2001:db8::1]:80/", "?"])
-    return st.builds("{}{}{}".format, start, path, st.sampled_from(["", "#", "#b", "%C3%A4"]))
+    start, end = draw(_REFERENCES)
+    return start + draw(_PATHS) + end
 
 
 @cache
@@ -85,45 +102,49 @@ def ports() -> SearchStrategy[int]:
     return st.integers(1, 65534)
 
 
+_LABELS: Final = st.text(ascii_lowercase + digits + "-", min_size=1, max_size=8)
+_UNICAST: Final = {"IPv4": ipv4(range(1, 224)), "IPv6": ipv6(range(0x20, 0x40))}
+_HOSTS: Final = st.sampled_from(["IPv4", "IPv6", ".example", ".example.", "localhost"])
+
+
 @cache
-def hosts() -> SearchStrategy[str]:
+@st.composite
+def hosts(draw: DrawFn) -> str:
     """Unicast addresses and names: RFC 8866 §5.7, where a name has four characters or more."""
-    label = st.text(ascii_lowercase + digits + "-", min_size=1, max_size=8)
-    names = st.builds(
-        lambda first, dot: f"{first.strip('-') or 'a'}.example{dot}",
-        label,
-        st.sampled_from(["", "."]),
-    )
-    return st.one_of(
-        st.integers(1 << 24, (224 << 24) - 1).map(lambda bits: str(IPv4Address(bits))),
-        st.integers(0x2000 << 112, (0x4000 << 112) - 1).map(lambda bits: str(IPv6Address(bits))),
-        names,
-        st.just("localhost"),
-    )
+    kind = draw(_HOSTS)
+    if kind in _UNICAST:
+        return draw(_UNICAST[kind])
+    return kind if kind[0] != "." else (draw(_LABELS).strip("-") or "a") + kind
 
 
-def _origin(name: str, session_id: int, version: int, host: str) -> Origin:
-    return Origin(name, session_id, version, "IN", "IP6" if ":" in host else "IP4", host)
+_NUMBERS_62: Final = st.sampled_from(range(2**62 - 1))
+_USERS: Final = st.sampled_from(["-", "Jürgen", '"j(d)@[x]:\\;', "", "", ""])
 
 
 @cache
-def origins() -> SearchStrategy[Origin]:
+@st.composite
+def origins(draw: DrawFn) -> Origin:
     """`o=` lines whose numbers fit 62 bits: RFC 3264 §5."""
-    numbers = st.integers(0, 2**62 - 2)
-    names = tokens() | st.sampled_from(["-", "Jürgen", '"j(d)@[x]:\\;'])
-    return st.builds(_origin, names, numbers, numbers, hosts())
+    user = draw(_USERS) or draw(tokens())
+    session_id, version, host = draw(_NUMBERS_62), draw(_NUMBERS_62), draw(hosts())
+    return Origin(user, session_id, version, "IN", "IP6" if ":" in host else "IP4", host)
+
+
+_IPV4_GROUPS: Final = ipv4(range(224, 240))
+_IPV6_GROUPS: Final = ipv6(range(255, 256))
+_HOPS_AND_LAYERS: Final = st.sampled_from(
+    list(product([*[None] * 320, *[0, 1, 127, 255] * 16, *range(256)], range(1, 10)))
+)
 
 
 @cache
-def groups() -> SearchStrategy[Connection]:
+@st.composite
+def groups(draw: DrawFn) -> Connection:
     """`c=` lines of multicast, with some layers: RFC 8866 §5.7."""
-    v4 = st.integers(224 << 24, (240 << 24) - 1).map(lambda bits: str(IPv4Address(bits)))
-    v6 = st.integers(0xFF00 << 112, 2**128 - 1).map(lambda bits: str(IPv6Address(bits)))
-    layers = st.integers(1, 9)
-    return st.one_of(
-        st.builds(Connection, st.just("IN"), st.just("IP4"), v4, st.integers(0, 255), layers),
-        st.builds(Connection, st.just("IN"), st.just("IP6"), v6, st.none(), layers),
-    )
+    hops, layers = draw(_HOPS_AND_LAYERS)
+    if hops is None:
+        return Connection("IN", "IP6", draw(_IPV6_GROUPS), None, layers)
+    return Connection("IN", "IP4", draw(_IPV4_GROUPS), hops, layers)
 
 
 @cache
@@ -138,34 +159,34 @@ def bandwidths() -> SearchStrategy[Bandwidth]:
     return st.builds(Bandwidth, st.sampled_from(["CT", "AS", "X-YZ"]), st.integers(0, 10**9))
 
 
-_TIMES: Final = st.integers(10**9, 10**11)  # ten digits or more
-_SPANS: Final = st.builds("{}{}".format, st.integers(0, 10**6), st.sampled_from(["", *"dhms"]))
-_INTERVALS: Final = st.builds("{}{}".format, st.integers(1, 999), st.sampled_from(["", *"dhms"]))
-_REPEATS: Final = st.builds(
-    lambda interval, spans: " ".join([interval, *spans]),
-    _INTERVALS,
-    st.lists(_SPANS, min_size=2, max_size=4),
-)
-_ZONES: Final = st.lists(
-    st.builds("{} {}{}".format, _TIMES, st.sampled_from(["", "-"]), _SPANS), min_size=1, max_size=3
-).map(" ".join)
-_WITH_REPEATS: Final = st.lists(_REPEATS, max_size=2).map(tuple)
-_LASTING: Final = st.just(0) | st.integers(0, 10**11)
-
-
-def _timing(start: int, lasting: int, repeats: tuple[str, ...], zone: str) -> Timing:
-    if not (start and lasting):
-        return Timing(start, 0)
-    return Timing(start, start + lasting, repeats, zone if repeats else "")
+_STARTS: Final = st.sampled_from(range(10**9, 10**11))  # ten digits or more
+_LASTING: Final = st.sampled_from(range(1, 10**11))
+_UNITS: Final = ("", *"dhms")
+_SPANS: Final = st.sampled_from(range(5 * 10**6)).map(lambda n: f"{n // 5}{_UNITS[n % 5]}")
+_INTERVALS: Final = st.sampled_from(range(5, 5 * 1000)).map(lambda n: f"{n // 5}{_UNITS[n % 5]}")
+_TIMES: Final = st.sampled_from(  # whether there is a start and an end, the spans, the zones
+    [(False, False, (), ()), (True, False, (), ()), (True, True, (), ())] * 6
+    + [(True, True, spans, zones) for spans, zones in product(
+        [(2,), (3,), (4, 2)], [(), ("",), ("-", ""), ("-", "", "-")]
+    )]
+)  # fmt: skip
 
 
 @cache
-def timings() -> SearchStrategy[Timing]:
+@st.composite
+def timings(draw: DrawFn) -> Timing:
     """`t=` lines: permanent, unbounded or bounded, and then some with `r=` and `z=`.
 
     RFC 8866 §5.9, §5.10; §5.11 allows `z=` only behind `r=`.
     """
-    return st.builds(_timing, st.just(0) | _TIMES, _LASTING, _WITH_REPEATS, st.just("") | _ZONES)
+    starts, ends, repeats, zones = draw(_TIMES)
+    start = draw(_STARTS) if starts else 0
+    stop = start + draw(_LASTING) if ends else 0
+    lines = (
+        " ".join([draw(_INTERVALS), *(draw(_SPANS) for _ in range(spans))]) for spans in repeats
+    )
+    zone = " ".join(f"{draw(_STARTS)} {sign}{draw(_SPANS)}" for sign in zones)
+    return Timing(start, stop, tuple(lines), zone)
 
 
 _WELL_KNOWN: Final = (
@@ -190,86 +211,81 @@ _DEFINED: Final = """
 _NAMES: Final = frozenset(_DEFINED.split())
 
 
+_KINDS: Final = st.sampled_from([*_WELL_KNOWN, *["flag"] * 5, *["value"] * 5])
+
+
 @cache
-def attributes() -> SearchStrategy[Attribute]:
+@st.composite
+def attributes(draw: DrawFn) -> Attribute:
     """`a=` lines that any section may have, known and unknown: RFC 8866 §5.13 and §6."""
-    names = tokens().filter(lambda name: name.lower() not in _NAMES)
-    unknown = st.builds(Attribute, names, st.none() | values())
-    return st.sampled_from(_WELL_KNOWN) | unknown
+    kind = draw(_KINDS)
+    if isinstance(kind, Attribute):
+        return kind
+    name = draw(tokens())
+    if name.lower() in _NAMES:
+        name += "x"
+    return Attribute(name, draw(values()) if kind == "value" else None)
+
+
+_ENCODINGS: Final = st.sampled_from([*NAMES, *[""] * len(NAMES)])
+_CLOCKS: Final = st.sampled_from(list(product(RATES, range(1, 7))))
+_PAYLOAD_TYPES: Final = st.sampled_from(range(128))
 
 
 @cache
-def rtpmaps() -> SearchStrategy[RtpMap]:
+@st.composite
+def rtpmaps(draw: DrawFn) -> RtpMap:
     """Payload type mappings: RFC 8866 §6.6."""
-    return st.builds(
-        RtpMap, st.integers(0, 127), st.sampled_from(NAMES) | tokens(),
-        st.sampled_from(RATES), st.integers(1, 6),
-    )  # fmt: skip
+    encoding = draw(_ENCODINGS) or draw(tokens())
+    return RtpMap(draw(_PAYLOAD_TYPES), encoding, *draw(_CLOCKS))
 
 
-_Line: TypeAlias = tuple[str, Callable[[str], str]]  # its name, and its value for a format
-
-
-def _rtpmap(each: RtpMap) -> _Line:
-    text = str(each).partition(" ")[2]
-    return "rtpmap", lambda number: f"{number} {text}"
-
-
-def _fmtp(text: str) -> _Line:
-    return "fmtp", lambda number: str(Fmtp(int(number), text))
-
-
-def _of_stream(name: str, text: object) -> _Line:
-    return name, lambda _: str(text)
-
-
-_PACKET_TIMES: Final = st.integers(1, 200).map(str) | st.sampled_from(["22.5", "0.125", "30.01"])
-_RTCP: Final = st.builds(
-    "{}{}".format, ports(), st.just("") | connections().map(lambda where: f" {where}")
-)
-_OF_RTP: Final = st.one_of(
-    attributes(),
-    st.builds(_of_stream, st.sampled_from(["ptime", "maxptime"]), _PACKET_TIMES),
-    rtpmaps().map(_rtpmap),
-    values().map(_fmtp),
-    _RTCP.map(lambda text: _of_stream("rtcp", text)),
-)
+_PACKET_TIMES: Final = st.sampled_from([*map(str, range(1, 201)), "22.5", "0.125", "30.01"])
+_ABOUT: Final = ("attribute", "attribute", "rtpmap", "fmtp", "ptime", "maxptime", "rtcp")
+_FORMATS: Final = st.binary(min_size=1, max_size=_MAX_FORMATS)
+_LINES: Final = st.binary(max_size=6)
 
 
 @cache
-def _lines_of_rtp() -> SearchStrategy[list[tuple[int, Attribute | _Line]]]:
-    return st.lists(st.tuples(st.integers(0, _MAX_FORMATS - 1), _OF_RTP), max_size=6)
-
-
-@cache
-def rtp_formats() -> SearchStrategy[tuple[tuple[str, ...], tuple[Attribute, ...]]]:
+@st.composite
+def rtp_formats(draw: DrawFn) -> tuple[tuple[str, ...], tuple[Attribute, ...]]:
     """Payload types of an RTP stream, and attributes about these alone.
 
-    RFC 8866 §6.6, §6.15: one `rtpmap` and one `fmtp` at most for each format.
+    RFC 8866 §6.6, §6.15: one `rtpmap` and one `fmtp` at most for each format.  An octet is a
+    format, or a kind of line and the format it is about.
     """
-    numbers = st.lists(st.integers(0, 127).map(str), min_size=1, max_size=_MAX_FORMATS, unique=True)
-    return st.tuples(numbers.map(tuple), _lines_of_rtp()).map(_about)
-
-
-def _about(
-    drawn: tuple[tuple[str, ...], list[tuple[int, Attribute | _Line]]],
-) -> tuple[tuple[str, ...], tuple[Attribute, ...]]:
-    """Give each line a format of its stream, and keep the first of each kind."""
-    formats, lines = drawn
+    formats = tuple(dict.fromkeys(str(octet & 127) for octet in draw(_FORMATS)))
     found: dict[object, Attribute] = {}
-    for place, line in lines:
-        if isinstance(line, Attribute):
-            found[len(found)] = line
-            continue
-        name, value = line
-        number = formats[place % len(formats)]
+    for octet in draw(_LINES):
+        place, kind = divmod(octet, len(_ABOUT))
+        name, number = _ABOUT[kind], formats[place % len(formats)]
         key = (name, number) if name in ("rtpmap", "fmtp") else name
-        found.setdefault(key, Attribute(name, value(number)))
+        if name == "attribute":
+            found[len(found)] = draw(attributes())
+        elif key not in found:
+            found[key] = Attribute(name, _about(draw, name, number))
     return formats, tuple(found.values())
+
+
+def _about(draw: DrawFn, name: str, number: str) -> str:
+    """The value of an attribute of this name, for a format: RFC 8866 §6, RFC 3605 §2.1."""
+    match name:
+        case "rtpmap":
+            return f"{number} {str(draw(rtpmaps())).partition(' ')[2]}"
+        case "fmtp":
+            return f"{number} {draw(values())}"
+        case "rtcp":
+            port = draw(ports())
+            return f"{port} {draw(connections())}" if port % 2 else str(port)
+        case _:
+            return draw(_PACKET_TIMES)
+
+
+_WORDS: Final = st.lists(tokens(), min_size=1, max_size=_MAX_FORMATS, unique=True).map(tuple)
+_ATTRIBUTES: Final = st.lists(attributes(), max_size=6).map(tuple)
 
 
 @cache
 def other_formats() -> SearchStrategy[tuple[tuple[str, ...], tuple[Attribute, ...]]]:
     """Formats of a stream that is not RTP, and its attributes: RFC 8866 §5.14."""
-    words = st.lists(tokens(), min_size=1, max_size=_MAX_FORMATS, unique=True).map(tuple)
-    return st.tuples(words, st.lists(attributes(), max_size=6).map(tuple))
+    return st.tuples(_WORDS, _ATTRIBUTES)

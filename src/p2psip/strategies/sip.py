@@ -8,17 +8,18 @@ same value; `broken_requests()` draws octets with the status that they deserve, 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from string import ascii_letters, digits
-from typing import Final
+from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sip.address import Address
+from p2psip.sip.build import REASONS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import METHODS, CSeq, Message, Request, Response
 from p2psip.sip.uri import Uri
@@ -51,45 +52,72 @@ def _for_party(uri: Uri) -> Uri:
     return uri.replace(port=None).without_params(*_NOT_FOR_PARTIES)
 
 
-# Each header is plain as often as it is odd, which keeps examples small enough to read.
+_Plan: TypeAlias = SearchStrategy[list[SearchStrategy[Any]]]
+
+
+def _up_to(
+    most: int, plain: SearchStrategy[Any], odd: SearchStrategy[Any], least: int = 0
+) -> _Plan:
+    """A plan for headers of one name: how many there are, and which of them is odd, if any.
+
+    It is one choice (`p2psip.strategies.sip_parts` says why), and keeps examples readable.
+    """
+    plans = [[plain] * count for count in range(least, most + 1)]
+    odd_ones = [[*plan[:at], odd, *plan[at + 1 :]] for plan in plans for at in range(len(plan))]
+    return st.sampled_from([*plans, *plans, *odd_ones])
+
+
 _BOB: Final = Address.parse("Bob <sip:bob@biloxi.com>")
-_PLAIN_PLACES: Final = st.sampled_from([_BOB, Address.parse("sip:p1.example.com:5070")])
-_PLAIN_VIAS: Final = st.sampled_from(
-    ["SIP/2.0/UDP pc33;branch=z9hG4bK776", "SIP/2.0/TCP a:5070;branch=z9hG4bK"]
-).map(Via.parse)
-_ROUTES: Final = _PLAIN_PLACES | addresses(sip_uris())
-_PARTIES: Final = st.just(_BOB) | addresses(sip_uris().map(_for_party))
-_TAGGED: Final = st.builds(Address.with_tag, _PARTIES, tokens())
-_WORDS: Final = st.text(
-    ascii_letters + digits + "-.!%*_+`'~()<>:\\\"/[]?{}", min_size=1, max_size=12
+_PLACES: Final = st.sampled_from([_BOB, Address.parse("sip:p1.example.com:5070")])
+_VIAS: Final = st.sampled_from(
+    [
+        Via.parse("SIP/2.0/UDP pc33;branch=z9hG4bK776"),
+        Via.parse("SIP/2.0/TCP a:5070;branch=z9hG4bK"),
+    ]
 )
-_CALL_IDS: Final = _WORDS | st.builds("{}@{}".format, _WORDS, _WORDS)
-_PARTS: Final = st.fixed_dictionaries(
-    {
-        "Via": st.lists(_PLAIN_VIAS | vias(), min_size=1, max_size=3),
-        "Max-Forwards": st.tuples(st.integers(0, 255)),
-        "Route": st.lists(_ROUTES, max_size=2),
-        "From": st.tuples(_TAGGED),
-        "To": st.tuples(_PARTIES | _TAGGED),
-        "Call-ID": st.tuples(st.just("a84b4c76e66710@pc33") | _CALL_IDS),
-        "Subject": st.lists(header_text(), max_size=1),
-    }
-)
-_CONTACTS: Final = st.lists(_PLAIN_PLACES | addresses(), max_size=2)
-_ONE_CONTACT: Final = st.tuples(_ROUTES)
-_EXTRAS: Final = st.lists(st.tuples(tokens().map("X-".__add__), header_text()), max_size=2)
-_SEQUENCE: Final = st.integers(0, 2**31 - 1)  # Source: RFC 3261 §8.1.1.5
-_BODIES: Final = st.binary(max_size=40)
+_PARTY: Final = st.just(_BOB)
+_ODD_PARTY: Final = addresses(sip_uris().map(_for_party))
 
 
 @st.composite
-def header_sections(draw: DrawFn, method: str, typed: bool = False) -> Headers:
+def _tagged(draw: DrawFn, party: SearchStrategy[Address]) -> Address:
+    return draw(party).with_tag(draw(tokens()))
+
+
+_TAGGED: Final = _tagged(_PARTY)
+_ODD_TAGGED: Final = _tagged(_ODD_PARTY)
+_WORDS: Final = st.text(
+    ascii_letters + digits + "-.!%*_+`'~()<>:\\\"/[]?{}", min_size=1, max_size=12
+)
+_CALL_ID: Final = st.just("a84b4c76e66710@pc33")
+_ODD_CALL_ID: Final = _WORDS | st.builds("{}@{}".format, _WORDS, _WORDS)
+_HOPS: Final = st.sampled_from(range(256))
+_HEADERS: Final = (
+    ("Via", _up_to(3, _VIAS, vias(), 1)),
+    ("Max-Forwards", st.just([_HOPS])),
+    ("Route", _up_to(2, _PLACES, addresses(sip_uris()))),
+    ("From", _up_to(1, _TAGGED, _ODD_TAGGED, 1)),
+    ("To", st.sampled_from([[_PARTY], [_TAGGED], [_ODD_PARTY], [_ODD_TAGGED]])),
+    ("Call-ID", _up_to(1, _CALL_ID, _ODD_CALL_ID, 1)),
+    ("Subject", st.sampled_from([[], [header_text()]])),
+)
+_CONTACTS: Final = _up_to(2, _PLACES, addresses())
+_ONE_CONTACT: Final = _up_to(1, _PLACES, addresses(sip_uris()), 1)
+_OTHERS: Final = st.sampled_from([0, 0, 1, 2])
+_SEQUENCE: Final = st.sampled_from(range(2**31))  # Source: RFC 3261 §8.1.1.5
+_BODIES: Final = st.binary(max_size=40)
+
+
+def _headers(draw: DrawFn, method: str, typed: bool) -> Headers:
     """The headers that any message has, and some more (RFC 3261 §8.1.1); `typed` for a body."""
-    parts = draw(_PARTS)
-    fields: list[tuple[str, object]] = [(name, v) for name in parts for v in parts[name]]
+    fields: list[tuple[str, object]] = [
+        (name, draw(value)) for name, plan in _HEADERS for value in draw(plan)
+    ]
     fields.append(("CSeq", CSeq(draw(_SEQUENCE), method)))
-    fields += [("Contact", v) for v in draw(_ONE_CONTACT if method in _DIALOGS else _CONTACTS)]
-    fields += draw(_EXTRAS)
+    contacts = draw(_ONE_CONTACT if method in _DIALOGS else _CONTACTS)
+    fields += [("Contact", draw(value)) for value in contacts]
+    for _ in range(draw(_OTHERS)):
+        fields.append(("X-" + draw(tokens()), draw(header_text())))
     if typed:  # §20.15
         fields.append(("Content-Type", "application/octet-stream"))
     return Headers(fields)
@@ -101,14 +129,19 @@ def methods() -> SearchStrategy[str]:
     return st.sampled_from(sorted(METHODS)) | tokens()
 
 
+_TARGETS: Final = st.just(Uri(user="bob", host="biloxi.com")) | sip_uris()
+
+
 @cache
 @st.composite
 def requests(draw: DrawFn) -> Request:
     """Requests that every element must accept (RFC 3261 §8.1.1)."""
     method = draw(methods())
     body = draw(_BODIES)
-    uri = draw(st.just(Uri(user="bob", host="biloxi.com")) | sip_uris())
-    return Request(method, uri, draw(header_sections(method, bool(body))), body)
+    return Request(method, draw(_TARGETS), _headers(draw, method, bool(body)), body)
+
+
+_STATUSES: Final = st.sampled_from([*REASONS, *range(100, 700)])
 
 
 @cache
@@ -116,8 +149,8 @@ def requests(draw: DrawFn) -> Request:
 def responses(draw: DrawFn) -> Response:
     """Responses that every element must accept (RFC 3261 §7.2)."""
     body = draw(_BODIES)
-    headers = draw(header_sections(draw(methods()), bool(body)))
-    return Response(draw(st.integers(100, 699)), draw(reasons()), headers, body)
+    headers = _headers(draw, draw(methods()), bool(body))
+    return Response(draw(_STATUSES), draw(reasons()), headers, body)
 
 
 @cache
@@ -209,13 +242,17 @@ def _other_method(request: Request) -> bytes:
 
 _GRAMMAR: Final = "RFC 3261 §25.1"
 _ONCE: Final = "RFC 3261 §7.3.1"
-FAULTS: Final = (
+HEADER_FAULTS: Final = (
     *(_without(name) for name in ("Via", "From", "To", "Call-ID", "CSeq")),
     _with("two To", _ONCE, "To", "<sip:a@b>", "<sip:c@d>"),
     _with("two From", _ONCE, "From", "<sip:a@b>;tag=1", "<sip:c@d>;tag=1"),
     _with("two CSeq", _ONCE, "CSeq", "1 INVITE", "2 INVITE"),
     _with("two Call-ID", _ONCE, "Call-ID", "1@a", "2@a"),
     _with("two Max-Forwards", _ONCE, "Max-Forwards", "70", "70"),
+)
+"""Every fault of headers that are there too rarely or too often: §8.1.1, §7.3.1."""
+
+ADDRESS_FAULTS: Final = (
     _to("open quote", '"no end <sip:a@b>'),
     _to("open bracket", "<sip:a@b"),
     _to("text behind bracket", "<sip:a@b> x"),
@@ -227,6 +264,10 @@ FAULTS: Final = (
     _to("URI parameter without name", "<sip:a@b;=x>", "RFC 3261 §19.1.1"),
     _to("URI header without value", "<sip:a@b?x>", "RFC 3261 §19.1.1"),
     _to("port of letters", "<sip:a@b:x>", "RFC 3261 §19.1.1"),
+)
+"""Every fault of an address or its URI: §19.1.1, §25.1."""
+
+VALUE_FAULTS: Final = (
     _with("port too large", "RFC 3261 §18.1.1", "Via", "SIP/2.0/UDP a:65536;branch=z9hG4bK1"),
     _with("quotes inside a name", _GRAMMAR, "From", 'Alex "Bell" <sip:bell@example.com>;tag=43'),
     _with("empty parameters", _GRAMMAR, "Contact", '"Joe" <sip:joe@example.org>;;;;'),
@@ -241,6 +282,10 @@ FAULTS: Final = (
     Fault("CSeq of another method", "RFC 3261 §8.1.1.5", 400, _other_method),
     _with("Max-Forwards too large", "RFC 3261 §20.22", "Max-Forwards", "256"),
     _with("Max-Forwards of letters", _GRAMMAR, "Max-Forwards", "many"),
+)
+"""Every fault in the value of another header: §25.1, §20."""
+
+LINE_FAULTS: Final = (
     _edited("length below zero", _GRAMMAR, b"Content-Length: ", b"Content-Length: -"),
     _edited("length too large", "RFC 3261 §18.3", b"Content-Length: ", b"Content-Length: 9999999"),
     _edited(
@@ -275,16 +320,22 @@ FAULTS: Final = (
         lambda r: bytes(r.replace(method="NEW-" + r.method)),
     ),
 )
+"""Every fault of the start line, of lines and of lengths: §7, §18.3, §25.1."""
+
+FAULTS: Final = (*HEADER_FAULTS, *ADDRESS_FAULTS, *VALUE_FAULTS, *LINE_FAULTS)
 
 
-def faults() -> SearchStrategy[tuple[Fault, bytes]]:
-    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3)."""
-    return requests().map(_spoilt)
+def faults(among: Sequence[Fault] = FAULTS) -> SearchStrategy[tuple[Fault, bytes]]:
+    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3).
+
+    A hundred draws reach all faults of one kind, such as `HEADER_FAULTS`.
+    """
+    return requests().map(lambda request: _spoilt(request, among))
 
 
-def _spoilt(request: Request) -> tuple[Fault, bytes]:
+def _spoilt(request: Request, among: Sequence[Fault]) -> tuple[Fault, bytes]:
     """Choose by checksum: Hypothesis repeats its small choices, and some faults would be rare."""
-    fault = FAULTS[crc32(bytes(request)) % len(FAULTS)]
+    fault = among[crc32(bytes(request)) % len(among)]
     return fault, fault.spoil(request)
 
 

@@ -150,13 +150,16 @@ class _Sender:
 
 
 @st.composite
-def chunk_streams(draw: DrawFn) -> tuple[bytes, list[Message]]:
+def chunk_streams(
+    draw: DrawFn, of: SearchStrategy[Message] | None = None
+) -> tuple[bytes, list[Message]]:
     """Bytes that a sender may send, and the messages that they complete, in that order.
 
-    Every choice that RTMP 1.0 §5.3 leaves to the sender is drawn.
+    Every choice that RTMP 1.0 §5.3 leaves to the sender is drawn; `of` draws what is sent.
     """
     sender = _Sender(draw)
-    waiting = draw(st.lists(st.tuples(_IDS, messages()), max_size=8))
+    some = st.tuples(_IDS, messages() if of is None else of)
+    waiting = draw(st.lists(some, max_size=8))
     while waiting or sender.half:
         step = draw(st.sampled_from("mmmmmsa"))
         if step == "s" and 2 not in sender.half:

@@ -55,6 +55,16 @@ def test_the_star():
     assert not Address.parse("<sip:a@b>").is_star
 
 
+@pytest.mark.parametrize("text", ["<tel:*>", "<isbn:*>"])
+def test_a_uri_that_ends_with_a_star_is_no_star(text):
+    """Covers RFC 3261 §25.1 and RFC 3966 §3: a local number may be a star, and no "*" is it.
+
+    As the Contact of a REGISTER that expires at once it removes its own binding, and not all.
+    """
+    address = Address.parse(text)
+    assert not address.is_star and str(address) == text
+
+
 BAD = [
     "", "<>", "<sip:a@b", "sip:a@b>", '"Bob <sip:a@b>', "< sip:a@b >",
     "sip:a@b?x=y", "sip:a@b,sip:c@d", "<sip:a@b> x", "<sip:a@b><sip:c@d>", "<sip:a@b>;;",
