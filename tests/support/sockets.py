@@ -13,18 +13,23 @@ LOOPBACK = "127.0.0.1"
 
 
 class Echo:
-    """An element that answers every request with 200 and remembers its method."""
+    """An element that answers every request with 200 and remembers its method.
 
-    def __init__(self, host=LOOPBACK, t1=0.5, **options):
-        self.heard, self.acks = [], []
-        ports = SipPorts(host, 0)
+    With `tls` it has a port for that as well, `secure`.
+    """
+
+    def __init__(self, host=LOOPBACK, t1=0.5, also=(), **options):
+        self.heard, self.acks, self.flows = [], [], []
+        sips = [(host, 0)] if "tls" in options else []
+        ports = SipPorts(host, 0, also=also, sips=sips)
         self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
-        self.address = self.driver.address
+        self.address, self.secure = self.driver.address, ports.address_of("TLS")
 
     def on_request(self, server, request, now):
         self.heard.append(request.method)
+        self.flows.append(server.flow)
         server.reply(200, now)
 
     def on_ack(self, request, flow, now):

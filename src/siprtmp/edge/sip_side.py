@@ -4,12 +4,14 @@ Own design: it connects the calls of `siprtmp.calls` to the services of `p2psip`
 """
 
 import os
-from collections.abc import Collection
+import ssl
+from collections.abc import Collection, Sequence
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
+from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
@@ -55,7 +57,9 @@ class SipSide:
     ) -> None:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
-        ports = SipPorts(*settings.sip)
+        self._contexts = _contexts(settings)
+        sips = [settings.sips] if settings.sips is not None else []
+        ports = SipPorts(*settings.sip, sips=sips)
         network = LocalNetwork(settings, ports.address[0])
         stack = _make_stack(settings, ports, network)
         self.stack = stack
@@ -99,8 +103,8 @@ class SipSide:
         if verifier is not None:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
-        locations = _locations(settings)
-        self.driver = SipDriver(stack, ports, locate=locations.flows)
+        self._locations = locations = _locations(settings, ports.transports)
+        self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
         if self._location is not None:
@@ -121,7 +125,8 @@ class SipSide:
 
     def contact(self, user: str, line: str) -> Uri:
         """A Contact that leads back here, and names the line it belongs to: RFC 3261 §8.1.1.8."""
-        contact, token = self.stack.contact(user or None), _token(line)
+        contact = self.stack.contact(user or None, self._locations.transport)
+        token = _token(line)
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
@@ -201,6 +206,11 @@ class SipSide:
         """Whether there is no call, and fewer than `FEW` transactions."""
         return not self.media.legs and self.stack.transactions < FEW
 
+    def renew_certificate(self) -> None:
+        """Read the certificate again; after a ConfigError the old one stays."""
+        if self._contexts is not None:
+            self._contexts.server = _certificate(self._settings)
+
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
         now = monotonic()
@@ -245,9 +255,28 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
     )
 
 
-def _locations(settings: Settings) -> Locations:
+def _contexts(settings: Settings) -> TlsContexts | None:
+    """The settings of TLS, None without it.  Raises ConfigError."""
+    if settings.sips is None:
+        return None
     try:
-        return Locations(settings.outbound_proxy)
+        client = client_context(settings.ca, insecure=settings.insecure)
+    except LocalError as error:
+        raise ConfigError(f"--ca {error}") from None
+    return TlsContexts(client, _certificate(settings))
+
+
+def _certificate(settings: Settings) -> ssl.SSLContext:
+    assert settings.tls_cert is not None
+    try:
+        return server_context(settings.tls_cert, settings.tls_key)
+    except LocalError as error:
+        raise ConfigError(f"--tls-cert {error}") from None
+
+
+def _locations(settings: Settings, transports: Sequence[str]) -> Locations:
+    try:
+        return Locations(settings.outbound_proxy, transports)
     except RemoteError as error:
         raise ConfigError(f"--outbound-proxy {settings.outbound_proxy}: {error}") from None
 

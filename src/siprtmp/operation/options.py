@@ -17,7 +17,6 @@ from siprtmp.operation.arguments import (
     count,
     merge,
     milliseconds,
-    only_off,
     port_range,
     program,
     seconds,
@@ -93,10 +92,10 @@ def _add_listeners(add: Add) -> None:
         ("rtmpt", "RTMP clients that come through HTTP here (off)"),
         ("rtmfp", "RTMFP clients here, by UDP (127.0.0.1:1935)"),
         ("sip", "phones and SIP servers here, by UDP and TCP (127.0.0.1:5060)"),
+        ("sips", "phones and SIP servers here, by TLS with the certificate of --tls-cert (off)"),
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
         add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.")
-    add("--sips", type=only_off, metavar="off", help="SIP over TLS is not in this version.")
     add(
         "--external-ip",
         metavar="IP",
