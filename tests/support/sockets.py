@@ -15,17 +15,18 @@ LOOPBACK = "127.0.0.1"
 class Echo:
     """An element that answers every request with 200 and remembers its method.
 
-    With `tls` it has a port for that as well, `secure`.
+    With `tls` it has a port for that as well, `secure`, and with `ws` one for WebSocket, `web`.
     """
 
-    def __init__(self, host=LOOPBACK, t1=0.5, also=(), **options):
+    def __init__(self, host=LOOPBACK, t1=0.5, also=(), *, ws=False, **options):
         self.heard, self.acks, self.flows = [], [], []
         sips = [(host, 0)] if "tls" in options else []
-        ports = SipPorts(host, 0, also=also, sips=sips)
+        ports = SipPorts(host, 0, also=also, sips=sips, ws=[(host, 0)] if ws else [])
         self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
         self.address, self.secure = self.driver.address, ports.address_of("TLS")
+        self.web = ports.address_of("WS")
 
     def on_request(self, server, request, now):
         self.heard.append(request.method)

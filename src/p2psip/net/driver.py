@@ -35,7 +35,7 @@ class SipPorts:
     """A UDP and a TCP socket bound to one port: RFC 3261 §18.2.1.
 
     `port` 0 takes a free one.  `also` are further addresses with both, such as one of IPv6;
-    `sips` are addresses for TLS.  Raises OSError as `bind` does.
+    `sips` are addresses for TLS, `ws` for WebSocket, also by TLS.  Raises OSError as `bind` does.
     """
 
     def __init__(
@@ -45,14 +45,16 @@ class SipPorts:
         *,
         also: Sequence[HostPort] = (),
         sips: Sequence[HostPort] = (),
+        ws: Sequence[HostPort] = (),
     ) -> None:
         self.bound: list[tuple[str, socket.socket]] = []
         try:
             for address in ((host, port), *also):
                 udp, tcp = _bind_both(*address)
                 self.bound += [("UDP", udp), ("TCP", tcp)]
-            for host, port in sips:
-                self.bound.append(("TLS", _bound(socket.SOCK_STREAM, host, port)))
+            for transport, addresses in (("TLS", sips), ("WS", ws)):
+                for address in addresses:
+                    self.bound.append((transport, _bound(socket.SOCK_STREAM, *address)))
         except OSError:
             self.close()
             raise
@@ -61,8 +63,16 @@ class SipPorts:
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """The sockets' addresses, for the stack: UDP first, as phones expect."""
-        return tuple(Listener(name, *each.getsockname()[:2]) for name, each in self.bound)
+        """The sockets' addresses, for the stack: UDP first, as phones expect.
+
+        One for WebSocket has two names, as it may turn out to be secure: RFC 7118 §5.1.
+        """
+        named = [
+            (name, each.getsockname()[:2])
+            for transport, each in self.bound
+            for name in ((transport,) if transport != "WS" else ("WS", "WSS"))
+        ]
+        return tuple(Listener(name, *address) for name, address in named)
 
     @property
     def transports(self) -> tuple[str, ...]:
@@ -205,11 +215,13 @@ class SipDriver:
                 self._on_malformed,
                 self._on_failure,
                 max_connections=self._max_connections,
-                tls=self._tls if transport == "TLS" else None,
+                transport=transport,
+                tls=self._tls,
             )
         self._listening.append(listener)
-        self._of_flow[transport, listener.address] = listener
-        self._of_flow.setdefault((transport, ":" in listener.address[0]), listener)
+        for name in (transport,) if transport != "WS" else ("WS", "WSS"):
+            self._of_flow[name, listener.address] = listener
+            self._of_flow.setdefault((name, ":" in listener.address[0]), listener)
 
     def _look_up(self, order: Locate) -> None:
         try:

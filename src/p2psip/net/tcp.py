@@ -1,6 +1,7 @@
-"""The streams of a SIP listener, TCP and TLS: connections in and out, cut into messages.
+"""The streams of a SIP listener, TCP, TLS and WebSocket: connections cut into messages.
 
-Implements RFC 3261 §18 for TCP and TLS, framing by §18.3, keep-alives by RFC 5626 §3.5.1.
+Implements RFC 3261 §18 for TCP and TLS, framing by §18.3, keep-alives by RFC 5626 §3.5.1.  With
+another framer RFC 7118 §5 for WebSocket, plain and, if the first octet says so, by TLS.
 
 Own design: connections are found by their far end, so a response or a request for a phone
 behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).  A connection by
@@ -18,6 +19,7 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from gevent import get_hub
@@ -25,8 +27,9 @@ from gevent import get_hub
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
-from p2psip.net.tls import Tls, TlsContexts, in_words
+from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
 from p2psip.net.udp import READ, plain_socket
+from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
@@ -51,15 +54,12 @@ SWEEP_SECONDS: Final = 2.0
 
 log: Final = logging.getLogger(__name__)
 
-Place = tuple[HostPort, str]  # the far end, and the name that it has proved
-
 
 class TcpListener:
     """A listening socket and all its connections.
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
-    `on_failure(flow)` are called in the hub and must not wait.  With `tls` every connection is
-    encrypted.
+    `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
     """
 
     def __init__(
@@ -70,9 +70,10 @@ class TcpListener:
         on_failure: Callable[[Flow], None],
         *,
         max_connections: int = MAX_CONNECTIONS,
+        transport: str = "TCP",
         tls: TlsContexts | None = None,
     ) -> None:
-        self.tls, self.transport = tls, "TCP" if tls is None else "TLS"
+        self.tls, self.transport = tls, transport
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
@@ -80,7 +81,8 @@ class TcpListener:
         self._max_of_host = max(1, most // SHARE)
         self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
         self.address: HostPort = bound.getsockname()[:2]
-        self.connections: dict[Place, TcpConnection] = {}
+        # By the far end, and the name that it has proved.
+        self.connections: dict[tuple[HostPort, str], TcpConnection] = {}
         self.of_host = Counter[str]()
         # That came and have sent no message: of each host, the oldest first.
         self.silent: dict[str, dict[TcpConnection, None]] = {}
@@ -89,7 +91,7 @@ class TcpListener:
         loop = get_hub().loop
         self._server = loop.prepare(ref=False, priority=EARLY)
         self._watcher = loop.io(bound.fileno(), READ)
-        self._accepts = tls is None or tls.server is not None
+        self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
         if self._accepts:
             bound.listen(256)
             self._watcher.start(self._accept)
@@ -152,7 +154,7 @@ class TcpListener:
 
     def _open(self, flow: Flow) -> "TcpConnection | None":
         remote = flow.remote
-        if not self._has_place(remote[0]) or (self.tls is not None and not flow.domain):
+        if not self._has_place(remote[0]) or not may_open(flow, self.tls):
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
         try:
@@ -221,7 +223,9 @@ class TcpConnection:
         self._owner, self._socket, self._connected = owner, opened, connected
         self.flow, self.host = flow, rate_limit_key(flow.remote[0])
         self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
-        self._framer, self._tls = StreamFramer(), _tls_of(owner.tls, flow)
+        self._framer = StreamFramer() if owner.transport != "WS" else WebSocketFramer()
+        self._tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
+        self._is_first = True  # nothing was read
         self._queued = bytearray()
         self._closed = False
         opened.setblocking(False)
@@ -267,11 +271,16 @@ class TcpConnection:
             self.fail()
             return
         self._is_in_use = True
+        if isinstance(self._framer, WebSocketFramer):
+            data = self._framer.wrap(data)
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
         if self._tls is None:
             self._queued += data
         else:
             self._tls.send(data)
-        if self._connected:
+        if self._connected and not self._closed:
             self._flush()
 
     def fail(self) -> None:
@@ -339,11 +348,17 @@ class TcpConnection:
             return
         except OSError:
             data = b""
+        if self._is_first:
+            self._is_first = False
+            self._may_be_secure(data)
         if data and self._tls is not None:
             data = self._decrypt(self._tls, data)
         elif not data:
             self.fail()
-        for item in self._framer.feed(data):
+        items = self._framer.feed(data)
+        if isinstance(self._framer, WebSocketFramer) and (output := self._framer.take_output()):
+            self._write(output)
+        for item in items:
             if self._closed:
                 return
             if isinstance(item, KeepAlive):
@@ -365,6 +380,13 @@ class TcpConnection:
     def _is_ready(self) -> bool:
         return self._tls is None or self._tls.is_ready
 
+    def _may_be_secure(self, data: bytes) -> None:
+        """Take a WebSocket that begins with TLS for one by TLS: RFC 7118 §5.1."""
+        contexts = self._owner.tls
+        if self._owner.transport == "WS" and data[:1] == HANDSHAKE and contexts and contexts.server:
+            self._tls = contexts.begin()
+            self.flow = replace(self.flow, transport="WSS")
+
     def _decrypt(self, tls: Tls, data: bytes) -> bytes:
         """What the peer has said; an error of TLS is told to the peer, and ends the connection."""
         try:
@@ -376,12 +398,3 @@ class TcpConnection:
             return b""
         finally:
             self._flush()
-
-
-def _tls_of(contexts: TlsContexts | None, flow: Flow) -> Tls | None:
-    """The TLS of a new connection: as a client if the flow names the server's domain."""
-    if contexts is None:
-        return None
-    context = contexts.client if flow.domain else contexts.server
-    assert context is not None
-    return Tls(context, flow.domain)

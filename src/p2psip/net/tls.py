@@ -17,7 +17,9 @@ from typing import Any, Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
 
+HANDSHAKE: Final = b"\x16"  # the first octet of TLS, which no HTTP request begins with
 READ_SIZE: Final = 65536  # octets asked of OpenSSL at once; it gives a record, 16 KiB at most
 MAX_CERTIFICATE: Final = 100  # names of one certificate that are looked at
 
@@ -31,6 +33,12 @@ class TlsContexts:
 
     client: ssl.SSLContext
     server: ssl.SSLContext | None = None
+
+    def begin(self, domain: str = "") -> "Tls":
+        """The TLS of a new connection: as a client if it is to `domain`."""
+        context = self.client if domain else self.server
+        assert context is not None
+        return Tls(context, domain)
 
 
 class Tls:
@@ -102,6 +110,14 @@ class Tls:
             self._tls.write(bytes(self._waiting))
             self._waiting.clear()
         return True
+
+
+def may_open(flow: Flow, contexts: TlsContexts | None) -> bool:
+    """Whether a connection can be opened: by TLS to a named server alone, to a browser never.
+
+    RFC 7118 §5: a client of WebSocket is reached by its own connection.
+    """
+    return flow.transport == "TCP" or (contexts is not None and bool(flow.domain))
 
 
 def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:

@@ -25,7 +25,7 @@ from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_R
 from p2psip.stack.request_origin import Peer, is_way_back, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
-from p2psip.transaction.flow import LOCAL
+from p2psip.transaction.flow import LOCAL, WEB
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
@@ -389,5 +389,8 @@ def _is_born_here(server: ServerHandle) -> bool:
 
 
 def _is_of_this_machine(flow: Flow) -> bool:
-    """Whether another process of this machine made the request."""
-    return flow.transport != LOCAL and is_loopback(flow.remote[0])
+    """Whether another process of this machine made the request.
+
+    A WebSocket proves nothing: a browser here may show the page of a stranger.
+    """
+    return flow.transport not in (LOCAL, *WEB) and is_loopback(flow.remote[0])

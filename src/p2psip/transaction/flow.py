@@ -51,6 +51,7 @@ class Flow:
     @property
     def reliable(self) -> bool:
         """Whether the transport is reliable, so that nothing needs repeating (§17)."""
+        # RFC 7118 §5 [reliable-timers]
         return self.transport in RELIABLE
 
     @property

@@ -74,8 +74,7 @@ class Gateway:
         out = dict(self.rtmp.addresses)
         if self.sip is not None:
             out["sip"] = self.sip.driver.address
-            if (sips := self.sip.driver.ports.address_of("TLS")) is not None:
-                out["sips"] = sips
+            out |= self.sip.more_addresses
         if self._http is not None:
             out["http"] = self._http.address
         return out
@@ -100,7 +99,7 @@ class Gateway:
         files: dict[str, Callable[[], None]] = {}
         if self._verifier is not None:
             files["users"] = self._reload_users
-        if self.settings.rtmps is not None or self.settings.sips is not None:
+        if self.settings.tls_cert is not None:
             files["tls-cert"] = self._reload_certificate
         for what, renew in files.items():
             try:

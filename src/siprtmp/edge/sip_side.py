@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Collection, Sequence
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net import websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
@@ -57,9 +58,11 @@ class SipSide:
     ) -> None:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
+        if settings.ws is not None and not websocket.AVAILABLE:
+            raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
         self._contexts = _contexts(settings)
-        sips = [settings.sips] if settings.sips is not None else []
-        ports = SipPorts(*settings.sip, sips=sips)
+        sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
+        ports = SipPorts(*settings.sip, sips=sips, ws=ws)
         network = LocalNetwork(settings, ports.address[0])
         stack = _make_stack(settings, ports, network)
         self.stack = stack
@@ -206,6 +209,13 @@ class SipSide:
         """Whether there is no call, and fewer than `FEW` transactions."""
         return not self.media.legs and self.stack.transactions < FEW
 
+    @property
+    def more_addresses(self) -> dict[str, tuple[str, int]]:
+        """The listeners for TLS and WebSocket by name, for the ready line."""
+        named = (("sips", "TLS"), ("ws", "WS"))
+        found = {name: self.driver.ports.address_of(transport) for name, transport in named}
+        return {name: address for name, address in found.items() if address is not None}
+
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""
         if self._contexts is not None:
@@ -257,7 +267,7 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
 
 def _contexts(settings: Settings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
-    if settings.sips is None:
+    if settings.sips is None and (settings.ws is None or settings.tls_cert is None):
         return None
     try:
         client = client_context(settings.ca, insecure=settings.insecure)

@@ -29,8 +29,8 @@ from siprtmp.operation.rtmp_options import RtmpSettings
 Address = tuple[str, int]
 S = TypeVar("S")
 
-_LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "http")
-SIP_LISTENERS: Final = ("sip", "sips")
+_LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
+SIP_LISTENERS: Final = ("sip", "sips", "ws")
 _LISTS: Final = ("domain", "allow_targets")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
@@ -47,6 +47,7 @@ class Settings(RtmpSettings):
     rtmp: Address | None = ("127.0.0.1", 1935)
     sip: Address | None = ("127.0.0.1", 5060)
     sips: Address | None = None
+    ws: Address | None = None
     http: Address | None = ("127.0.0.1", 8080)
     rtmfp: Address | None = ("127.0.0.1", 1935)
     rtmps: Address | None = None
@@ -245,10 +246,13 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 
 def _check_tls(settings: Settings) -> None:
     """Refuse listeners of TLS without their files, which are read when the listeners open."""
-    if settings.rtmps is None and settings.sips is None:
+    for name in ("sips", "ws"):
+        if getattr(settings, name) is not None and settings.sip is None:
+            raise ConfigError(f"--{name} needs --sip: UDP and TCP are always served as well")
+    if settings.rtmps is None and settings.sips is None and settings.ws is None:
         return
-    if settings.sips is not None and settings.sip is None:
-        raise ConfigError("--sips needs --sip: a server of SIP must serve UDP and TCP as well")
+    if settings.tls_cert is None and settings.rtmps is None and settings.sips is None:
+        return
     if settings.tls_cert is None:
         name = "rtmps" if settings.rtmps is not None else "sips"
         raise ConfigError(f"--{name} needs --tls-cert")

@@ -24,6 +24,7 @@ OPTIONS = [
     ("rtmp", ["off"], '"off"', None),
     ("sip", ["[::1]:5070"], '"[::1]:5070"', ("::1", 5070)),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
+    ("ws", ["127.0.0.1:81"], '"127.0.0.1:81"', ("127.0.0.1", 81)),
     (
         "domain",
         ["a.example", "b.example"],
