@@ -1,12 +1,18 @@
 """SIP over TLS with real phones: they check the gateway's certificate, register and call."""
 
+import subprocess
+
 import pytest
 from support.certificates import certificate
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 from support.peers.baresip import Baresip
+from support.peers.linphone import Linphone
 from support.peers.peers import Kamailio
+from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.tones import tone_fraction, trimmed
+
+from rtmplite.errors import RemoteError
 
 DOMAIN = "phones.invalid"  # in no DNS: what is for it goes to the outbound proxy
 SECONDS = 3
@@ -66,6 +72,35 @@ def test_phones_call_each_other_by_tls(secure, phone, other):
     server.wait_status({"calls": 0, "proxied_dialogs": 0})
 
 
+@pytest.mark.needs("baresip", "linphonec", "openssl")
+def test_linphone_is_called_by_tls_and_calls(start, secure, phone):
+    """Covers RFC 3261 §16.7: it hangs up once itself, and once it is hung up."""
+    server, made = secure
+    registrar = server.sips.replace("127.0.0.1", "localhost")  # it compares names alone
+    bob = start(
+        Linphone,
+        "bob",
+        codec="PCMU/8000",
+        registrar=registrar,
+        password=PASSWORD,
+        transport="tls",
+        ca=made.file,
+    )
+    alice = phone("alice", ALICE_HZ, "udp")
+    server.wait_status({"registrations": 2, "transactions": 0})
+    alice.dial(f"sip:bob@{server.sip}")
+    alice.wait_event("CALL_ESTABLISHED")
+    alice.hangup()
+    alice.wait_event("CALL_CLOSED")
+    bob.wait_for("LinphoneCallReleased")
+    bob.command(f"call sip:alice@{registrar};transport=tls")
+    alice.wait_event("CALL_ESTABLISHED")
+    bob.command("terminate")
+    alice.wait_event("CALL_CLOSED")
+    bob.wait_for("LinphoneCallReleased", 2)
+    server.wait_status({"calls": 0, "proxied_dialogs": 0})
+
+
 @pytest.mark.needs("kamailio", "openssl")
 def test_a_call_by_tls_through_kamailio(start, gateway, tmp_path):
     """Both ends register and call through an outbound proxy at which only TLS is used."""
@@ -90,3 +125,60 @@ def test_a_call_by_tls_through_kamailio(start, gateway, tmp_path):
     alice.close()
     bob.close()
     server.wait_status({"calls": 0, "dialogs": 0, "lines": 0})
+
+
+def s_client(address, *words):
+    """What `openssl s_client` says of a server, and whether it was content."""
+    program = require("openssl", "openssl")
+    done = subprocess.run(
+        [program, "s_client", "-connect", address, "-verify_return_error", "-brief", *words],
+        **{"input": b"", "capture_output": True, "timeout": 20, "check": False},
+    )
+    return done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.needs("openssl")
+def test_what_openssl_says_of_the_listener(secure):
+    """It proves its name to those who trust its certificate, and old versions are refused."""
+    server, made = secure
+    trust = ("-CAfile", str(made.file))
+    good, said = s_client(server.sips, *trust, "-verify_ip", "127.0.0.1")
+    assert good and "Verification: OK" in said and "TLSv1.3" in said
+    for words in (
+        (*trust, "-verify_hostname", "other.example"),
+        ("-CApath", str(made.file.parent / "none"), "-no-CAfile", "-no-CAstore"),
+        (*trust, "-tls1_1", "-cipher", "ALL:@SECLEVEL=0"),
+    ):
+        assert not s_client(server.sips, *words)[0]
+
+
+@pytest.mark.parametrize("wrong", ["authority", "name", "expired"])
+@pytest.mark.needs("openssl")
+def test_a_server_that_proves_nothing_is_not_called(start, gateway, tmp_path, wrong):
+    """Covers RFC 3261 §26.2.2 with `openssl s_server` as the outbound proxy."""
+    ours = certificate(tmp_path / "ours")
+    names = "DNS:other.example" if wrong == "name" else "IP:127.0.0.1"
+    theirs = certificate(tmp_path / "theirs", names, expired=wrong == "expired")
+    proxy = start(SServer, theirs)
+    server = gateway(
+        *("--sips", "127.0.0.1:0", "--tls-cert", str(ours.file), "--tls-key", str(ours.key)),
+        *("--ca", str((ours if wrong == "authority" else theirs).file)),
+        *("--outbound-proxy", f"sip:127.0.0.1:{proxy.port};transport=tls"),
+    )
+    with pytest.raises(RemoteError, match="503 Not Reachable"):
+        RichClient(server.rtmp, f"alice@{DOMAIN}", "alice", PASSWORD)
+    assert "TLS with 127.0.0.1 fails: the certificate is not trusted" in server.output
+
+
+class SServer(Process):
+    """`openssl s_server`, which would answer something to whatever it was sent."""
+
+    def __init__(self, folder, made):
+        program = require("openssl", "openssl")
+        self.port = free_port()
+        words = ["s_server", "-accept", f"127.0.0.1:{self.port}", "-rev"]
+        files = ["-cert", str(made.file), "-key", str(made.key)]
+        super().__init__(folder, [program, *words, *files])
+
+    def is_ready(self):
+        return tcp_answers(self.port)
