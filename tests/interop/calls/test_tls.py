@@ -1,6 +1,7 @@
 """SIP over TLS with real phones: they check the gateway's certificate, register and call."""
 
 import subprocess
+import sys
 
 import pytest
 from support.certificates import certificate
@@ -182,3 +183,15 @@ class SServer(Process):
 
     def is_ready(self):
         return tcp_answers(self.port)
+
+
+@pytest.mark.needs("openssl")
+def test_our_own_phone_registers_by_tls(secure, tmp_path, monkeypatch):
+    """`python -m p2psip register`, which checks the certificate against --ca."""
+    server, made = secure
+    monkeypatch.setenv("SIP_PASSWORD", PASSWORD)
+    words = ["-m", "p2psip", "register", "alice@127.0.0.1", "--seconds", "0.1"]
+    words += ["--registrar", f"sip:{server.sips};transport=tls"]
+    for trust, status in ((["--ca", str(made.file)], 0), ([], 1)):
+        done = subprocess.run([sys.executable, *words, *trust], capture_output=True, timeout=60)
+        assert done.returncode == status, done.stderr
