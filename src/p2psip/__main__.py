@@ -21,6 +21,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import Locations, server_uri
 from p2psip.net.sound import LAWS
+from p2psip.net.tls import TlsContexts, client_context
 from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
@@ -143,7 +144,7 @@ def _add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup"
         "--registrar",
         metavar="HOST[:PORT]",
         help="Send registrations and calls to this server, instead of the server that the domain "
-        "of the own address leads to.",
+        "of the own address leads to; by TLS as sip:HOST:PORT;transport=tls.",
     )
     group.add_argument(
         "--password",
@@ -186,6 +187,12 @@ def _add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
         "--listen",
         metavar="HOST:PORT",
         help="Receive at this address of this machine; port 0 takes a free one.",
+    )
+    group.add_argument(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="Trust the certificates in this PEM file for TLS, instead of the system's.",
     )
     group.add_argument(
         "--timeout",
@@ -304,6 +311,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     server = server_uri(options.registrar) if options.registrar else other and _uri(other)
     listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
     address = addresses.parse(listen)
+    is_secure = isinstance(server, Uri) and (server.param("transport") or "").lower() == "tls"
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
@@ -314,15 +322,21 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             display=options.display,
             registrar=options.registrar,
             codecs=getattr(options, "codec", None) or tuple(LAWS),
+            tls=_tls(options.ca) if is_secure else None,
         )
     except OSError as error:
         raise LocalError(f"{listen}: {error.strerror or error}") from None
 
 
+def _tls(ca: Path | None) -> TlsContexts:
+    return TlsContexts(client_context(ca))
+
+
 def _uri(text: str) -> Uri:
     try:
         is_whole = "<" in text or text.lower().startswith(("sip:", "sips:", "tel:"))
-        uri = Address.parse(text if is_whole else f"sip:{text}").uri
+        text = text if is_whole else f"sip:{text}"
+        uri = Address.parse(text if "<" in text else f"<{text}>").uri
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     if uri.scheme != "sip" or not uri.host:
@@ -335,7 +349,7 @@ def _own_address(uri: Uri) -> str:
 
     Nothing is sent to find out.
     """
-    flows = Locations().flows(uri)
+    flows = Locations(transports=("UDP", "TCP", "TLS")).flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote

@@ -33,6 +33,7 @@ from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_core import PhoneCore
 from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.net.serving import DIALOG, SUMMARY, Serving
+from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
@@ -72,7 +73,8 @@ class Agent(OutsideRequests):
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
-    offered, and nothing else.
+    offered, and nothing else.  With `tls` the agent is reached by TLS, and reaches a `registrar`
+    such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -99,6 +101,7 @@ class Agent(OutsideRequests):
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
         srtp: bool = False,
+        tls: TlsContexts | None = None,
     ) -> None:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
@@ -111,10 +114,10 @@ class Agent(OutsideRequests):
         self._pool = PortPool(*rtp_ports)
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
-        ports = SipPorts(*listen)
+        ports = SipPorts(*listen, sips=[] if tls is None else [(listen[0], 0)])
         self.address: HostPort = ports.address
         self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
-        self.contact = self._stack.contact(user)
+        self.contact = self._stack.contact(user, None if tls is None else "TLS")
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
@@ -139,7 +142,8 @@ class Agent(OutsideRequests):
         self._registrations = Registrations()
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
-        self._driver = SipDriver(self._stack, ports, locate=Locations().flows)
+        locations = Locations(transports=ports.transports)
+        self._driver = SipDriver(self._stack, ports, locate=locations.flows, tls=tls)
         self._driver.machines += [self._agents, self._registrations]
 
     @property
@@ -275,7 +279,8 @@ class Agent(OutsideRequests):
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(self._home)[4:]}"
         try:
-            address = Address.parse(text)
+            # Without brackets parameters would not be those of the URI: §20.
+            address = Address.parse(text if "<" in text else f"<{text}>")
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
         if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":

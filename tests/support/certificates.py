@@ -15,7 +15,7 @@ class Certificate:
     key: Path
 
 
-def certificate(folder, names="IP:127.0.0.1,DNS:localhost"):
+def certificate(folder, names="IP:127.0.0.1,DNS:localhost", *, expired=False):
     """Make one; `names` as openssl's subjectAltName has them."""
     program = require("openssl", "openssl")
     folder.mkdir(exist_ok=True)
@@ -24,4 +24,8 @@ def certificate(folder, names="IP:127.0.0.1,DNS:localhost"):
     words = ["req", "-x509", *kind, "-subj", "/CN=test", "-addext", f"subjectAltName={names}"]
     files = ["-keyout", str(made.key), "-out", str(made.file)]
     subprocess.run([program, *words, *files], check=True, capture_output=True, timeout=20)
+    if expired:  # `req` makes none that has
+        words = ["x509", "-in", str(made.file), "-signkey", str(made.key), "-days", "-1"]
+        words += ["-out", str(made.file)]
+        subprocess.run([program, *words], check=True, capture_output=True, timeout=20)
     return made

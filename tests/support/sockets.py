@@ -14,18 +14,24 @@ PATIENCE = 20.0  # s for what takes a millisecond where somebody has a core to i
 
 
 class Echo:
-    """An element that answers every request with 200 and remembers its method."""
+    """An element that answers every request with 200 and remembers its method.
 
-    def __init__(self, host=LOOPBACK, t1=0.5, **options):
-        self.heard, self.acks = [], []
-        ports = SipPorts(host, 0)
+    With `tls` it has a port for that as well, `secure`, and with `ws` one for WebSocket, `web`.
+    """
+
+    def __init__(self, host=LOOPBACK, t1=0.5, also=(), *, ws=False, **options):
+        self.heard, self.acks, self.flows = [], [], []
+        sips = [(host, 0)] if "tls" in options else []
+        ports = SipPorts(host, 0, also=also, sips=sips, ws=[(host, 0)] if ws else [])
         self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
-        self.address = self.driver.address
+        self.address, self.secure = self.driver.address, ports.address_of("TLS")
+        self.web = ports.address_of("WS")
 
     def on_request(self, server, request, now):
         self.heard.append(request.method)
+        self.flows.append(server.flow)
         server.reply(200, now)
 
     def on_ack(self, request, flow, now):

@@ -1,6 +1,7 @@
 """The driver of a SIP stack: its sockets, its timer, and the order of its work.
 
-Implements RFC 3261 §18 at the edge: one UDP and one TCP socket on the same port.
+Implements RFC 3261 §18 at the edge: a UDP and a TCP socket on the same port, for each address
+family, and beside them TLS and WebSocket.
 
 Own design: everything happens in the hub, by watchers; after each event the machines' orders are
 carried out and one alarm is set to the earliest of their deadlines.
@@ -8,7 +9,7 @@ carried out and one alarm is set to the earliest of their deadlines.
 
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import gevent
@@ -18,6 +19,7 @@ from p2psip.errors import RemoteError
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
+from p2psip.net.tls import TlsContexts
 from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
@@ -32,25 +34,68 @@ T = TypeVar("T")
 class SipPorts:
     """A UDP and a TCP socket bound to one port: RFC 3261 §18.2.1.
 
-    `port` 0 takes a free one.  Raises OSError as `bind` does.
+    `port` 0 takes a free one.  `also` are further addresses with both, such as one of IPv6;
+    `sips` are addresses for TLS, `ws` for WebSocket, also by TLS.  Raises OSError as `bind` does.
     """
 
-    def __init__(self, host: str, port: int) -> None:
-        self.udp, self.tcp = _bind_both(host, port)
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        also: Sequence[HostPort] = (),
+        sips: Sequence[HostPort] = (),
+        ws: Sequence[HostPort] = (),
+    ) -> None:
+        self.bound: list[tuple[str, socket.socket]] = []
+        try:
+            for address in ((host, port), *also):
+                udp, tcp = _bind_both(*address)
+                self.bound += [("UDP", udp), ("TCP", tcp)]
+            for transport, addresses in (("TLS", sips), ("WS", ws)):
+                for address in addresses:
+                    self.bound.append((transport, _bound(socket.SOCK_STREAM, *address)))
+        except OSError:
+            self.close()
+            raise
+        self.udp, self.tcp = self.bound[0][1], self.bound[1][1]
         self.address: HostPort = self.udp.getsockname()[:2]
 
     @property
-    def listeners(self) -> tuple[Listener, Listener]:
-        """The sockets' addresses, for the stack: UDP first, as phones expect."""
-        host, port = self.address
-        return Listener("UDP", host, port), Listener("TCP", host, port)
+    def listeners(self) -> tuple[Listener, ...]:
+        """The sockets' addresses, for the stack: UDP first, as phones expect.
+
+        One for WebSocket has two names, as it may turn out to be secure: RFC 7118 §5.1.
+        """
+        named = [
+            (name, each.getsockname()[:2])
+            for transport, each in self.bound
+            for name in ((transport,) if transport != "WS" else ("WS", "WSS"))
+        ]
+        return tuple(Listener(name, *address) for name, address in named)
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        """The transports by which a server can be reached, the preferred first: RFC 3263 §4.1."""
+        return tuple(dict.fromkeys(name for name, _ in self.bound))
+
+    def address_of(self, transport: str) -> HostPort | None:
+        """The first address of a transport, None if it has none."""
+        found = (each for each in self.listeners if each.transport == transport)
+        return next(((each.host, each.port) for each in found), None)
+
+    def close(self) -> None:
+        """Close the sockets, before a driver has taken them."""
+        for _, each in self.bound:
+            each.close()
 
 
 class SipDriver:
-    """Runs one stack on one pair of sockets.
+    """Runs one stack on the sockets of its ports.
 
     `machines` are the stack and others with deadlines; callers may add and remove machines.
-    `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).
+    `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).  `tls` is
+    needed where a port is for TLS.
     """
 
     def __init__(
@@ -60,18 +105,18 @@ class SipDriver:
         *,
         locate: Callable[[Uri], Sequence[Flow]] = lambda uri: (),
         max_connections: int = MAX_CONNECTIONS,
+        tls: TlsContexts | None = None,
     ) -> None:
         self.stack, self._locate = stack, locate
         self.machines: list[TimedMachine] = [stack]
-        self.address = ports.address
-        self._udp = UdpListener(ports.udp, self._on_message)
-        self._tcp = TcpListener(
-            ports.tcp,
-            self._on_message,
-            self._on_malformed,
-            self._on_failure,
-            max_connections=max_connections,
-        )
+        self.address, self.ports = ports.address, ports
+        self._tls, self._max_connections = tls, max_connections
+        self._listening: list[UdpListener | TcpListener] = []
+        # By transport and own address, and by transport and family: the first of these.
+        self._of_flow: dict[tuple[str, HostPort | bool | None], UdpListener | TcpListener] = {}
+        for transport, bound in ports.bound:
+            self._listen(transport, bound)
+        self._udp, self._tcp = self._listening[:2]
         self._alarm = Alarm(self)
         self._busy = self._closed = False
         self._reported: set[str] = set()
@@ -80,12 +125,17 @@ class SipDriver:
 
     def keep(self, keeps: Callable[[Flow], bool]) -> None:
         """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it."""
-        self._tcp.keeps = keeps
+        for each in self._streams:
+            each.keeps = keeps
 
     @property
     def connections(self) -> int:
-        """The number of open TCP connections, for the status page."""
-        return len(self._tcp.connections)
+        """The number of open connections, for the status page."""
+        return sum(len(each.connections) for each in self._streams)
+
+    @property
+    def _streams(self) -> Iterator[TcpListener]:
+        return (each for each in self._listening if isinstance(each, TcpListener))
 
     def run(self, act: Callable[..., T], *args: Any) -> T:
         """Call a machine, then carry out its orders; returns the result of the call.
@@ -132,8 +182,8 @@ class SipDriver:
         if not self._closed:
             self._closed = True
             self._alarm.cancel()
-            self._udp.close()
-            self._tcp.close()
+            for each in self._listening:
+                each.close()
 
     def _schedule(self) -> None:
         """Have orders carried out at the end of this turn of the loop, or earlier."""
@@ -145,15 +195,33 @@ class SipDriver:
             gevent.spawn(self._look_up, order)
             return
         data, flow = order.data, order.flow
-        match flow.transport:
-            case "UDP":
-                sent = self._udp.send(data, flow)
-            case "TCP":
-                sent = self._tcp.send(data, flow)
-            case _:
-                sent = False
-        if not sent:
+        listener = self._of_flow.get((flow.transport, flow.local))
+        if listener is None:
+            family = ":" in flow.remote[0]
+            listener = self._of_flow.get((flow.transport, family)) or self._of_flow.get(
+                (flow.transport, not family)
+            )
+        if listener is None or not listener.send(data, flow):
             self.stack.flow_failed(flow, monotonic())
+
+    def _listen(self, transport: str, bound: socket.socket) -> None:
+        listener: UdpListener | TcpListener
+        if transport == "UDP":
+            listener = UdpListener(bound, self._on_message)
+        else:
+            listener = TcpListener(
+                bound,
+                self._on_message,
+                self._on_malformed,
+                self._on_failure,
+                max_connections=self._max_connections,
+                transport=transport,
+                tls=self._tls,
+            )
+        self._listening.append(listener)
+        for name in (transport,) if transport != "WS" else ("WS", "WSS"):
+            self._of_flow[name, listener.address] = listener
+            self._of_flow.setdefault((name, ":" in listener.address[0]), listener)
 
     def _look_up(self, order: Locate) -> None:
         try:

@@ -22,13 +22,26 @@ FAMILIES: Final = ("A", "AAAA")
 class Locations:
     """Finds the servers of a URI; those of `outbound_proxy`, a SIP URI, if DNS has none.
 
-    RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  Raises RemoteError for an
-    `outbound_proxy` that is no SIP URI.
+    RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  `transports` are ours, the
+    preferred first.  Raises RemoteError for an `outbound_proxy` that is no SIP URI.
     """
 
-    def __init__(self, outbound_proxy: str | None = None) -> None:
+    def __init__(
+        self, outbound_proxy: str | None = None, transports: Sequence[str] = TRANSPORTS
+    ) -> None:
+        self._transports = transports
         self._proxy = None if outbound_proxy is None else Uri.parse(outbound_proxy)
         self._resolver = Resolver()
+
+    @property
+    def transport(self) -> str | None:
+        """The transport of the outbound proxy, at which it is to reach us; None for the usual one.
+
+        RFC 3261 §8.1.1.8: a Contact that leads around TLS would undo it.
+        """
+        if self._proxy is None:
+            return None
+        return "TLS" if self._proxy.scheme == "sips" else (self._proxy.param("transport") or None)
 
     def flows(self, uri: Uri) -> Sequence[Flow]:
         """The servers in the order to try; empty when there are none.  May wait."""
@@ -38,7 +51,9 @@ class Locations:
         return found
 
     def _ask(self, uri: Uri) -> list[Flow]:
-        locator = Locator.of_uri(uri, random=os.urandom, transports=TRANSPORTS, families=FAMILIES)
+        locator = Locator.of_uri(
+            uri, random=os.urandom, transports=self._transports, families=FAMILIES
+        )
         return [hop.flow for hop in self._resolver.locate(locator)]
 
 

@@ -1,9 +1,12 @@
-"""The TCP side of a SIP listener: connections in and out, cut into messages.
+"""The streams of a SIP listener, TCP, TLS and WebSocket: connections cut into messages.
 
-Implements RFC 3261 §18 for TCP, framing by §18.3, keep-alives by RFC 5626 §3.5.1.
+Implements RFC 3261 §18 for TCP and TLS, framing by §18.3, keep-alives by RFC 5626 §3.5.1.  With
+another framer RFC 7118 §5 for WebSocket, plain and, if the first octet says so, by TLS.
 
 Own design: connections are found by their far end, so a response or a request for a phone
-behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).
+behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).  A connection by
+TLS that we opened is found by the name that its certificate was checked against as well, so that
+no client can pass for a server, and no server for another one at its address.
 
 Places are for phones.  A host has a share of them, and a small one of those that have said nothing
 yet, of which the oldest gives way.  Where there is no place for another one, some are taken from
@@ -11,9 +14,12 @@ the host with most: of what no binding needs, that which has been silent for lon
 """
 
 import errno
+import logging
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from gevent import get_hub
@@ -21,7 +27,9 @@ from gevent import get_hub
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
+from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
 from p2psip.net.udp import READ, plain_socket
+from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
@@ -44,12 +52,14 @@ EXCUSED_SECONDS: Final = 60.0  # until it is asked again whether a silent one is
 PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
 SWEEP_SECONDS: Final = 2.0
 
+log: Final = logging.getLogger(__name__)
+
 
 class TcpListener:
     """A listening socket and all its connections.
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
-    `on_failure(flow)` are called in the hub and must not wait.
+    `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
     """
 
     def __init__(
@@ -60,7 +70,10 @@ class TcpListener:
         on_failure: Callable[[Flow], None],
         *,
         max_connections: int = MAX_CONNECTIONS,
+        transport: str = "TCP",
+        tls: TlsContexts | None = None,
     ) -> None:
+        self.tls, self.transport = tls, transport
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
@@ -68,17 +81,20 @@ class TcpListener:
         self._max_of_host = max(1, most // SHARE)
         self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
         self.address: HostPort = bound.getsockname()[:2]
-        self.connections: dict[HostPort, TcpConnection] = {}
+        # By the far end, and the name that it has proved.
+        self.connections: dict[tuple[HostPort, str], TcpConnection] = {}
         self.of_host = Counter[str]()
         # That came and have sent no message: of each host, the oldest first.
         self.silent: dict[str, dict[TcpConnection, None]] = {}
         self._shed_at, self._teller = 0.0, Teller("sip")
         self._ready: dict[TcpConnection, None] = {}  # to be read, in order
-        bound.listen(256)
         loop = get_hub().loop
         self._server = loop.prepare(ref=False, priority=EARLY)
         self._watcher = loop.io(bound.fileno(), READ)
-        self._watcher.start(self._accept)
+        self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
+        if self._accepts:
+            bound.listen(256)
+            self._watcher.start(self._accept)
         self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
         self._sweeper.start(self._sweep)
 
@@ -89,9 +105,9 @@ class TcpListener:
         called from takes no calls.  False when there is no way; a failure of the connection, now
         or later on, is told by `on_failure`.
         """
-        connection = self.connections.get(flow.remote)
+        connection = self.connections.get((flow.remote, flow.domain))
         if connection is None and flow.local is None:
-            connection = self._open(flow.remote)
+            connection = self._open(flow)
         if connection is not None:
             connection.send(data)
         return connection is not None
@@ -133,10 +149,12 @@ class TcpListener:
         if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
-        TcpConnection(self, opened, Flow("TCP", source[:2], self.address), connected=True)
+        flow = Flow(self.transport, source[:2], self.address)
+        TcpConnection(self, opened, flow, connected=True)
 
-    def _open(self, remote: HostPort) -> "TcpConnection | None":
-        if not self._has_place(remote[0]):
+    def _open(self, flow: Flow) -> "TcpConnection | None":
+        remote = flow.remote
+        if not self._has_place(remote[0]) or not may_open(flow, self.tls):
             return None
         family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
         try:
@@ -152,7 +170,7 @@ class TcpListener:
         if failed not in (0, errno.EINPROGRESS):
             opened.close()
             return None
-        return TcpConnection(self, opened, Flow("TCP", remote), connected=failed == 0)
+        return TcpConnection(self, opened, flow, connected=failed == 0)
 
     def _has_place(self, address: str, fd: int = -1) -> bool:
         """Whether there is room for one more connection, in or out, in all and for this host."""
@@ -180,7 +198,8 @@ class TcpListener:
         return bool(free)
 
     def _sweep(self) -> None:
-        self._watcher.start(self._accept)
+        if self._accepts:
+            self._watcher.start(self._accept)
         now = monotonic()
         for connection in list(self.connections.values()):
             silence = now - connection.heard
@@ -193,7 +212,7 @@ class TcpListener:
 
 
 class TcpConnection:
-    """One TCP connection: its framer, its output that waits to be written, its watchers.
+    """One connection: its TLS, its framer, its output that waits to be written, its watchers.
 
     RFC 3261 §18.3.  `heard` is when it last brought something of use, or began.
     """
@@ -204,15 +223,19 @@ class TcpConnection:
         self._owner, self._socket, self._connected = owner, opened, connected
         self.flow, self.host = flow, rate_limit_key(flow.remote[0])
         self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
-        self._framer = StreamFramer()
+        self._framer = StreamFramer() if owner.transport != "WS" else WebSocketFramer()
+        self._tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
+        self._is_first = True  # nothing was read
         self._queued = bytearray()
         self._closed = False
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
-        before = owner.connections.get(flow.remote)
-        owner.connections[flow.remote] = self
+        # RFC 5923 §9.2 [no-alias-unproven]
+        self._place = (flow.remote, flow.domain)
+        before = owner.connections.get(self._place)
+        owner.connections[self._place] = self
         owner.of_host[self.host] += 1
         self._is_in_use = False
         if flow.local is not None:
@@ -230,7 +253,7 @@ class TcpConnection:
     @property
     def patience(self) -> float:
         """How many seconds may pass without a word.  Own design."""
-        if not self._connected:
+        if not self._connected or (self.flow.domain and not self._is_ready):
             return CONNECT_SECONDS
         if self._has_greeted:
             return IDLE_SECONDS
@@ -243,12 +266,21 @@ class TcpConnection:
         """
         if self._closed:
             return
-        if len(self._queued) + len(data) > MAX_QUEUED:
+        waiting = 0 if self._tls is None else self._tls.waiting
+        if len(self._queued) + waiting + len(data) > MAX_QUEUED:
             self.fail()
             return
         self._is_in_use = True
-        self._queued += data
-        if self._connected:
+        if isinstance(self._framer, WebSocketFramer):
+            data = self._framer.wrap(data)
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._tls is None:
+            self._queued += data
+        else:
+            self._tls.send(data)
+        if self._connected and not self._closed:
             self._flush()
 
     def fail(self) -> None:
@@ -272,8 +304,8 @@ class TcpConnection:
         self._socket.close()
         self._is_no_longer_silent()
         owner, host = self._owner, self.host
-        if owner.connections.get(self.flow.remote) is self:
-            del owner.connections[self.flow.remote]
+        if owner.connections.get(self._place) is self:
+            del owner.connections[self._place]
         owner.of_host[host] -= 1
         if not owner.of_host[host]:
             del owner.of_host[host]
@@ -292,6 +324,8 @@ class TcpConnection:
                 return
             self._connected, self.heard = True, monotonic()
             self._reader.start(self._owner.is_ready, self)
+        if self._tls is not None:
+            self._queued += self._tls.take_output()
         try:
             while self._queued:
                 sent = self._socket.send(self._queued)
@@ -314,10 +348,19 @@ class TcpConnection:
             return
         except OSError:
             data = b""
-        if not data:
+        if self._is_first:
+            self._is_first = False
+            self._may_be_secure(data)
+        if data and self._tls is not None:
+            data = self._decrypt(self._tls, data)
+        elif not data:
             self.fail()
-            return
-        for item in self._framer.feed(data):
+        items = self._framer.feed(data)
+        if isinstance(self._framer, WebSocketFramer) and (output := self._framer.take_output()):
+            self._write(output)
+        for item in items:
+            if self._closed:
+                return
             if isinstance(item, KeepAlive):
                 if item is KeepAlive.PING:
                     self.send(b"\r\n")  # RFC 5626 §4.4.1
@@ -330,7 +373,28 @@ class TcpConnection:
                 self._owner.on_message(bytes(item), self.flow)
             if self._has_greeted:
                 self.heard = monotonic()
-            if self._closed:
-                return
-        if self._framer.broken:
+        if self._framer.broken or (self._tls is not None and self._tls.ended):
             self.fail()
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._tls is None or self._tls.is_ready
+
+    def _may_be_secure(self, data: bytes) -> None:
+        """Take a WebSocket that begins with TLS for one by TLS: RFC 7118 §5.1."""
+        contexts = self._owner.tls
+        if self._owner.transport == "WS" and data[:1] == HANDSHAKE and contexts and contexts.server:
+            self._tls = contexts.begin()
+            self.flow = replace(self.flow, transport="WSS")
+
+    def _decrypt(self, tls: Tls, data: bytes) -> bytes:
+        """What the peer has said; an error of TLS is told to the peer, and ends the connection."""
+        try:
+            return tls.receive(data)
+        except ssl.SSLError as error:
+            if self.flow.domain:  # what strangers do is not worth a line each
+                log.warning("TLS with %s fails: %s", self.flow.domain, in_words(error))
+            tls.ended = True
+            return b""
+        finally:
+            self._flush()

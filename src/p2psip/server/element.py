@@ -25,7 +25,7 @@ from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_R
 from p2psip.stack.request_origin import Peer, is_way_back, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
-from p2psip.transaction.flow import LOCAL
+from p2psip.transaction.flow import LOCAL, WEB
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
@@ -140,7 +140,8 @@ class SipElement:
             self.proxy.forward_ack(self._without_secrets(bare), passage, by, now)
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
-        self._refuse_secure(request)
+        if not server.flow.secure:
+            _refuse_secure(request)
         bare, place = self.proxy.take_route(request), origin(request, server.flow)
         passage = self.proxy.dialogs.find(bare, place)
         if self._agents.matches(request):
@@ -202,17 +203,6 @@ class SipElement:
             raise RemoteError("Forbidden", 403)
         return self._is_proven(server, request, aor, now, proxy=proxy)
 
-    def _refuse_secure(self, request: Request) -> None:
-        """Refuse SIPS, since nothing here could go on by TLS: RFC 3261 §8.2.2.1, §16.3 item 2.
-
-        A Contact that we could not reach is refused too, before a dialog needs it: RFC 5630 §5.2
-        and §5.3.
-        """
-        if needs_tls(request):
-            raise RemoteError("Unsupported URI Scheme", 416)
-        if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
-            raise RemoteError("SIPS Contact Without TLS", 400)
-
     def _expects(self, request: Request, flow: Flow, now: float) -> bool:
         """Whether a request is within a dialog that is up, or a phone renews its registration.
 
@@ -260,6 +250,7 @@ class SipElement:
             self._target(binding)
             for binding in self._judge.choose(server, bound, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
+            and (request.uri.scheme != "sips" or binding.contact.uri.scheme == "sips")
         ]
         if targets:
             self._forward(server, targets, now)
@@ -381,11 +372,25 @@ class SipElement:
         return not challenges
 
 
+def _refuse_secure(request: Request) -> None:
+    """Refuse a SIPS URI that came in the clear: RFC 3261 §26.2.2, §16.3 item 2.
+
+    A Contact of that kind is refused too, before a dialog needs it: RFC 5630 §5.2 and §5.3.
+    """
+    if needs_tls(request):
+        raise RemoteError("Unsupported URI Scheme", 416)
+    if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
+        raise RemoteError("SIPS Contact Without TLS", 400)
+
+
 def _is_born_here(server: ServerHandle) -> bool:
     """Whether this process made the request: it has no Via but that of this process."""
     return server.flow.transport == LOCAL and len(server.request.vias) == 1
 
 
 def _is_of_this_machine(flow: Flow) -> bool:
-    """Whether another process of this machine made the request."""
-    return flow.transport != LOCAL and is_loopback(flow.remote[0])
+    """Whether another process of this machine made the request.
+
+    A WebSocket proves nothing: a browser here may show the page of a stranger.
+    """
+    return flow.transport not in (LOCAL, *WEB) and is_loopback(flow.remote[0])

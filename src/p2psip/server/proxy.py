@@ -31,6 +31,7 @@ from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.table import Agenda
 from p2psip.ua.request_validation import RefusalError, without_identity
@@ -161,7 +162,7 @@ class Proxy:
             self._stack,
             server,
             breadth,
-            mark=self._mark,
+            mark=partial(self._mark, secure=needs_tls(request)),
             watcher=watcher,
             schedule=self._agenda.set,
             on_end=partial(self._forget, same := _sameness(request)),
@@ -190,9 +191,15 @@ class Proxy:
         # RFC 5393 §4.2.2 [looks-at-our-vias]
         return any(self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias)
 
-    def _mark(self, transport: str | None, peer: str) -> Address:
-        """Our Record-Route value for the side at the host `peer`: §16.6 step 4."""
-        return Address(self._stack.contact(transport=transport, peer=peer).with_params(lr=None))
+    def _mark(self, transport: str | None, peer: str, *, secure: bool = False) -> Address:
+        """Our Record-Route value for the side at the host `peer`: §16.6 step 4.
+
+        It is a SIPS URI if the request is for one, so that the whole dialog stays `secure`.
+        """
+        uri = self._stack.contact(transport="TLS" if secure else transport, peer=peer)
+        if secure:
+            uri = uri.replace(scheme="sips").without_params("transport")
+        return Address(uri.with_params(lr=None))
 
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""

@@ -93,7 +93,8 @@ class Hop:
     @property
     def flow(self) -> Flow:
         """Give the same as the stack wants it: RFC 3261 §18.1.1."""
-        return Flow(self.transport, (self.host, self.port))
+        domain = self.domain if self.transport == "TLS" else ""
+        return Flow(self.transport, (self.host, self.port), domain=domain)
 
 
 Random = Callable[[int], bytes]

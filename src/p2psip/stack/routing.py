@@ -11,14 +11,14 @@ from typing import Final
 
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
+from p2psip.sip.params import drop
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
 from p2psip.stack.locate import is_numeric
-from p2psip.transaction.flow import LOCAL, Flow
+from p2psip.transaction.flow import LOCAL, SECURE, WEB, Flow
 from p2psip.transaction.key import default_port
 
 MAX_GONE: Final = 10_000  # lost connections to remember
-SECURE: Final = frozenset({"TLS", "WSS", LOCAL})
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -48,6 +48,7 @@ class Hops:
         inside: Callable[[str], str | None] = lambda peer: None,
     ) -> None:
         self._listeners = {listener.transport: listener for listener in reversed(listeners)}
+        self._of_family = {(each.transport, ":" in each.host): each for each in reversed(listeners)}
         self._preferred = listeners[0] if listeners else Listener("UDP", "localhost", 5060)
         self._ports = {listener.port for listener in listeners}
         self._advertised, self._inside = advertised, inside
@@ -82,16 +83,34 @@ class Hops:
         self, user: str | None = None, transport: str | None = None, peer: str | None = None
     ) -> Uri:
         """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8)."""
-        listener = self._listener(transport)
-        params = () if listener.transport == "UDP" else (("transport", listener.transport.lower()),)
+        listener = self._listener(transport, peer)
+        name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
+        params = () if name == "udp" else (("transport", name),)
         return Uri("sip", user, None, self._host(listener, peer), listener.port, params)
+
+    def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
+        """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
+
+        With `secure` the dialog began with a SIPS URI, and the Contact is one too (§12.1.1).
+        """
+        name, before = "TLS" if secure else (transport or "").upper(), _transport(contact) or "UDP"
+        if name == before and not secure:
+            return contact
+        if name == "TCP" and before == "UDP":
+            return contact.with_params(transport="tcp")
+        if name not in self._listeners or not self.is_ours(contact):
+            return contact
+        mine = self.contact(contact.user, name)
+        if secure:
+            mine = mine.replace(scheme="sips").without_params("transport")
+        return mine.replace(params=(*mine.params, *drop(contact.params, "transport")))
 
     def via(self, flow: Flow, branch: str) -> Via:
         """The Via that we put on top of a request for `flow` (§18.1.1).
 
         It asks for rport, so that the response finds its way back through a NAT: RFC 3581 §3.
         """
-        listener = self._listener(flow.transport)
+        listener = self._listener(flow.transport, flow.remote[0])
         host = self._host(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
@@ -110,13 +129,14 @@ class Hops:
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
         known = [flow for flow in by if flow not in self._gone]
-        if transport is not None and transport not in self._listeners:
+        if transport is not None and (transport in WEB or transport not in self._listeners):
             return known
         if not is_numeric(host):
             return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
-        named = Flow(transport, (host, uri.port or default_port(transport)))
+        domain = host if transport == "TLS" else ""
+        named = Flow(transport, (host, uri.port or default_port(transport)), domain=domain)
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
 
     def lost(self, flow: Flow) -> None:
@@ -142,8 +162,12 @@ class Hops:
             return None
         return uri.port or default_port(_transport(uri) or "UDP")
 
-    def _listener(self, transport: str | None) -> Listener:
-        return self._listeners.get(transport or "", self._preferred)
+    def _listener(self, transport: str | None, peer: str | None = None) -> Listener:
+        """The listener for a transport, of the peer's address family if there is one."""
+        first = self._listeners.get(transport or "", self._preferred)
+        if peer is None:
+            return first
+        return self._of_family.get((first.transport, ":" in peer), first)
 
     def _host(self, listener: Listener, peer: str | None = None) -> str:
         inside = self._inside(peer) if peer is not None else None
@@ -230,10 +254,11 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
     Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
     a stranger's Via would make us connect to machines it cannot reach by itself.
     """
-    if flow.transport == LOCAL or not flow.reliable:
+    if flow.transport in (LOCAL, *WEB) or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
-    return Flow(flow.transport, (flow.remote[0], port))  # RFC 3263 §5 [tls-by-tls]
+    domain = request.via.host if flow.transport == "TLS" else ""
+    return Flow(flow.transport, (flow.remote[0], port), domain=domain)  # RFC 3263 §5 [tls-by-tls]
 
 
 def _transport(uri: Uri) -> str | None:

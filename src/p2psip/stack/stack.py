@@ -229,10 +229,7 @@ class Stack:
         return self.flows_to(request.uri, by) if by and not request.routes else None
 
     def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
-        """Have `expects` tell requests of known dialogs and registrations from new ones.
-
-        Known ones have room when strangers have none.
-        """
+        """Have `expects` tell known dialogs and registrations, which have room kept for them."""
         self._expects = expects
 
     def is_ours(self, uri: Uri) -> bool:
@@ -248,6 +245,10 @@ class Stack:
     ) -> Uri:
         """A URI that leads `peer`, or anybody, here, for Contact and Record-Route (§8.1.1.8)."""
         return self._hops.contact(user, transport, peer)
+
+    def contact_by(self, contact: Uri, transport: str | None, *, secure: bool = False) -> Uri:
+        """A Contact of ours for a peer at `transport`, sips if `secure` (§8.1.1.8, §12.1.1)."""
+        return self._hops.contact_by(contact, transport, secure=secure)
 
     def guarded(self, act: Callable[..., object], *args: object) -> bool:
         """Call a layer above; False if it raised, which `on_error` is given.
@@ -369,9 +370,7 @@ class Stack:
     def _refuse(self, request: Request | None, flow: Flow, error: RemoteError, size: int) -> None:
         """Count a malformed message, and answer it if that is possible (§8.2)."""
         self.counters.malformed += 1
-        if request is None or request.method == "ACK":
-            return
-        if "Via" not in request.headers:
+        if request is None or request.method == "ACK" or "Via" not in request.headers:
             return
         try:
             request = received_over(request, flow)

@@ -9,6 +9,8 @@ from typing import Final
 
 LOCAL: Final = "LOCAL"  # our own stack, reached without a socket
 RELIABLE: Final = frozenset({"TCP", "TLS", "WS", "WSS", LOCAL})
+SECURE: Final = frozenset({"TLS", "WSS", LOCAL})
+WEB: Final = frozenset({"WS", "WSS"})  # connections that clients alone can open
 
 HostPort = tuple[str, int]
 _REST: Final = (1 << 64) - 1  # of an IPv6 address, behind the prefix of one customer
@@ -35,20 +37,29 @@ def rate_limit_key(address: str) -> str:
 class Flow:
     """A path for messages: transport and far end, as §18.2.2 needs them to answer.
 
-    `transport` is "UDP", "TCP", "TLS" or "LOCAL"; `remote` and `local` are (IP address, port).
-    The edge keeps one connection per (transport, remote) and opens it when it is absent.
+    `transport` is "UDP", "TCP", "TLS", "WS", "WSS" or "LOCAL"; `remote` and `local` are (IP
+    address, port).  `domain` is the name that a server's certificate must be good for (RFC 3263
+    §4.1), and is empty without TLS.  The edge keeps one connection for each `peer`, and opens it
+    when it is absent.
     """
 
     transport: str
     remote: HostPort
     local: HostPort | None = None
+    domain: str = ""
 
     @property
     def reliable(self) -> bool:
         """Whether the transport is reliable, so that nothing needs repeating (§17)."""
+        # RFC 7118 §5 [reliable-timers]
         return self.transport in RELIABLE
 
     @property
-    def peer(self) -> tuple[str, HostPort]:
-        """The transport and far end; flows that agree in it share a connection (§18.1.1)."""
-        return self.transport, self.remote
+    def peer(self) -> tuple[str, HostPort, str]:
+        """The far end and its proven name; flows that agree in it share a connection (§18.1.1)."""
+        return self.transport, self.remote, self.domain
+
+    @property
+    def secure(self) -> bool:
+        """Whether nobody on the way can read it (§26.2.2)."""
+        return self.transport in SECURE

@@ -125,7 +125,8 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
-        contact = _by(to.uri.param("transport"), contact)
+        secure = to.uri.scheme == "sips"
+        contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         request = outside_request(
             self.random,
             "INVITE",
@@ -162,7 +163,7 @@ class UserAgent:
         try:
             self.extensions.refuse_unknown(request)
             refuse_accept(request)
-            contact = _by(server.flow.transport, contact)
+            contact = self._contact_by(contact, server)
             replaced = None
             if REPLACES in self.extensions.options:
                 # RFC 3891 §3 [left-unchanged]
@@ -249,7 +250,7 @@ class UserAgent:
             raise RemoteError("Forbidden", 403)  # RFC 3515 §2.4.4 [403-without-a-refer]
         asked = EXPIRES if request.expires is None else request.expires
         expires = min(asked, EXPIRES)  # RFC 6665 §4.2.1.1 [no-longer-than-asked]
-        contact = _by(server.flow.transport, contact)
+        contact = self._contact_by(contact, server)
         dialog = Dialog.of_server(request, server.to_tag)
         whereabouts = Whereabouts(nat=self.nat)
         whereabouts.heard(request, server.flow)
@@ -291,10 +292,10 @@ class UserAgent:
         if call.leg is not None:
             call.leg.end()
 
-
-def _by(transport: str | None, contact: Uri) -> Uri:
-    """The Contact for a peer at that transport: by TCP it may speak nothing else (§8.1.1.8)."""
-    return contact.with_params(transport="tcp") if (transport or "").upper() == "TCP" else contact
+    def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:
+        """The Contact for the sender of a request, who may speak one transport (§8.1.1.8)."""
+        secure = server.request.uri.scheme == "sips"
+        return self.stack.contact_by(contact, server.flow.transport, secure=secure)
 
 
 def _origin(request: Request) -> _Origin:

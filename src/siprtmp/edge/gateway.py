@@ -74,6 +74,7 @@ class Gateway:
         out = dict(self.rtmp.addresses)
         if self.sip is not None:
             out["sip"] = self.sip.driver.address
+            out |= self.sip.more_addresses
         if self._http is not None:
             out["http"] = self._http.address
         return out
@@ -98,8 +99,8 @@ class Gateway:
         files: dict[str, Callable[[], None]] = {}
         if self._verifier is not None:
             files["users"] = self._reload_users
-        if self.settings.rtmps is not None:
-            files["tls-cert"] = self.rtmp.renew_certificate
+        if self.settings.tls_cert is not None:
+            files["tls-cert"] = self._reload_certificate
         for what, renew in files.items():
             try:
                 renew()
@@ -107,6 +108,12 @@ class Gateway:
                 self.log.warning("not-reloaded", option=what, reason=str(error))
             else:
                 self.log.event("reloaded", option=what)
+
+    def _reload_certificate(self) -> None:
+        if self.settings.rtmps is not None:
+            self.rtmp.renew_certificate()
+        if self.sip is not None:
+            self.sip.renew_certificate()
 
     def _reload_users(self) -> None:
         users, credentials = load_users(self.settings), load_credentials(self.settings)

@@ -4,12 +4,15 @@ Own design: it connects the calls of `siprtmp.calls` to the services of `p2psip`
 """
 
 import os
-from collections.abc import Collection
+import ssl
+from collections.abc import Collection, Sequence
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net import websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
+from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
@@ -55,7 +58,11 @@ class SipSide:
     ) -> None:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
-        ports = SipPorts(*settings.sip)
+        if settings.ws is not None and not websocket.AVAILABLE:
+            raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
+        self._contexts = _contexts(settings)
+        sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
+        ports = SipPorts(*settings.sip, sips=sips, ws=ws)
         network = LocalNetwork(settings, ports.address[0])
         stack = _make_stack(settings, ports, network)
         self.stack = stack
@@ -99,8 +106,8 @@ class SipSide:
         if verifier is not None:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
-        locations = _locations(settings)
-        self.driver = SipDriver(stack, ports, locate=locations.flows)
+        self._locations = locations = _locations(settings, ports.transports)
+        self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
         if self._location is not None:
@@ -121,7 +128,8 @@ class SipSide:
 
     def contact(self, user: str, line: str) -> Uri:
         """A Contact that leads back here, and names the line it belongs to: RFC 3261 §8.1.1.8."""
-        contact, token = self.stack.contact(user or None), _token(line)
+        contact = self.stack.contact(user or None, self._locations.transport)
+        token = _token(line)
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
@@ -201,6 +209,18 @@ class SipSide:
         """Whether there is no call, and fewer than `FEW` transactions."""
         return not self.media.legs and self.stack.transactions < FEW
 
+    @property
+    def more_addresses(self) -> dict[str, tuple[str, int]]:
+        """The listeners for TLS and WebSocket by name, for the ready line."""
+        named = (("sips", "TLS"), ("ws", "WS"))
+        found = {name: self.driver.ports.address_of(transport) for name, transport in named}
+        return {name: address for name, address in found.items() if address is not None}
+
+    def renew_certificate(self) -> None:
+        """Read the certificate again; after a ConfigError the old one stays."""
+        if self._contexts is not None:
+            self._contexts.server = _certificate(self._settings)
+
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
         now = monotonic()
@@ -245,9 +265,28 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
     )
 
 
-def _locations(settings: Settings) -> Locations:
+def _contexts(settings: Settings) -> TlsContexts | None:
+    """The settings of TLS, None without it.  Raises ConfigError."""
+    if settings.sips is None and (settings.ws is None or settings.tls_cert is None):
+        return None
     try:
-        return Locations(settings.outbound_proxy)
+        client = client_context(settings.ca, insecure=settings.insecure)
+    except LocalError as error:
+        raise ConfigError(f"--ca {error}") from None
+    return TlsContexts(client, _certificate(settings))
+
+
+def _certificate(settings: Settings) -> ssl.SSLContext:
+    assert settings.tls_cert is not None
+    try:
+        return server_context(settings.tls_cert, settings.tls_key)
+    except LocalError as error:
+        raise ConfigError(f"--tls-cert {error}") from None
+
+
+def _locations(settings: Settings, transports: Sequence[str]) -> Locations:
+    try:
+        return Locations(settings.outbound_proxy, transports)
     except RemoteError as error:
         raise ConfigError(f"--outbound-proxy {settings.outbound_proxy}: {error}") from None
 

@@ -51,12 +51,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def only_off(text: str) -> None:
-    """Accept `off` alone, for a listener of a later version."""
-    if text != OFF:
-        raise argparse.ArgumentTypeError("this version can't listen there; only `off` is accepted")
-
-
 def port_range(text: str) -> tuple[int, int]:
     """Read `LOW-HIGH`, two ports with room for one pair of RTP and RTCP: RFC 3550 §11."""
     low_text, dash, high_text = text.partition("-")

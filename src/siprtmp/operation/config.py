@@ -22,14 +22,15 @@ from rtmplite.errors import LocalError as RtmpError
 from rtmplite.net.addresses import listener
 from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
-from siprtmp.operation.arguments import OFF, ConfigError, did_you_mean
+from siprtmp.operation.arguments import ConfigError, did_you_mean
 from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser
 from siprtmp.operation.rtmp_options import RtmpSettings
 
 Address = tuple[str, int]
 S = TypeVar("S")
 
-_LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "http")
+_LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
+SIP_LISTENERS: Final = ("sip", "sips", "ws")
 _LISTS: Final = ("domain", "allow_targets")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
@@ -45,6 +46,8 @@ class Settings(RtmpSettings):
 
     rtmp: Address | None = ("127.0.0.1", 1935)
     sip: Address | None = ("127.0.0.1", 5060)
+    sips: Address | None = None
+    ws: Address | None = None
     http: Address | None = ("127.0.0.1", 8080)
     rtmfp: Address | None = ("127.0.0.1", 1935)
     rtmps: Address | None = None
@@ -114,7 +117,6 @@ def load(arguments: Sequence[str]) -> Settings:
     Raises ConfigError for a bad option or file, or a combination that can't be served.
     """
     given = vars(build_parser().parse_args(arguments))
-    given.pop("sips", None)
     path = given.pop("config", None)
     settings = load_file(path) if path else Settings()
     for name in {*_LISTS, *rtmp_options.LISTS} & given.keys():
@@ -144,8 +146,6 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in document.items():
         name = key.replace("-", "_")
-        if name == "sips" and value == OFF:
-            continue
         if name not in known:
             like = did_you_mean(key, (each.replace("_", "-") for each in known))
             raise ConfigError(f"{path}: unknown setting {key!r}{like}")
@@ -206,14 +206,17 @@ def check(settings: Settings) -> Settings:
     if settings.users is None and not settings.allow_anonymous:
         for name in _LISTENERS:
             address = getattr(settings, name)
-            is_guarded = name != "sip" and doors.guards_publishing  # calls need a user anyway
+            is_guarded = name not in SIP_LISTENERS and doors.guards_publishing  # calls need a user
             if address is not None and not is_loopback(address[0]) and not is_guarded:
                 raise ConfigError(
                     f"--{name} {address[0]}:{address[1]} can be reached from other machines: "
                     "give --users FILE, or --allow-anonymous to serve everybody"
                 )
-    if settings.sip and is_wildcard(settings.sip[0]) and settings.external_ip is None:
-        raise ConfigError("--sip on every interface needs --external-ip, the address phones see")
+    for name in SIP_LISTENERS:
+        address = getattr(settings, name)
+        if address and is_wildcard(address[0]) and settings.external_ip is None:
+            text = f"--{name} on every interface needs --external-ip, the address phones see"
+            raise ConfigError(text)
     return settings
 
 
@@ -242,11 +245,17 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 
 
 def _check_tls(settings: Settings) -> None:
-    """Refuse --rtmps without its files; their content is read when the listener opens."""
-    if settings.rtmps is None:
+    """Refuse listeners of TLS without their files, which are read when the listeners open."""
+    for name in ("sips", "ws"):
+        if getattr(settings, name) is not None and settings.sip is None:
+            raise ConfigError(f"--{name} needs --sip: UDP and TCP are always served as well")
+    if settings.rtmps is None and settings.sips is None and settings.ws is None:
+        return
+    if settings.tls_cert is None and settings.rtmps is None and settings.sips is None:
         return
     if settings.tls_cert is None:
-        raise ConfigError("--rtmps needs --tls-cert")
+        name = "rtmps" if settings.rtmps is not None else "sips"
+        raise ConfigError(f"--{name} needs --tls-cert")
     for option, path in (("tls-cert", settings.tls_cert), ("tls-key", settings.tls_key)):
         if path is not None and not path.is_file():
             raise ConfigError(f"--{option} {path}: no such file")
@@ -286,7 +295,7 @@ def _is_sip(text: str) -> bool:
         uri = SipAddress.parse(text).uri if "<" in text else Uri.parse(text)
     except RemoteError:
         return False
-    return uri.scheme == "sip" and bool(uri.host)
+    return uri.scheme in ("sip", "sips") and bool(uri.host)
 
 
 def _text(value: Any) -> str:

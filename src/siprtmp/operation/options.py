@@ -17,7 +17,6 @@ from siprtmp.operation.arguments import (
     count,
     merge,
     milliseconds,
-    only_off,
     port_range,
     program,
     seconds,
@@ -29,7 +28,7 @@ LOG_FORMATS: Final = ("text", "json")
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "the configuration": ("config",),
     "listeners": (
-        *("rtmp", "rtmps", "rtmpt", "rtmfp", "sip", "sips", "http"),
+        *("rtmp", "rtmps", "rtmpt", "rtmfp", "sip", "sips", "ws", "http"),
         *("tls-cert", "tls-key", "external-ip"),
     ),
     "who may connect, publish, play and call": (
@@ -93,10 +92,11 @@ def _add_listeners(add: Add) -> None:
         ("rtmpt", "RTMP clients that come through HTTP here (off)"),
         ("rtmfp", "RTMFP clients here, by UDP (127.0.0.1:1935)"),
         ("sip", "phones and SIP servers here, by UDP and TCP (127.0.0.1:5060)"),
+        ("sips", "phones and SIP servers here, by TLS with the certificate of --tls-cert (off)"),
+        ("ws", "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert (off)"),
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
         add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.")
-    add("--sips", type=only_off, metavar="off", help="SIP over TLS is not in this version.")
     add(
         "--external-ip",
         metavar="IP",

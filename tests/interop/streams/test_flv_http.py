@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 from interop.streams.test_rtmp_live import Server, media
-from support.peers.browser_peer import Chromium, page
+from support.peers.browser_peer import Chromium, Page, page
 from support.peers.hook_service import HookService
 from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
 from support.peers.process import Process, wait_until
@@ -67,7 +67,7 @@ def test_ffmpeg_plays_what_is_published(start, corpus):
 def test_a_browser_decodes_it(start, scheme):
     """mpegts.js in Chromium: pictures of the right size and sound, joined late."""
     server = start(WebServer)
-    with page() as shown:
+    with page(Page) as shown:
         tone = ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"]
         picture = ["-re", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=12"]
         published(start, server, "demo", *tone, *picture, "-t", "60", *AAC_H264)
@@ -87,7 +87,7 @@ def test_an_old_stream_plays(start, corpus, begin):
     """In a browser, and by ffmpeg, whose times go on over the end of signed and of all numbers."""
     server = start(WebServer)
     source = corpus / "flv" / "h264_720p30_bf3_aac44k_30s.flv"
-    with page() as shown:
+    with page(Page) as shown:
         publisher = start(OldPublisher, source, server.url("demo"), begin)
         publisher.wait_until(lambda: "publishing demo" in server.output, what="publishing")
         player = start(Ffmpeg, "-i", server.watch("demo"), "-c", "copy", "-t", "8", "played.flv")

@@ -251,7 +251,7 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     for end in ends:
         made.append(tcp.TcpConnection(listener, end, flow, connected=True))
         made[-1].send(b"x")
-    assert lost == [flow] and listener.connections == {flow.remote: made[1]}
+    assert lost == [flow] and listener.connections == {(flow.remote, ""): made[1]}
     theirs = [real.accept()[0] for _ in ends]
     made[0].send(b"y")
     assert [end.recv(10) for end in theirs] == [b"x", b"x"]
@@ -281,7 +281,7 @@ def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo
         end = plain.create_connection(remote)
         made.append((tcp.TcpConnection(listener, end, flow, connected=True), real.accept()[0]))
         made[-1][0].send(b"y")
-    assert made[1][1].recv(1) == b"x" and listener.connections == {remote: made[1][0]}
+    assert made[1][1].recv(1) == b"x" and listener.connections == {(remote, ""): made[1][0]}
     with pytest.raises(BlockingIOError):
         real.accept()
     made[1][0].close()

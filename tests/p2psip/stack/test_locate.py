@@ -203,7 +203,7 @@ def test_hops_know_the_domain_and_the_flow():
     walk(locator)
     hop = locator.hops[0]
     assert hop == Hop("TLS", "192.0.2.1", 5061, "example.com")
-    assert hop.flow == Flow("TLS", ("192.0.2.1", 5061))
+    assert hop.flow == Flow("TLS", ("192.0.2.1", 5061), domain="example.com")
 
 
 def test_answers_must_fit_the_questions():

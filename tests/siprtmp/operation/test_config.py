@@ -24,6 +24,7 @@ OPTIONS = [
     ("rtmp", ["off"], '"off"', None),
     ("sip", ["[::1]:5070"], '"[::1]:5070"', ("::1", 5070)),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
+    ("ws", ["127.0.0.1:81"], '"127.0.0.1:81"', ("127.0.0.1", 81)),
     (
         "domain",
         ["a.example", "b.example"],
@@ -97,11 +98,11 @@ def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
     names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source"}
-    need_files = {"users", "vod", "rtmps", "users-only", "ca", "sign-key"}
+    need_files = {"users", "vod", "rtmps", "sips", "users-only", "ca", "sign-key"}
     assert {option for option, *_ in OPTIONS} | need_files == names
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
-    assert sorted(shown) == sorted(names | {"sips"})
+    assert sorted(shown) == sorted(names)
     parser = build_parser()
     options = {text for action in parser._actions for text in action.option_strings}
     assert options - {"-h", "--help", "--config"} == {f"--{name}" for name in shown}
@@ -198,6 +199,8 @@ def test_the_line_wins_over_the_file(tmp_path):
         ["--rtmp", ":1935"],
         ["--sip", "::1:5060"],
         ["--rtmps", "127.0.0.1:1"],
+        ["--sips", "127.0.0.1:1"],
+        ["--sip", "off", "--sips", "127.0.0.1:1", "--tls-cert", "no/such/file"],
         ["--rtmps", "127.0.0.1:1", "--tls-cert", "no/such/file"],
         ["--rtmfp", "127.0.0.1"],
         ["--rtp-ports", "20000-10000"],
@@ -257,7 +260,7 @@ def test_what_cannot_be_served_is_told_in_one_line(words):
         "sip-t1 = 20.5",
         "nat = 1",
         "rtmp = 1935",
-        "sips = '127.0.0.1:1'",
+        "sips = true",
         "domain = [1]",
         "domain = 3",
         "domain = {a = 1}",

@@ -49,6 +49,16 @@ class Gateway(Process):
         """host:port of the SIP listener, UDP and TCP."""
         return self.listeners["sip"]
 
+    @property
+    def sips(self) -> str:
+        """host:port of the SIP listener for TLS."""
+        return self.listeners["sips"]
+
+    @property
+    def ws(self) -> str:
+        """host:port of the SIP listener for WebSocket."""
+        return self.listeners["ws"]
+
     def url(self, application: str, stream: str = "") -> str:
         """The RTMP address of `application`, with `stream` appended when given."""
         return f"rtmp://{self.rtmp}/{application}" + (f"/{stream}" if stream else "")

@@ -59,8 +59,12 @@ class Baresip(Process):
         rate: int = 8000,
         transport: str = "udp",
         account: str = "",
+        ca: Path | None = None,
     ) -> None:
-        """`codecs` in baresip's notation, `account` more account parameters (";name=value")."""
+        """`codecs` in baresip's notation, `account` more account parameters (";name=value").
+
+        By TLS it checks the server's certificate against the authorities in `ca`.
+        """
         program = require("baresip", "baresip-core")
         super().__init__(folder)
         self.user, self.domain, self.registrar = user, domain, registrar
@@ -70,7 +74,7 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         write_wav(folder / "tone.wav", tone(hz, 120, rate), rate)
-        self._write_config(rate)
+        self._write_config(rate, ca)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
@@ -82,7 +86,7 @@ class Baresip(Process):
         (folder / "contacts").write_text("")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
-    def _write_config(self, rate: int) -> None:
+    def _write_config(self, rate: int, ca: Path | None) -> None:
         lines = [f"module {name}.so" for name in MODULES]
         lines += [f"module_app {name}.so" for name in APPLICATIONS]
         text = CONFIG.format(
@@ -95,6 +99,8 @@ class Baresip(Process):
             modules_path=MODULES_PATH,
             modules="\n".join(lines),
         )
+        if ca is not None:
+            text += f"sip_cafile {ca}\nsip_verify_server yes\n"
         (self.folder / "config").write_text(text)
 
     @property

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -24,6 +24,10 @@ class Page(http.server.ThreadingHTTPServer):
         """On a free loopback port."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.results: list[dict[str, Any]] = []
+        self.files = {
+            "/": ((FOLDER / "player.html").read_bytes(), "text/html"),
+            "/mpegts.js": (SCRIPT.read_bytes() if SCRIPT.is_file() else b"", "text/javascript"),
+        }
 
     def url(self, stream: str) -> str:
         """The page that plays `stream`."""
@@ -39,16 +43,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: Page
 
     def do_GET(self) -> None:
-        files = {
-            "/": (FOLDER / "player.html", "text/html"),
-            "/mpegts.js": (SCRIPT, "text/javascript"),
-        }
-        path, kind = files.get(urlsplit(self.path).path, (None, ""))
-        self.send_response(200 if path else 404)
+        data, kind = self.server.files.get(urlsplit(self.path).path, (b"", ""))
+        self.send_response(200 if kind else 404)
         self.send_header("Content-Type", kind or "text/plain")
         self.end_headers()
-        if path is not None:
-            self.wfile.write(path.read_bytes())
+        self.wfile.write(data)
 
     def do_POST(self) -> None:
         self.server.results.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -59,15 +58,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
+P = TypeVar("P", bound=Page)
+
+
 @contextmanager
-def page() -> Iterator[Page]:
-    """A running page server; skips, or fails in CI, where mpegts.js was not installed."""
-    if not SCRIPT.is_file():
-        missing = f"mpegts.js is not installed: npm ci --prefix {FOLDER.name}, or make peers"
+def page(make: type[P], needs: Path = SCRIPT) -> Iterator[P]:
+    """A running page server; skips, or fails in CI, where the file it `needs` was not installed."""
+    if not needs.is_file():
+        missing = f"{needs.name} is not installed: npm ci --prefix {FOLDER.name}, or make peers"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
-    with Page() as server:
+    with make() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
@@ -88,5 +90,6 @@ class Chromium(Process):
             "--no-first-run",
             "--mute-audio",
         ]
+        words += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
         words += ["--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required"]
         super().__init__(folder, [program, *words, f"--user-data-dir={folder}/profile", url])

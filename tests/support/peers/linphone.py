@@ -15,7 +15,8 @@ SETTINGS = """\
 [sip]
 sip_port={port}
 sip_tcp_port=0
-sip_tls_port=0
+sip_tls_port={tls_port}
+root_ca={ca}
 contact=sip:{user}@127.0.0.1
 default_proxy={proxy}
 use_ipv6=0
@@ -30,7 +31,7 @@ display=0
 
 ACCOUNT = """\
 [proxy_0]
-reg_proxy=<sip:{registrar};transport=udp>
+reg_proxy=<sip:{registrar};transport={transport}>
 reg_identity=sip:{user}@{domain}
 reg_expires=600
 reg_sendregister=1
@@ -59,8 +60,10 @@ class Linphone(Process):
         password: str = "",
         domain: str = "127.0.0.1",
         hz: float = 440,
+        transport: str = "udp",
+        ca: Path | None = None,
     ) -> None:
-        """Write its settings and the sound that it plays."""
+        """Write its settings and the sound that it plays; `ca` has the authorities for TLS."""
         program = require("linphonec", "linphone-cli")
         super().__init__(folder)
         self.user, self.registrar, self.port = user, registrar, free_port()
@@ -68,6 +71,8 @@ class Linphone(Process):
         write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
         text = SETTINGS.format(
             port=self.port,
+            tls_port=-1 if transport == "tls" else 0,
+            ca=ca or "",
             user=user,
             proxy=0 if registrar else -1,
             media_port=f"{PHONE_PORTS[0]}-{PHONE_PORTS[-1]}",
@@ -78,7 +83,11 @@ class Linphone(Process):
             text += f"\n[audio_codec_{number}]\nmime={mime}\nrate={rate}\nenabled={enabled}\n"
         if registrar:
             text += "\n" + ACCOUNT.format(
-                registrar=registrar, user=user, domain=domain, password=password
+                registrar=registrar,
+                user=user,
+                domain=domain,
+                password=password,
+                transport=transport,
             )
         (folder / "settings").write_text(text)
         (folder / ".local/share/linphone").mkdir(parents=True)  # it does not start without

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
+from support.certificates import Certificate
 from support.peers.process import Process, free_port, require, tcp_answers, udp_is_bound
 from support.peers.tones import Samples, from_s16
 
@@ -218,20 +219,45 @@ class Sipp(Process):
         return self.calls()
 
 
+TLS = """\
+enable_tls=yes
+listen=tls:127.0.0.1:{port}
+loadmodule "tls.so"
+modparam("tls", "tls_method", "TLSv1.2+")
+modparam("tls", "private_key", "{tls.key}")
+modparam("tls", "certificate", "{tls.file}")
+modparam("tls", "verify_certificate", 0)
+modparam("tls", "require_certificate", 0)
+"""
+KAMAILIO_TLS = Path("/usr/lib/x86_64-linux-gnu/kamailio/modules/tls.so")
+
+
 class Kamailio(Process):
     """A registrar and record-routing proxy with digest for `users`, all in memory, UDP and TCP."""
 
-    def __init__(self, folder: Path, users: dict[str, str], domain: str = "127.0.0.1") -> None:
-        """`users` maps names to passwords; `domain` is theirs and the digest realm."""
+    def __init__(
+        self,
+        folder: Path,
+        users: dict[str, str],
+        domain: str = "127.0.0.1",
+        tls: Certificate | None = None,
+    ) -> None:
+        """`users` maps names to passwords; `domain` is theirs and the digest realm.
+
+        With `tls` it listens on the next port for TLS, too.
+        """
         program = require("kamailio", "kamailio")
+        if tls is not None and not KAMAILIO_TLS.is_file():
+            require("kamailio-tls-modules", "kamailio-tls-modules")
         super().__init__(folder)
         self.port, self.domain = free_port(), domain
+        secure = "" if tls is None else TLS.format(port=self.port + 1, tls=tls)
         passwords = "\n".join(
             f'        case "{name}": $var(password) = "{word}"; break;'
             for name, word in users.items()
         )
         text = Template((HERE / "kamailio.cfg").read_text()).safe_substitute(
-            PORT=self.port, DOMAIN=domain, PASSWORDS=passwords
+            PORT=self.port, DOMAIN=domain, PASSWORDS=passwords, TLS=secure
         )
         (folder / "kamailio.cfg").write_text(text)
         # -m/-M: megabytes of memory; -DD: stay in the foreground; -E: log to standard error

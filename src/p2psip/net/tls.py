@@ -1,0 +1,202 @@
+"""TLS that takes bytes and gives bytes, for the sockets of `p2psip.net.tcp`.
+
+Implements RFC 3261 §26.2.2 for both sides: a server shows its certificate, a client checks that it
+is good for the host of the next hop.
+
+Own design: OpenSSL is fed and emptied through memory, so that one connection machine serves TCP
+and TLS alike.  Contexts are read when a connection begins, so that a renewed certificate is used
+for the next one.
+"""
+
+import ipaddress
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
+
+HANDSHAKE: Final = b"\x16"  # the first octet of TLS, which no HTTP request begins with
+READ_SIZE: Final = 65536  # octets asked of OpenSSL at once; it gives a record, 16 KiB at most
+MAX_CERTIFICATE: Final = 100  # names of one certificate that are looked at
+
+
+@dataclass(slots=True)
+class TlsContexts:
+    """The settings of TLS for connections in and out; replace one to renew it.
+
+    Without `server` no connection is accepted, for a phone that only opens them.
+    """
+
+    client: ssl.SSLContext
+    server: ssl.SSLContext | None = None
+
+    def begin(self, domain: str = "") -> "Tls":
+        """The TLS of a new connection: as a client if it is to `domain`."""
+        context = self.client if domain else self.server
+        assert context is not None
+        return Tls(context, domain)
+
+
+class Tls:
+    """One TLS connection; `ended` becomes true when the peer says that nothing more will come.
+
+    `domain` is the name that the server's certificate must be good for (RFC 3263 §4.1); without one
+    we are the server.  `is_ready` tells that the handshake is over.
+    """
+
+    def __init__(self, context: ssl.SSLContext, domain: str = "") -> None:
+        self._from_peer, self._to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._domain = domain
+        self._tls = context.wrap_bio(
+            self._from_peer,
+            self._to_peer,
+            server_side=not domain,
+            server_hostname=None if not domain or _address(domain) else domain,
+        )
+        self._waiting = bytearray()  # what cannot be encrypted before the handshake is over
+        self.is_ready = self.ended = False
+        self._shake()
+
+    def receive(self, data: bytes) -> bytes:
+        """Decrypt bytes of the peer.  Raises ssl.SSLError if they break the rules of TLS.
+
+        In either case `take_output` may have an answer.
+        """
+        self._from_peer.write(data)
+        if not self.is_ready and not self._shake():
+            return b""
+        pieces = []
+        while not self.ended:
+            try:
+                piece = self._tls.read(READ_SIZE)
+            except ssl.SSLWantReadError:
+                break
+            except ssl.SSLZeroReturnError:
+                piece = b""
+            self.ended = not piece
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def send(self, data: bytes) -> None:
+        """Encrypt bytes for the peer, or keep them until the handshake is over."""
+        if self.is_ready:
+            self._tls.write(data)
+        else:
+            self._waiting += data
+
+    def take_output(self) -> bytes:
+        """Return the bytes that are to be sent, once."""
+        return self._to_peer.read()
+
+    @property
+    def waiting(self) -> int:
+        """How many octets wait for the end of the handshake."""
+        return len(self._waiting)
+
+    def _shake(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        if self._domain and self._tls.context.verify_mode is ssl.CERT_REQUIRED:
+            # §26.2.2 [certificate-is-validated]
+            _check_name(self._tls.getpeercert() or {}, self._domain)
+        self.is_ready = True
+        if self._waiting:
+            self._tls.write(bytes(self._waiting))
+            self._waiting.clear()
+        return True
+
+
+def may_open(flow: Flow, contexts: TlsContexts | None) -> bool:
+    """Whether a connection can be opened: by TLS to a named server alone, to a browser never.
+
+    RFC 7118 §5: a client of WebSocket is reached by its own connection.
+    """
+    return flow.transport == "TCP" or (contexts is not None and bool(flow.domain))
+
+
+def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    """Settings of a listener; `certificate` is a PEM file with the chain, and the key without one.
+
+    Raises LocalError naming the file that cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system still allows
+    context.options |= ssl.OP_NO_RENEGOTIATION  # a client could make us compute for ever
+    for path in (certificate, key):
+        if path is not None and not path.is_file():
+            raise LocalError(f"{path}: no such file")
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or error
+        raise LocalError(f"{certificate}: no usable certificate and key: {reason}") from None
+    return context
+
+
+def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:
+    """Settings of a client: certificates are checked unless `insecure`.
+
+    `ca` is a PEM file of authorities to trust instead of the system's.  Raises LocalError naming
+    it.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ValueError) as error:
+        raise LocalError(f"{ca}: no usable certificates: {error}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False  # it knows no SIP URIs: `Tls` compares the names itself
+    if insecure:
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def is_good_for(certificate: Mapping[str, Any], domain: str) -> bool:
+    """Whether a certificate, as `getpeercert` gives it, is that of a SIP domain.
+
+    The SIP URIs among its subjectAltNames count, where there are some; else its DNS names.  A
+    wildcard stands for nothing: a SIP domain is one name, and its hosts are others.  An address
+    is compared with the addresses in it.
+    """
+    names = list(certificate.get("subjectAltName", ()))[:MAX_CERTIFICATE]
+    if wanted := _address(domain):
+        return any(kind == "IP Address" and _address(name) == wanted for kind, name in names)
+    uris = [found for kind, name in names if kind == "URI" and (found := _sip_domain(name))]
+    dns: Iterable[str] = (name.lower() for kind, name in names if kind == "DNS")
+    return domain.lower().rstrip(".") in (uris or dns)
+
+
+def in_words(error: ssl.SSLError) -> str:
+    """The reason of an error, without OpenSSL's file names and line numbers."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not trusted: {error.verify_message}"
+    return (error.reason or str(error)).replace("_", " ").lower()
+
+
+def _check_name(certificate: Mapping[str, Any], domain: str) -> None:
+    if not is_good_for(certificate, domain):
+        error = ssl.SSLCertVerificationError()
+        error.verify_message = f"it is not good for {domain}"
+        raise error
+
+
+def _sip_domain(text: str) -> str:
+    """The domain that a SIP URI in a certificate names; empty for a URI with a user, or another."""
+    try:
+        uri = Uri.parse(text)
+    except RemoteError:
+        return ""
+    return uri.host if uri.scheme == "sip" and uri.user is None else ""
+
+
+def _address(host: str) -> str:
+    """The address in its one spelling; empty for a name."""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return ""

@@ -1,0 +1,147 @@
+"""SIP in a WebSocket: the server's end, cut into messages.
+
+Implements RFC 7118 §4 and §5, with wsproto (extra `web`), which does no I/O.
+
+It is to a WebSocket what `p2psip.sip.framing.StreamFramer` is to TCP, and shares its items.
+
+Own design: any Origin is welcome.  No cookie and no address is taken for a proof here: each request
+proves its user by Digest, so a page of another site can do no more than any other client.
+"""
+
+from typing import Any, Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.framing import LIMIT, Item, KeepAlive, Malformed
+from p2psip.sip.message import parse_message
+
+try:
+    import h11
+    from wsproto import ConnectionType, WSConnection
+    from wsproto.events import (
+        AcceptConnection,
+        BytesMessage,
+        CloseConnection,
+        Event,
+        Message,
+        Ping,
+        RejectConnection,
+        Request,
+        TextMessage,
+    )
+    from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+    AVAILABLE = True
+except ImportError:  # without the extra there is no WebSocket, and everything else
+    AVAILABLE = False
+
+PROTOCOL: Final = "sip"  # RFC 7118 §4.1
+TOO_LARGE: Final = 1009  # RFC 6455 §7.4.1
+MAX_HANDSHAKE: Final = 16_384  # octets of HTTP before the WebSocket begins
+MAX_FRAGMENTS: Final = 1000  # frames of one message; browsers send one, or some for a large body
+
+
+class WebSocketFramer:
+    """The server's half of one connection; a message is bounded by `limit` octets.
+
+    `broken` tells that the connection is to be closed; whatever comes later is ignored.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.broken = False
+        self._limit, self._connection = limit, WSConnection(ConnectionType.SERVER)
+        self._output = bytearray()
+        self._message = bytearray()
+        self._fragments = self._heard = 0
+        self._is_open = False
+
+    def feed(self, data: bytes) -> list[Item]:
+        """Take octets from the wire; return the messages that they complete (RFC 7118 §5)."""
+        items: list[Item] = []
+        if self.broken or not data:
+            return items
+        self._heard += len(data)
+        if not self._is_open and self._heard > MAX_HANDSHAKE:
+            self.broken = True
+            return items
+        try:
+            self._connection.receive_data(data)
+            for event in self._connection.events():
+                items += self._take(event)
+                if self.broken:
+                    break
+        except RemoteProtocolError as error:
+            self._end(error.event_hint or RejectConnection())
+        except (h11.ProtocolError, ValueError):  # in a header that the library then cannot read
+            self._end(RejectConnection())
+        return items
+
+    def wrap(self, message: bytes) -> bytes:
+        """One message in one frame: text if it is UTF-8, which scripts prefer (RFC 7118 §4.2)."""
+        try:
+            text = message.decode()
+        except UnicodeDecodeError:
+            # RFC 7118 §4.2 [binary-if-not-utf-8]
+            return bytes(self._connection.send(BytesMessage(data=message)))
+        # RFC 7118 §5 [one-each]
+        return bytes(self._connection.send(TextMessage(data=text)))
+
+    def take_output(self) -> bytes:
+        """Return the bytes of handshake, pong and close that are to be sent, once."""
+        output = bytes(self._output)
+        self._output.clear()
+        return output
+
+    def _take(self, event: "Event") -> list[Item]:
+        match event:
+            case Request():
+                self._open(event)
+            case Message():  # RFC 7118 §4.2 [text-and-binary]
+                return self._take_piece(event)
+            case Ping():
+                self._output += self._connection.send(event.response())
+                return [KeepAlive.PONG]  # RFC 7118 §6
+            case CloseConnection():
+                self._end(event.response())
+        return []
+
+    def _open(self, request: "Request") -> None:
+        """Answer the handshake: without the sub-protocol there is nothing to talk about."""
+        if PROTOCOL not in request.subprotocols:
+            self._end(RejectConnection())
+            return
+        # RFC 7118 §4.1 [sip-is-agreed]
+        self._output += self._connection.send(AcceptConnection(subprotocol=PROTOCOL))
+        self._is_open = True
+
+    def _take_piece(self, event: "Message[Any]") -> list[Item]:
+        self._message += event.data.encode() if isinstance(event.data, str) else event.data
+        self._fragments += 1
+        if len(self._message) > self._limit or self._fragments > MAX_FRAGMENTS:
+            self._end(CloseConnection(code=TOO_LARGE))
+            return []
+        if not event.message_finished:
+            return []
+        whole = bytes(self._message)
+        self._message.clear()
+        self._fragments = 0
+        return [_item(whole)]
+
+    def _end(self, last: "Event") -> None:
+        """Say the last words, if they still can be said."""
+        self.broken = True
+        self._message.clear()
+        try:
+            self._output += self._connection.send(last)
+        except (LocalProtocolError, h11.ProtocolError):
+            return
+
+
+def _item(whole: bytes) -> Item:
+    """A message, a keep-alive (RFC 7118 §6), or what is neither."""
+    # RFC 7118 §4.1 [nothing-but-sip]
+    if not whole.strip(b"\r\n"):
+        return KeepAlive.PING if whole.startswith(b"\r\n\r\n") else KeepAlive.PONG
+    try:
+        return parse_message(whole)
+    except RemoteError as error:
+        return Malformed(error.with_traceback(None), whole, fatal=False)

@@ -1,0 +1,28 @@
+"""Phones in browsers: JsSIP in Chromium registers by WebSocket and calls through the proxy."""
+
+import pytest
+from support.gateway.accounts import PASSWORD, users_file
+from support.peers.browser_phone import Chromium, phone_page, wait_event
+
+
+@pytest.mark.needs("chromium")
+def test_a_browser_calls_a_browser(start, gateway, tmp_path):
+    """Covers RFC 7118 §5: requests of the dialog come by the connections that browsers opened."""
+    users = users_file(tmp_path, "alice", "bob")
+    server = gateway("--users", users, "--ws", "127.0.0.1:0", "--sip-t1", "20")
+    with phone_page() as ours, phone_page() as theirs:
+        bob = start(Chromium, theirs.phone(f"ws://{server.ws}", "bob", PASSWORD))
+        assert ".invalid;transport=ws" in wait_event(bob, theirs, "registered")["contact"]
+        url = ours.phone(
+            f"ws://{server.ws}", "alice", PASSWORD, call="sip:bob@127.0.0.1", seconds=1
+        )
+        alice = start(Chromium, url)
+        assert wait_event(bob, theirs, "incoming")["from"] == "sip:alice@127.0.0.1"
+        for browser, shown in ((alice, ours), (bob, theirs)):
+            wait_event(browser, shown, "confirmed")
+        server.wait_status({"registrations": 2, "proxied_dialogs": 1, "sip_connections": 2})
+        assert wait_event(bob, theirs, "ended")["by"] == "remote"  # the BYE has come
+        assert wait_event(alice, ours, "ended")["by"] == "local"
+        server.wait_status({"proxied_dialogs": 0})
+        alice.stop()
+        server.wait_status({"registrations": 1, "sip_connections": 1})

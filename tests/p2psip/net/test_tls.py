@@ -1,0 +1,275 @@
+"""TLS in memory, and the stream listener that speaks it on real sockets."""
+
+import os
+import socket as plain
+import ssl
+
+import pytest
+from support.certificates import certificate
+from support.sip.tcp_world import closed, hurry
+from support.sockets import LOOPBACK, Echo, TcpClient, options_request, until
+
+from p2psip.errors import LocalError
+from p2psip.net.clock import monotonic
+from p2psip.net.tls import Tls, TlsContexts, client_context, is_good_for, server_context
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return certificate(tmp_path_factory.mktemp("good"))
+
+
+@pytest.fixture(scope="module")
+def contexts(made):
+    return TlsContexts(client_context(made.file), server_context(made.file, made.key))
+
+
+@pytest.fixture
+def make(contexts):
+    elements = []
+
+    def run(tls=contexts, **options):
+        elements.append(Echo(tls=tls, **options))
+        return elements[-1]
+
+    yield run
+    for each in elements:
+        each.driver.close()
+
+
+class Asked:
+    def __init__(self):
+        self.statuses = []
+
+    def on_response(self, handle, response, now):
+        self.statuses.append(response.status)
+
+    def on_failure(self, handle, status, now):
+        self.statuses.append(-status)
+
+
+def ask(echo, uri):
+    """Send an OPTIONS as a machine does; its answers, negative where none came."""
+    asked = Asked()
+    fields = [("Max-Forwards", 70), ("From", "<sip:a@b>;tag=1"), ("To", "<sip:x@y>")]
+    fields += [("Call-ID", os.urandom(4).hex()), ("CSeq", "1 OPTIONS")]
+    request = Request("OPTIONS", Uri.parse(uri), Headers(fields), b"")
+    echo.driver.run(echo.stack.request, request, asked, monotonic())
+    assert until(lambda: asked.statuses, 20)
+    return asked.statuses
+
+
+def uri(echo):
+    return f"sips:x@{echo.secure[0]}:{echo.secure[1]}"
+
+
+class TlsClient(TcpClient):
+    """The same by TLS, without a look at the certificate."""
+
+    def __init__(self, address, port=0):
+        self.socket = plain.socket()
+        self.socket.bind((LOOPBACK, port))
+        self.socket.settimeout(20)
+        context = client_context(insecure=True)
+        self.socket.connect(address)
+        self.socket.setblocking(False)
+        self.tls = Tls(context, LOOPBACK)
+        self.heard = b""
+
+    def say(self, data):
+        self.tls.send(data)
+
+    def turn(self):
+        """Carry what is there in both directions; what the server has said so far."""
+        if output := self.tls.take_output():
+            self.socket.sendall(output)
+        try:
+            data = self.socket.recv(65536)
+        except BlockingIOError:
+            return self.heard
+        self.heard += self.tls.receive(data)
+        return self.heard
+
+
+# In memory
+
+
+def joined(one, two, size):
+    """Pass bytes to and fro in pieces of `size`; what each has read."""
+    read = {one: b"", two: b""}
+    while True:
+        moved = False
+        for here, there in ((one, two), (two, one)):
+            data = here.take_output()
+            for start in range(0, len(data), size):
+                read[there] += there.receive(data[start : start + size])
+                moved = True
+        if not moved:
+            return read
+
+
+@pytest.mark.parametrize("size", [1, 100, 100_000])
+def test_what_waits_for_the_handshake_arrives(contexts, size):
+    client, server = Tls(contexts.client, "localhost"), Tls(contexts.server)
+    client.send(b"before ")
+    assert client.waiting == 7
+    joined(client, server, 10)
+    assert client.is_ready and server.is_ready and not client.waiting
+    client.send(b"x" * 40_000)
+    server.send(b"back")
+    read = joined(client, server, size)
+    assert read == {client: b"back", server: b"x" * 40_000}
+
+
+def test_a_certificate_of_another_name_ends_the_handshake(contexts):
+    """Covers RFC 3261 §26.2.2 [certificate-is-validated]."""
+    client, server = Tls(contexts.client, "example.com"), Tls(contexts.server)
+    with pytest.raises(ssl.SSLCertVerificationError) as refused:
+        joined(client, server, 1000)
+    assert "example.com" in refused.value.verify_message and not client.is_ready
+
+
+NAMES = {
+    "dns": (("DNS", "Example.com"), ("DNS", "other.org")),
+    "uri": (("DNS", "example.com"), ("URI", "sip:proxy.org"), ("URI", "https://example.com")),
+    "user": (("URI", "sip:bob@example.com"),),
+    "wild": (("DNS", "*.example.com"),),
+    "address": (("IP Address", "0:0:0:0:0:0:0:1"), ("DNS", "192.0.2.1")),
+    "none": (),
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "domain", "good"),
+    [
+        ("dns", "example.com", True),
+        ("dns", "EXAMPLE.com.", True),
+        ("dns", "sub.example.com", False),
+        ("uri", "proxy.org", True),
+        ("uri", "example.com", False),  # the SIP URIs are the whole truth where there are some
+        ("user", "example.com", False),
+        ("wild", "a.example.com", False),
+        ("address", "::1", True),
+        ("address", "192.0.2.1", False),
+        ("none", "example.com", False),
+    ],
+)
+def test_the_names_of_a_certificate(names, domain, good):
+    assert is_good_for({"subjectAltName": NAMES[names]}, domain) is good
+
+
+def test_files_that_are_no_certificates(tmp_path, made):
+    (bad := tmp_path / "bad").write_text("x")
+    for make in (lambda: server_context(bad), lambda: server_context(tmp_path / "none"),
+                 lambda: client_context(bad), lambda: server_context(made.file, bad)):  # fmt: skip
+        with pytest.raises(LocalError):
+            make()
+
+
+# On sockets
+
+
+def test_a_sips_uri_goes_by_tls(make):
+    """Covers RFC 3261 §26.2.2."""
+    one, two = make(), make()
+    assert ask(one, uri(two)) == [200] == ask(one, uri(two))
+    assert {flow.transport for flow in two.flows} == {"TLS"}
+    assert one.driver.connections == two.driver.connections == 1  # the second took the same one
+
+
+@pytest.mark.parametrize("wrong", ["name", "authority", "time"])
+def test_who_proves_nothing_is_not_told_anything(make, tmp_path, contexts, caplog, wrong):
+    """Covers RFC 3261 §26.2.2 [certificate-is-validated]."""
+    names = "DNS:example.com" if wrong == "name" else "IP:127.0.0.1"
+    other = certificate(tmp_path / "other", names, expired=wrong == "time")
+    trust = client_context(None if wrong == "authority" else other.file)
+    one = make(TlsContexts(trust, contexts.server))
+    two = make(TlsContexts(contexts.client, server_context(other.file, other.key)))
+    assert ask(one, uri(two)) == [-503]
+    assert two.heard == [] and "TLS with 127.0.0.1 fails" in caplog.text
+    assert until(lambda: not one.driver.connections)
+
+
+def test_one_that_was_trusted_for_one_name_is_not_for_another(make):
+    """Both names lead to one address, and each has a connection of its own."""
+    two = make()
+    flows = {
+        name: Flow("TLS", two.secure, domain=name) for name in ("127.0.0.1", "localhost", "a.org")
+    }
+    one = make(locate=lambda target: [flows[target.host]])
+    assert ask(one, "sips:x@localhost") == [200] and ask(one, uri(two)) == [200]
+    assert one.driver.connections == 2
+    assert ask(one, "sips:x@a.org") == [-503] and len(two.heard) == 2
+
+
+def test_a_client_cannot_pass_for_a_server(make):
+    """Covers RFC 5923 §9.2 [no-alias-unproven]: a request to its port opens a connection."""
+    echo = make()
+    with plain.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port = probe.getsockname()[1]
+    client = TlsClient(echo.secure, port)
+    client.say(options_request(transport="TLS"))
+    assert until(lambda: client.turn().startswith(b"SIP/2.0 200"), 20)
+    assert ask(echo, f"sips:x@{LOOPBACK}:{port}") == [-503]  # nobody listens there
+    assert b"OPTIONS sips" not in client.turn()
+
+
+def test_a_listener_without_a_certificate_only_opens_connections(make, contexts):
+    one, two = make(TlsContexts(contexts.client)), make()
+    assert ask(one, uri(two)) == [200]
+    with pytest.raises(ConnectionError):
+        TcpClient(one.secure)
+
+
+def test_a_renewed_certificate_is_shown_to_the_next_client(make, tmp_path, made, contexts):
+    other = certificate(tmp_path / "other")
+    changing = TlsContexts(contexts.client, contexts.server)
+    echo = make(changing)
+    changing.server = server_context(other.file, other.key)
+    assert ask(make(), uri(echo)) == [-503]
+    trusting = make(TlsContexts(client_context(other.file), contexts.server))
+    assert ask(trusting, uri(echo)) == [200]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x16\x03\x01\x02\x00", options_request(), b"\x16\x03\x01"])
+def test_half_a_handshake_has_its_place_for_some_seconds(make, monkeypatch, data):
+    hurry(monkeypatch, GREETING_SECONDS=0.2)
+    echo = make()
+    client = TcpClient(echo.secure)
+    client.socket.sendall(data)
+    client.socket.settimeout(20)
+    while client.socket.recv(100):  # an alert, maybe
+        pass
+    assert not echo.driver.connections and not echo.heard
+    assert ask(make(), uri(echo)) == [200]
+
+
+def test_a_server_that_never_shakes_hands_is_given_up(make, monkeypatch):
+    """The request has another server to go to: RFC 3263 §4.3."""
+    hurry(monkeypatch, CONNECT_SECONDS=0.2)
+    with plain.create_server((LOOPBACK, 0)) as silent:
+        flow = Flow("TLS", silent.getsockname(), domain=LOOPBACK)
+        two = make()
+        one = make(locate=lambda target: [flow, Flow("TLS", two.secure, domain=LOOPBACK)])
+        assert ask(one, "sips:x@example.com") == [200]
+
+
+def test_both_families_beside_each_other(contexts):
+    """Each answers from its own socket, and names itself by its own address."""
+    echo = Echo(also=[("::1", 0)])
+    six = next(each for each in echo.driver.ports.listeners if ":" in each.host)
+    client = TcpClient((six.host, six.port))
+    assert client.ask(options_request(transport="TCP"), 20).startswith(b"SIP/2.0 200")
+    assert echo.stack.contact("x", "TCP", "::1").host == "::1"
+    assert echo.stack.contact("x", "TCP", LOOPBACK).host == LOOPBACK
+    other = Echo("::1")
+    assert ask(echo, f"sip:x@[::1]:{other.address[1]}") == [200]
+    assert other.flows[0].remote == (six.host, six.port)
+    for each in (echo, other):
+        each.driver.close()
+    assert closed(client)

@@ -1,0 +1,299 @@
+"""SIP in a WebSocket: in memory against wsproto's client, and through the stream listener."""
+
+import socket as plain
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from support.certificates import certificate
+from support.mutations import mutations
+from support.sip.tcp_world import closed, hurry
+from support.sockets import Echo, TcpClient, options_request, until
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import (
+    AcceptConnection,
+    BytesMessage,
+    CloseConnection,
+    Message,
+    Ping,
+    Pong,
+    RejectConnection,
+    Request,
+    TextMessage,
+)
+
+from p2psip.net.tls import Tls, TlsContexts, client_context, server_context
+from p2psip.net.websocket import WebSocketFramer
+from p2psip.sip.framing import KeepAlive, Malformed
+from p2psip.stack.stack import Flow, Send
+
+
+def sip(branch="1", body=b""):
+    return options_request(branch, "WS", "df7jal23ls0d.invalid", body)
+
+
+class Browser:
+    """A client in memory: what it has sent is in `out`, what it has heard in `events`."""
+
+    def __init__(self, protocols=("sip",)):
+        self.ws, self.events = WSConnection(ConnectionType.CLIENT), []
+        request = Request(host="127.0.0.1", target="/", subprotocols=list(protocols))
+        self.out = self.ws.send(request)
+
+    def say(self, *events):
+        for each in events:
+            self.out += self.ws.send(each)
+
+    def hear(self, data):
+        self.ws.receive_data(data)
+        self.events += self.ws.events()
+
+    @property
+    def last(self):
+        return self.events[-1]
+
+
+def opened(protocols=("sip",)):
+    browser, framer = Browser(protocols), WebSocketFramer()
+    assert passed(browser, framer) == []
+    return browser, framer
+
+
+def passed(browser, framer, size=100_000):
+    """Carry the browser's bytes over, and the answers back; the items that came."""
+    data, browser.out = browser.out, b""
+    items = []
+    for start in range(0, len(data), size):
+        items += framer.feed(data[start : start + size])
+    browser.hear(framer.take_output())
+    return items
+
+
+# In memory
+
+
+@pytest.mark.parametrize("protocols", [("sip",), ("xmpp", "sip")])
+def test_the_subprotocol_is_agreed(protocols):
+    """Covers RFC 7118 §4.1 [sip-is-agreed]."""
+    browser, _ = opened(protocols)
+    assert isinstance(browser.last, AcceptConnection) and browser.last.subprotocol == "sip"
+
+
+@pytest.mark.parametrize("protocols", [(), ("xmpp",)])
+def test_without_the_subprotocol_there_is_no_connection(protocols):
+    """Covers RFC 7118 §4.1: a client that means another service learns it at once."""
+    browser, framer = opened(protocols)
+    assert isinstance(browser.events[0], RejectConnection) and framer.broken
+    assert framer.feed(b"x") == []
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize("kind", [TextMessage, BytesMessage])
+def test_text_and_binary_are_messages(kind, size):
+    """Covers RFC 7118 §4.2 [text-and-binary], §5 [one-each]: whatever pieces they come in."""
+    browser, framer = opened()
+    data = sip().decode() if kind is TextMessage else sip()
+    browser.say(kind(data=data), kind(data=data))
+    assert [item.method for item in passed(browser, framer, size)] == ["OPTIONS"] * 2
+
+
+def test_a_message_in_fragments_is_one():
+    """Covers RFC 7118 §5 [one-each]."""
+    browser, framer = opened()
+    text = sip().decode()
+    pieces = [TextMessage(data=each, message_finished=False) for each in (text[:9], "", text[9:50])]
+    browser.say(*pieces, TextMessage(data=text[50:]))
+    assert [item.method for item in passed(browser, framer)] == ["OPTIONS"]
+
+
+def test_no_length_is_needed():
+    """As RFC 7118 §5 says, the frame tells where the message ends."""
+    browser, framer = opened()
+    browser.say(TextMessage(data=sip(body=b"hi").decode().replace("Content-Length: 2\r\n", "")))
+    assert passed(browser, framer)[0].body == b"hi"
+
+
+@pytest.mark.parametrize(("symbol", "kind"), [(b"\xc3\xa4", str), (b"\xe4", bytes)])
+def test_what_is_no_utf_8_goes_as_binary(symbol, kind):
+    """Covers RFC 7118 §4.2 [binary-if-not-utf-8], §5 [one-each]."""
+    browser, framer = opened()
+    message = b"SIP/2.0 200 " + symbol + b"\r\n\r\n"
+    browser.hear(framer.wrap(message) + framer.wrap(message))
+    said = [each for each in browser.events if isinstance(each, Message)]
+    assert [type(each.data) for each in said] == [kind, kind]
+    assert all(each.message_finished and each.frame_finished for each in said)
+    assert [e.data.encode() if kind is str else bytes(e.data) for e in said] == [message] * 2
+
+
+def test_keep_alives():
+    """Covers RFC 7118 §6, RFC 5626 §4.4.1."""
+    browser, framer = opened()
+    browser.say(Ping(b"x"), TextMessage(data="\r\n\r\n"), TextMessage(data="\r\n"))
+    assert passed(browser, framer) == [KeepAlive.PONG, KeepAlive.PING, KeepAlive.PONG]
+    assert isinstance(browser.last, Pong) and bytes(browser.last.payload) == b"x"
+
+
+def test_what_is_malformed_leaves_the_connection_open():
+    """Covers RFC 7118 §4.1 [nothing-but-sip]."""
+    browser, framer = opened()
+    browser.say(TextMessage(data="nonsense"), TextMessage(data=sip().decode()))
+    bad, good = passed(browser, framer)
+    assert isinstance(bad, Malformed) and not bad.fatal and good.method == "OPTIONS"
+    assert not framer.broken
+
+
+@pytest.mark.parametrize("kind", ["one frame", "fragments", "empty fragments"])
+def test_a_message_without_end_is_cut_off(kind):
+    """By size, of one frame or many, and by the number of fragments; memory is bounded."""
+    browser, framer = opened()
+    if kind == "one frame":
+        browser.say(BytesMessage(data=bytes(300_000)))
+    else:
+        data = bytes(5000) if kind == "fragments" else b""
+        browser.say(*[BytesMessage(data=data, message_finished=False)] * (50 if data else 1001))
+    assert passed(browser, framer, 8192) == [] and framer.broken
+    assert isinstance(browser.last, CloseConnection) and browser.last.code == 1009
+    assert len(framer._message) == 0
+
+
+def test_a_goodbye_is_answered():
+    browser, framer = opened()
+    browser.say(CloseConnection(code=1000))
+    assert passed(browser, framer) == [] and framer.broken
+    assert isinstance(browser.last, CloseConnection)
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 4"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 4"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n", b"HTTP/1.1 4"),
+        (sip(), b"HTTP/1.1 4"),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 30_000, b""),
+    ],
+)
+def test_what_is_no_handshake_is_refused(data, answer):
+    framer = WebSocketFramer()
+    assert framer.feed(data) == [] and framer.broken
+    assert framer.take_output().startswith(answer)
+
+
+def conversation():
+    browser = Browser()
+    head, browser.out = browser.out, b""
+    browser.hear(_accept(head))
+    browser.say(TextMessage(data=sip().decode()), Ping(b"1"), BytesMessage(data=sip()))
+    return head + browser.out
+
+
+def _accept(head):
+    framer = WebSocketFramer()
+    framer.feed(head)
+    return framer.take_output()
+
+
+@given(mutations(st.builds(conversation)))
+def test_spoiled_streams_raise_nothing(data):
+    framer = WebSocketFramer()
+    items = framer.feed(data)
+    event(f"messages: {sum(not isinstance(item, KeepAlive) for item in items)}")
+    framer.take_output()
+
+
+# Through the listener
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return certificate(tmp_path_factory.mktemp("ws"))
+
+
+@pytest.fixture
+def echo(made):
+    echo = Echo(ws=True, tls=TlsContexts(client_context(), server_context(made.file, made.key)))
+    yield echo
+    echo.driver.close()
+
+
+class Page(Browser):
+    """A browser with a socket, by wss:// if `secure`."""
+
+    def __init__(self, address, *, secure=False):
+        super().__init__()
+        self.socket = plain.create_connection(address)
+        self.socket.setblocking(False)
+        self.tls = Tls(client_context(insecure=True), "localhost") if secure else None
+
+    def turn(self):
+        """Carry what is there both ways; the messages that came so far."""
+        data, self.out = self.out, b""
+        if self.tls is not None:
+            self.tls.send(data)
+            data = self.tls.take_output()
+        self.socket.sendall(data)
+        try:
+            data = self.socket.recv(65536)
+        except BlockingIOError:
+            data = b""
+        data = self.tls.receive(data) if self.tls is not None and data else data
+        if data:
+            self.hear(data)
+        return [each.data for each in self.events if isinstance(each, Message)]
+
+    def open(self):
+        assert until(lambda: self.turn() == [] and bool(self.events), 20)
+        assert isinstance(self.last, AcceptConnection)
+        return self
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_browser_is_answered_and_asked_on_its_connection(echo, secure):
+    """Covers RFC 7118 §5.1 and §5 [reliable-timers]: WS, and WSS at the same port."""
+    page = Page(echo.web, secure=secure).open()
+    page.say(TextMessage(data=sip().decode()))
+    assert until(lambda: bool(page.turn()), 20)
+    assert page.turn()[0].startswith("SIP/2.0 200")
+    [flow] = echo.flows
+    assert flow.transport == ("WSS" if secure else "WS") and flow.secure == secure
+    assert flow.reliable
+    assert echo.driver.connections == 1 and not page.turn()[1:]
+    via = echo.stack._hops.via(flow, "z9hG4bK1")
+    assert (via.transport, via.port) == (flow.transport, echo.web[1])
+    echo.driver._carry_out(_order(flow))
+    assert until(lambda: len(page.turn()) == 2, 20)
+    page.socket.close()
+    assert until(lambda: echo.driver.connections == 0, 20)
+
+
+def _order(flow):
+    return Send(sip("2"), flow)
+
+
+def test_nobody_opens_a_connection_to_a_browser(echo):
+    """Covers RFC 7118 §5: there is no other way than the connection it has opened."""
+    lost = []
+    echo.stack.on_lost = lambda flow, now: lost.append(flow)
+    echo.driver._carry_out(_order(flow := Flow("WS", ("127.0.0.1", 9))))
+    assert lost == [flow] and echo.driver.connections == 0
+
+
+def test_a_ping_is_no_message_and_its_silence_is_not_heard(echo, monkeypatch):
+    """A browser that never says anything in SIP has a place for some seconds, as by TCP."""
+    hurry(monkeypatch, GREETING_SECONDS=0.3)
+    fast = Echo(ws=True)
+    page = Page(fast.web).open()
+    page.say(Ping(b""))
+    page.turn()
+    assert until(lambda: fast.driver.connections == 0, 20)
+    fast.driver.close()
+
+
+def test_a_client_without_http_disturbs_nobody(echo):
+    client = TcpClient(echo.web)
+    client.socket.sendall(sip())
+    assert client.read(20).startswith(b"HTTP/1.1 400") and closed(client)
+    page = Page(echo.web).open()
+    page.say(TextMessage(data=sip().decode()))
+    assert until(lambda: bool(page.turn()), 20)
+    page.socket.close()
