@@ -64,7 +64,7 @@ class SipDriver:
         self.stack, self._locate = stack, locate
         self.machines: list[TimedMachine] = [stack]
         self.address = ports.address
-        self._udp = UdpListener(ports.udp, self._on_message)
+        self.udp = UdpListener(ports.udp, self._on_message)
         self._tcp = TcpListener(
             ports.tcp,
             self._on_message,
@@ -132,7 +132,7 @@ class SipDriver:
         if not self._closed:
             self._closed = True
             self._alarm.cancel()
-            self._udp.close()
+            self.udp.close()
             self._tcp.close()
 
     def _schedule(self) -> None:
@@ -147,7 +147,7 @@ class SipDriver:
         data, flow = order.data, order.flow
         match flow.transport:
             case "UDP":
-                sent = self._udp.send(data, flow)
+                sent = self.udp.send(data, flow)
             case "TCP":
                 sent = self._tcp.send(data, flow)
             case _:

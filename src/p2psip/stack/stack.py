@@ -102,6 +102,7 @@ class Stack:
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts, inside)
+        self.advertise = self._hops.advertise
         self._outbox = Outbox()
         self._reach = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
@@ -369,9 +370,7 @@ class Stack:
     def _refuse(self, request: Request | None, flow: Flow, error: RemoteError, size: int) -> None:
         """Count a malformed message, and answer it if that is possible (§8.2)."""
         self.counters.malformed += 1
-        if request is None or request.method == "ACK":
-            return
-        if "Via" not in request.headers:
+        if request is None or request.method == "ACK" or "Via" not in request.headers:
             return
         try:
             request = received_over(request, flow)

@@ -9,7 +9,9 @@ from collections.abc import Collection
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import Locations
+from p2psip.net.public_address import PublicAddress
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
@@ -32,9 +34,9 @@ from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
-from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.edge.stun_side import StunSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import Settings
@@ -56,7 +58,7 @@ class SipSide:
         assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
         ports = SipPorts(*settings.sip)
-        network = LocalNetwork(settings, ports.address[0])
+        network = LocalNetwork(ports.address[0], settings.external_ip)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
@@ -106,6 +108,7 @@ class SipSide:
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps)
+        self._public = self._ask_stun(network)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -211,9 +214,22 @@ class SipSide:
     def stop(self) -> None:
         """Send the queue, and close the sockets."""
         self.driver.wake()
+        if self._public is not None:
+            self._public.close()
+        self.media.prepared.close()
         self.driver.close()
         if self._location is not None:
             self._location.close()
+
+    def _ask_stun(self, network: LocalNetwork) -> PublicAddress | None:
+        """Ask the servers of --stun, unless the operator has said what they would."""
+        if not self._settings.stun or self._settings.external_ip is not None:
+            return None
+        owner = StunSide(self.stack, network, self.media.prepared, self._moved, self._log)
+        return PublicAddress(self.driver.udp, self._settings.stun, owner)
+
+    def _moved(self, host: str, port: int) -> None:
+        self.driver.run(self._registrations.move, host, port, monotonic())
 
     def _keeps(self, flow: Flow) -> bool:
         """Whether a connection leads to a registered phone, or to one side of a proxied call."""
