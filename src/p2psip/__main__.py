@@ -20,6 +20,7 @@ from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import Locations, server_uri
+from p2psip.net.nat_options import add_nat_options, stun_of, turn_of
 from p2psip.net.sound import LAWS
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
@@ -89,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     call.add_argument("uri", metavar="CALLEE", help="The address to call, as user@host[:port].")
     _add_from(_add_identity(call))
     _add_sound(call)
-    _add_stun(_add_network(call))
+    add_nat_options(_add_network(call))
 
     listen = command("listen", _listen, "Answer incoming calls, one at a time, and print messages")
     listen.add_argument(
@@ -97,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_identity(listen)
     _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
-    _add_stun(_add_network(listen))
+    add_nat_options(_add_network(listen))
     _add_questions(command)
     return parser
 
@@ -192,16 +193,6 @@ def _add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
         help="Wait S seconds for an answer (default: 30).",
     )
     return group
-
-
-def _add_stun(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--stun",
-        action="append",
-        metavar="HOST:PORT",
-        help="Ask this STUN server for the address that peers outside the local network reach.  "
-        "Given more than once, the first that answers counts.",
-    )
 
 
 def _register(options: argparse.Namespace, stop: Event) -> int:
@@ -321,7 +312,8 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             display=options.display,
             registrar=options.registrar,
             codecs=getattr(options, "codec", None) or tuple(LAWS),
-            stun=[addresses.parse(each) for each in getattr(options, "stun", None) or ()],
+            turn=turn_of(options),
+            stun=stun_of(options),
         )
     except OSError as error:
         raise LocalError(f"{listen}: {error.strerror or error}") from None

@@ -69,6 +69,7 @@ class Agent(OutsideRequests):
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  The servers `stun`, (host, port) each, are asked where peers outside
     the local network reach us (RFC 8489 §2): the first answer is waited for, up to three seconds.
+    `turn`, a URI and a password, is a server that their sound goes through (RFC 8656 §3).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -96,6 +97,7 @@ class Agent(OutsideRequests):
         user_agent: str = "p2psip",
         srtp: bool = False,
         stun: Sequence[HostPort] = (),
+        turn: tuple[str, str] | None = None,
     ) -> None:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
@@ -137,8 +139,7 @@ class Agent(OutsideRequests):
         self._granted: AsyncResult[int] = AsyncResult()
         self._driver = SipDriver(self._stack, ports, locate=Locations().flows)
         self._driver.machines += [self._agents, self._registrations]
-        if stun:
-            self._place.ask(self._driver, stun, self._moved)
+        self._place.begin(self._driver, stun, turn, self._moved)
 
     @property
     def user(self) -> str:

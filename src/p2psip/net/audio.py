@@ -88,6 +88,7 @@ class AudioStream:
         self._port = port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
         own = PublicPorts(told or host, port.rtp_port, port.rtcp_port)
         host, *ports = port.public or own
+        self.when_lost = port.when_lost
         self._security = MediaSecurity(*ports, wanted=srtp)
         self._transport: LocalTransport = self._security.to_offer()
         self._send_rtp: Callable[[bytes], object] = self._port.send_rtp

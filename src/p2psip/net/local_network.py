@@ -29,11 +29,12 @@ class LocalNetwork:
     """Chooses the address for ourselves in SIP and SDP, by peer.
 
     `listener` is the host that SIP listens on.  `outside` is the address for peers outside; setting
-    `external` changes it.
+    `external` changes it.  `relay` is the host of a server that media of peers outside goes by.
     """
 
     def __init__(self, listener: str, external: str | None = None) -> None:
         self._listener, self.external = listener, external
+        self.relay: str | None = None
 
     @property
     def outside(self) -> str:
@@ -52,7 +53,7 @@ class LocalNetwork:
 
     def own_address(self, peer: str) -> str | None:
         """Our address in the network of a peer that is inside, None for any other."""
-        external = self.external
+        external = self.external or self.relay
         if external is None or is_inside(external) or not is_inside(peer):
             return None
         return _address_towards(peer) if is_unspecified(self._listener) else self._listener

@@ -10,8 +10,8 @@ import errno
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from gevent.monkey import get_original
 
@@ -35,12 +35,22 @@ class PublicPorts(NamedTuple):
     rtcp_port: int
 
 
+class MediaRelay(Protocol):
+    """A socket whose peers a server has to be told of."""
+
+    on_lost: Callable[[str], object]
+
+    def permit(self, hosts: Iterable[str]) -> None:
+        """Let peers at these hosts send to us."""
+
+
 class MediaPair(NamedTuple):
     """The sockets of a stream, and where others outside send to them if that is known."""
 
-    rtp: socket.socket
-    rtcp: socket.socket
+    rtp: Any  # a socket, or what behaves like one
+    rtcp: Any
     public: PublicPorts | None = None
+    relays: Sequence[MediaRelay] = ()
 
 
 class PortPool:

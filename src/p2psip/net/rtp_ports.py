@@ -68,7 +68,7 @@ class MediaPort:
         latch: bool = False,
     ) -> None:
         self._pool, self._nat, self._closed = pool, latch, False
-        self._rtp, self._rtcp, self.public = pool.open(bind_ip)
+        self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
         self.received = self.strangers = self.unsent = self.failures = 0
@@ -103,6 +103,8 @@ class MediaPort:
     @remote.setter
     def remote(self, address: Address | None) -> None:
         normal = self._normal(address)
+        for relay in self._relays if normal else ():
+            relay.permit((normal[0],))
         if not self._latch.signal(normal, self.received):
             return
         self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
@@ -133,6 +135,13 @@ class MediaPort:
     @hosts.setter
     def hosts(self, hosts: Collection[str]) -> None:
         self._latch.hosts = frozenset(hosts)
+        for relay in self._relays if self._nat else ():
+            relay.permit(self._latch.hosts)
+
+    def when_lost(self, on_lost: Callable[[str], object]) -> None:
+        """Have `on_lost(error)` called if a relay gives our address up: RFC 8656 §5."""
+        for relay in self._relays:
+            relay.on_lost = on_lost
 
     def send_rtp(self, data: bytes) -> None:
         """Send to `remote`, or count a packet that cannot be sent: media never waits."""
@@ -173,6 +182,8 @@ class MediaPort:
             if now >= self._look_at:
                 self._look_at = now + LOOK
                 self._receive_more(now)
+        except BlockingIOError:
+            return  # a relay's own message, or a datagram whose checksum is wrong
         except Exception as error:
             self._failed(error)
 
@@ -199,6 +210,8 @@ class MediaPort:
                 self.on_rtcp(data, monotonic())
             else:
                 self.strangers += 1
+        except BlockingIOError:
+            return
         except Exception as error:
             self._failed(error)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 from p2psip.errors import LocalError
 from p2psip.net.alarm import Alarm
-from p2psip.net.clock import wallclock
+from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.port_pool import PortPool
@@ -22,6 +22,8 @@ from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+
+RELAY_LOST = "relay lost"  # the TURN server was restarted, or does not answer
 
 
 class MediaSide:
@@ -77,6 +79,7 @@ class MediaSide:
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
+        port.when_lost(lambda error: listener.drop(monotonic(), RELAY_LOST))
         if port.public is not None:
             return leg, MediaAddress(*port.public)
         return leg, MediaAddress(self.host_for(peers), port.rtp_port, port.rtcp_port)

@@ -6,12 +6,13 @@ Own design: it connects the calls of `siprtmp.calls` to the services of `p2psip`
 import os
 from collections.abc import Collection
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import Locations
 from p2psip.net.public_address import PublicAddress
+from p2psip.net.relayed_ports import PASSWORD, Relays
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
@@ -109,6 +110,7 @@ class SipSide:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps)
         self._public = self._ask_stun(network)
+        self._relays = self._use_turn(network)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -216,6 +218,8 @@ class SipSide:
         self.driver.wake()
         if self._public is not None:
             self._public.close()
+        if self._relays is not None:
+            self._relays.close()
         self.media.prepared.close()
         self.driver.close()
         if self._location is not None:
@@ -225,8 +229,23 @@ class SipSide:
         """Ask the servers of --stun, unless the operator has said what they would."""
         if not self._settings.stun or self._settings.external_ip is not None:
             return None
-        owner = StunSide(self.stack, network, self.media.prepared, self._moved, self._log)
+        ports = self.media.prepared if self._settings.turn is None else None
+        owner = StunSide(self.stack, network, ports, self._moved, self._log)
         return PublicAddress(self.driver.udp, self._settings.stun, owner)
+
+    def _use_turn(self, network: LocalNetwork) -> Relays | None:
+        text, password = self._settings.turn, os.environ.get(PASSWORD, "")
+        if text is None:
+            return None
+        if not password:
+            raise ConfigError(f"--turn: its password is missing in the environment, {PASSWORD}")
+        try:
+            return Relays(text, password, network, self.media.prepared, self._without_relay)
+        except LocalError as error:
+            raise ConfigError(f"--turn {error}") from None
+
+    def _without_relay(self, reason: str) -> None:
+        self._log.warning("turn-unusable", reason=reason)
 
     def _moved(self, host: str, port: int) -> None:
         self.driver.run(self._registrations.move, host, port, monotonic())

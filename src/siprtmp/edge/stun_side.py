@@ -16,13 +16,16 @@ from siprtmp.operation.logs import Log
 
 
 class StunSide:
-    """Is told what the servers answer; `on_moved(host, port)` has registrations follow."""
+    """Is told what the servers answer; `on_moved(host, port)` has registrations follow.
+
+    `ports` are asked about too; None where media goes another way.
+    """
 
     def __init__(
         self,
         stack: Stack,
         network: LocalNetwork,
-        ports: PreparedPorts,
+        ports: PreparedPorts | None,
         on_moved: Callable[[str, int], object],
         log: Log,
     ) -> None:
@@ -34,7 +37,8 @@ class StunSide:
         self._log.event("public-address", address=written(*address), server=written(*server))
         self._network.external = address[0]
         self._stack.advertise(address)
-        self._ports.use(partial(MappedSocket, server=server))
+        if self._ports is not None:
+            self._ports.use(partial(MappedSocket, server=server))
         self._on_moved(*address)
 
     def on_silence(self, server: HostPort) -> None:

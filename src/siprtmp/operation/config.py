@@ -54,6 +54,7 @@ class Settings(RtmpSettings):
     allow_anonymous: bool = False
     external_ip: str | None = None
     stun: tuple[Address, ...] = ()
+    turn: str | None = None
     rtp_ports: tuple[int, int] = (0, 0)
     nat: bool = False
     sip_t1: int = 500

@@ -31,7 +31,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "the configuration": ("config",),
     "listeners": (
         *("rtmp", "rtmps", "rtmpt", "rtmfp", "sip", "sips", "http"),
-        *("tls-cert", "tls-key", "external-ip", "stun"),
+        *("tls-cert", "tls-key", "external-ip", "stun", "turn"),
     ),
     "who may connect, publish, play and call": (
         *("users", "users-only", "allow-anonymous", "keep-first-line"),
@@ -123,6 +123,12 @@ def _add_listeners(add: Add) -> None:
         metavar="HOST:PORT",
         help="Ask these STUN servers for the address that --external-ip would name, and for that "
         "of each call's sound. The first that answers counts; --external-ip wins over all.",
+    )
+    add(
+        "--turn",
+        metavar="URI",
+        help="Send and receive the sound of phones outside the local network through this TURN "
+        "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password.",
     )
 
 

@@ -105,9 +105,9 @@ def test_a_call_takes_ports_whose_addresses_are_known(server):
     ports.use(partial(MappedSocket, server=server.address))
     try:
         assert ports.ready.wait(20)
-        rtp, rtcp, public = ports.open(LOOPBACK)
+        rtp, rtcp, public, _ = ports.open(LOOPBACK)
         assert public == (OUTSIDE, *(outside(each.getsockname()[1]) for each in (rtp, rtcp)))
-        plain, other, unknown = ports.open(LOOPBACK)  # the next pair is not ready yet
+        plain, other, unknown, _ = ports.open(LOOPBACK)  # the next pair is not ready yet
         assert unknown is None and plain.getsockname()[1] + 1 == other.getsockname()[1]
         assert ports.ready.wait(20)
         for each in (rtp, rtcp, plain, other):
@@ -141,7 +141,7 @@ def test_the_last_ports_of_a_range_do_not_wait_for_an_answer(server):
     ports = PreparedPorts(OnePair(), LOOPBACK)
     ports.use(partial(MappedSocket, server=server.address))
     try:
-        rtp, rtcp, public = ports.open(LOOPBACK)
+        rtp, rtcp, public, _ = ports.open(LOOPBACK)
         assert public is None
         with pytest.raises(NoPortsError):
             ports.open(LOOPBACK)
