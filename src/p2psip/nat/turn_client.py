@@ -40,7 +40,7 @@ PERMISSION: Final = 240.0  # s between renewals, before 300 s are over: §9 [fiv
 MAX_PEERS: Final = 16  # hosts that are permitted, and channels
 MAX_CHALLENGES: Final = 3  # in a row, for one request: a server must not keep us busy
 MISMATCH: Final = 437
-HOPELESS: Final = (401, 403, 420, 440, 441, 442)  # the same request would fail again: §7.4
+HOPELESS: Final = (400, 401, 403, 420, 440, 441, 442)  # the same request would fail again: §7.4
 
 Attributes = tuple[tuple[int, bytes], ...]
 
@@ -241,6 +241,7 @@ class Allocation:
             self._fail(str(error), hopeless=True)
             return
         if not again:
+            # §7.4 [hopeless-401]
             self._fail("the TURN server refuses user and password (401)", hopeless=True)
         elif exchange.challenges >= MAX_CHALLENGES:
             self._fail("the TURN server challenges without end")
@@ -252,7 +253,8 @@ class Allocation:
         code, reason = response.error() or (0, "an answer that cannot be used")
         text = f"{code} {reason}" if code else reason
         if method in (TurnMethod.ALLOCATE, TurnMethod.REFRESH) or code == MISMATCH:
-            # §5 [437-means-gone], §7.4 [hopeless-403] [hopeless-441] [hopeless-442] [440-is-final]
+            # §5 [437-means-gone], §7.4 [hopeless-400] [hopeless-403] [440-is-final] [hopeless-441]
+            # and §7.4 [hopeless-442]
             lost = code == MISMATCH and self.state is AllocationState.READY
             what = "the TURN server has lost our address" if lost else "the TURN server refuses"
             self._fail(f"{what} ({text})", hopeless=code in HOPELESS)

@@ -72,7 +72,7 @@ def test_a_name_is_hashed_where_the_nonce_asks_for_that():
 def test_algorithms_are_returned_and_the_first_known_one_is_used():
     """Covers RFC 8489 §9.2.5 [returns-algorithms] [first-algorithm].
 
-    [sha256-only-after-algorithms].
+    And §9.2.5 [sha256-only-after-algorithms].
     """
     user = LongTerm("user1", "pass1")
     unknown_first = bytes((0, 9, 0, 3)) + b"abc\0" + BOTH

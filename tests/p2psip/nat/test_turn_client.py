@@ -170,7 +170,7 @@ def test_a_server_that_challenges_without_end_is_left():
 
 
 def test_a_wrong_password_is_the_end():
-    """Covers RFC 8489 §9.2.5 [same-credentials-once]."""
+    """Covers RFC 8489 §9.2.5 [same-credentials-once] and RFC 8656 §7.4 [hopeless-401]."""
     world = World(password="wrong").pass_on()
     assert world.client.state is AllocationState.FAILED and world.client.is_hopeless
     assert "401" in world.client.error and len(world.server.requests) == 2
@@ -178,10 +178,23 @@ def test_a_wrong_password_is_the_end():
 
 @pytest.mark.parametrize(
     ("code", "hopeless"),
-    [(403, True), (437, False), (441, True), (442, True), (486, False), (508, False), (300, False)],
+    [
+        (400, True),
+        (440, True),
+        (403, True),
+        (437, False),
+        (441, True),
+        (442, True),
+        (486, False),
+        (508, False),
+        (300, False),
+    ],
 )
 def test_a_refused_allocation_tells_whether_to_try_again(code, hopeless):
-    """Covers RFC 8656 §7.4 [hopeless-403] [hopeless-441] [hopeless-442] [440-is-final]."""
+    """Covers RFC 8656 §7.4 [hopeless-400] [hopeless-403] [hopeless-441] [hopeless-442].
+
+    And §7.4 [440-is-final].
+    """
     server = TurnServer()
     server.refusals[TurnMethod.ALLOCATE] = [code]
     client = World(server).pass_on().client
