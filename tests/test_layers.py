@@ -21,6 +21,7 @@ LEVELS = ("codec", "machine", "edge", "program")
 # of the own family.
 ARROWS = """
 codec   [p2psip.nat.stun]
+codec   [p2psip.nat.turn]
 machine p2psip.nat
 codec   p2psip.rtp
 machine [p2psip.rtp.reorder]

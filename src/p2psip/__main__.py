@@ -20,6 +20,7 @@ from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import Locations, server_uri
+from p2psip.net.nat_options import add_nat_options, stun_of, turn_of
 from p2psip.net.sound import LAWS
 from p2psip.net.tls import TlsContexts, client_context
 from p2psip.serve import add_options, serve
@@ -92,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     call.add_argument("uri", metavar="CALLEE", help="The address to call, as user@host[:port].")
     _add_from(_add_identity(call))
     _add_sound(call)
-    _add_network(call)
+    add_nat_options(_add_network(call))
 
     listen = command("listen", _listen, "Answer incoming calls, one at a time, and print messages")
     listen.add_argument(
@@ -100,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_identity(listen)
     _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
-    _add_network(listen)
+    add_nat_options(_add_network(listen))
     _add_questions(command)
     add_options(command("serve", serve, "Serve the phones of a domain, as registrar and proxy"))
     return parser
@@ -323,6 +324,8 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             registrar=options.registrar,
             codecs=getattr(options, "codec", None) or tuple(LAWS),
             tls=_tls(options.ca) if is_secure else None,
+            turn=turn_of(options),
+            stun=stun_of(options),
         )
     except OSError as error:
         raise LocalError(f"{listen}: {error.strerror or error}") from None

@@ -17,6 +17,7 @@ wait; `Call.on_audio` is called in the hub and must not.
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from signal import SIGINT, SIGTERM
 from typing import Final, Self
 
@@ -30,36 +31,30 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, server_uri
 from p2psip.net.outside import OutsideRequests
-from p2psip.net.phone_core import PhoneCore
+from p2psip.net.phone_address import PhoneAddress
+from p2psip.net.phone_core import PhoneCore, user_agent_of
 from p2psip.net.port_pool import NoPortsError, PortPool
-from p2psip.net.serving import DIALOG, SUMMARY, Serving
+from p2psip.net.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
-from p2psip.ua.event_bodies import DialogState, MessageSummary
-from p2psip.ua.extensions import Extensions
+from p2psip.ua.event_bodies import MessageSummary
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
-from p2psip.ua.request_validation import CALL_METHODS
 from p2psip.ua.transfers import Referral
-from p2psip.ua.ua import IncomingCall, UserAgent
+from p2psip.ua.ua import IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
-# What a phone takes beyond calls.
-EXTENSIONS: Final = Extensions(
-    methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
-    options=("100rel", "timer", "replaces"),
-)
-MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
 log: Final = logging.getLogger(__name__)
 
 
@@ -75,6 +70,9 @@ class Agent(OutsideRequests):
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  With `tls` the agent is reached by TLS, and reaches a `registrar`
     such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
+    The servers `stun`, (host, port) each, are asked where peers outside the local network reach us
+    (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
+    password, is a server that their sound goes through (RFC 8656 §3).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -102,6 +100,8 @@ class Agent(OutsideRequests):
         user_agent: str = "p2psip",
         srtp: bool = False,
         tls: TlsContexts | None = None,
+        stun: Sequence[HostPort] = (),
+        turn: tuple[str, str] | None = None,
     ) -> None:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
@@ -111,27 +111,26 @@ class Agent(OutsideRequests):
         self.calls: list[Call] = []
         self._closing = Event()
         self._codecs, self._srtp = [audio_codec(name) for name in codecs], srtp
-        self._pool = PortPool(*rtp_ports)
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = SipPorts(*listen, sips=[] if tls is None else [(listen[0], 0)])
         self.address: HostPort = ports.address
-        self._stack = Stack(random=os.urandom, listeners=ports.listeners, user_agent=user_agent)
+        self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports))
+        self._stack = Stack(
+            random=os.urandom,
+            listeners=ports.listeners,
+            user_agent=user_agent,
+            inside=self._place.own_address,
+        )
         self.contact = self._stack.contact(user, None if tls is None else "TLS")
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
         self._login = Login(login or user, password, server) if password else None
-        self._agents = UserAgent(
-            self._stack,
-            random=os.urandom,
-            answer_timeout=answer_timeout,
-            extensions=EXTENSIONS,
-            max_redirects=MAX_REDIRECTS,
-        )
+        self._agents = user_agent_of(self._stack, answer_timeout)
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
-        self.serving = Serving(self._agents, self.contact, self._dialogs)
+        self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
         self._stack.core = PhoneCore(
             self._agents,
             user,
@@ -145,6 +144,7 @@ class Agent(OutsideRequests):
         locations = Locations(transports=ports.transports)
         self._driver = SipDriver(self._stack, ports, locate=locations.flows, tls=tls)
         self._driver.machines += [self._agents, self._registrations]
+        self._place.begin(self._driver, stun, turn, self._moved)
 
     @property
     def user(self) -> str:
@@ -169,7 +169,7 @@ class Agent(OutsideRequests):
         registration = Registration(
             self._stack,
             self.aor,
-            self.contact,
+            self._contact_for((self._route[0] if self._route else self._home).host),
             self._home,
             Registered(granted),
             os.urandom,
@@ -218,7 +218,7 @@ class Agent(OutsideRequests):
         that cannot be called.
         """
         to = self._destination(uri)
-        call = self._new_call()
+        call = self._new_call(self._next_host(to))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
         call.dial(self._inviter(to))
@@ -250,6 +250,7 @@ class Agent(OutsideRequests):
             lambda: not self._agents.calls and (registration is None or not registration.pending),
             timeout,
         )
+        self._place.close()
         self._driver.close()
 
     def __enter__(self) -> Self:
@@ -294,7 +295,7 @@ class Agent(OutsideRequests):
             return self._agents.invite(
                 to,
                 self.aor,
-                self.contact,
+                self._contact_for(self._next_host(to)),
                 offer,
                 owner,
                 monotonic(),
@@ -307,7 +308,7 @@ class Agent(OutsideRequests):
 
     def _follow(self, referral: Referral) -> Call:
         """Call the target of a transfer: RFC 3515 §2.4.2."""
-        call = self._new_call()
+        call = self._new_call(self._next_host(referral.target))
         call.dial(self._inviter(referral.target, referral.headers))
         return call
 
@@ -316,33 +317,41 @@ class Agent(OutsideRequests):
         call = next((each for each in self.calls if each.is_of(sip)), None)
         return call is not None and self.on_replace(call, request.from_)
 
-    def _new_call(self) -> Call:
-        call = Call(self._driver, self._open_audio, self._changed, self._follow)
+    def _new_call(self, peer: str) -> Call:
+        call = Call(self._driver, partial(self._open_audio, peer), self._changed, self._follow)
         self.calls.append(call)
         return call
 
-    def _open_audio(self, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
-        host, wake = self.address[0], self._driver.wake
+    def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
+        (told, ports), wake = self._place.media(peer), self._driver.wake
         return AudioStream(
-            host, self._codecs, self._pool, on_audio, on_event, wake, srtp=self._srtp
+            self.address[0],
+            self._codecs,
+            ports,
+            on_audio,
+            on_event,
+            wake,
+            srtp=self._srtp,
+            told=told,
         )
+
+    def _next_host(self, to: Address) -> str:
+        """The host that a request for `to` goes to first: §8.1.2."""
+        return (self._route[0] if self._route else to.uri).host
+
+    def _contact_for(self, peer: str) -> Uri:
+        return self._stack.contact(self.contact.user, peer=peer)
+
+    def _moved(self, address: HostPort) -> None:
+        """Be reached at this address, which a router has given us: RFC 8489 §2."""
+        self._stack.advertise(address)
+        self.contact = self.serving.contact = self._stack.contact(self.contact.user)
+        self._driver.run(self._registrations.move, *address, monotonic())
 
     def _changed(self, call: Call) -> None:
         if call.is_over and call in self.calls:
             self.calls.remove(call)
         self.serving.changed(DIALOG)
-
-    def _dialogs(self) -> list[DialogState]:
-        """The calls as others are told of them: RFC 4235 §3.7.1."""
-        return [
-            DialogState(
-                call.id,
-                call.direction == "out",
-                "confirmed" if call.is_up else "early",
-                str(call.remote.uri),
-            )
-            for call in self.calls
-        ]
 
     def mailbox(self, new: int, old: int = 0) -> None:
         """Say how many messages wait, to those who watch (RFC 3842 §5.2): see `serving`."""
@@ -351,14 +360,15 @@ class Agent(OutsideRequests):
 
     def _incoming(self, server: ServerHandle, now: float) -> None:
         try:
-            call = self._new_call()
+            call = self._new_call(server.flow.remote[0])
         except NoPortsError:
             server.reply(503, now, "No Media Port")  # §21.5.4
             return
 
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
-            return self._agents.incoming(server, self.contact, owner, now, credentials=login)
+            contact = self._contact_for(server.flow.remote[0])
+            return self._agents.incoming(server, contact, owner, now, credentials=login)
 
         if call.take(accept):
             old = next((each for each in self.calls if call.replaces(each)), None)

@@ -15,6 +15,7 @@ PACKAGES = {  # of Debian, where they are not called as their programs are
     "sipp": "sip-tester",
     "baresip": "baresip-core",
     "linphonec": "linphone-cli",
+    "turnserver": "coturn",
     "nginx": "nginx libnginx-mod-rtmp",
     "gst-launch-1.0": "gstreamer1.0-tools gstreamer1.0-plugins-bad",
 }

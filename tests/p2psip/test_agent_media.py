@@ -65,7 +65,7 @@ def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
     assert at_bob == []
     plain = make("carol")
     with pytest.raises(RemoteError) as refused:
-        heard.answer(plain._open_audio(lambda *_: None, lambda *_: None).offer())
+        heard.answer(plain._open_audio("127.0.0.1", lambda *_: None, lambda *_: None).offer())
     assert refused.value.status == 488
 
 

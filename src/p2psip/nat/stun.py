@@ -63,6 +63,10 @@ class Type(IntEnum):
     FINGERPRINT = 0x8028
 
 
+_SIGNATURES: Final = {
+    "sha1": (Type.MESSAGE_INTEGRITY, 20),
+    "sha256": (Type.MESSAGE_INTEGRITY_SHA256, 32),
+}
 _INTEGRITIES: Final = (Type.MESSAGE_INTEGRITY, Type.MESSAGE_INTEGRITY_SHA256, Type.FINGERPRINT)
 
 
@@ -123,9 +127,10 @@ class Message:
         attributes: Iterable[tuple[int, bytes]] = (),
         *,
         key: bytes | None = None,
+        digest: str = "sha1",
         fingerprint: bool = False,
     ) -> Self:
-        """Make a message: §6.1; sign it with `key` if there is one: §14.5.
+        """Make a message: §6.1; sign it with `key` if there is one: §14.5, with "sha256" §14.6.
 
         Raises LocalError for a method of more than 12 bits, another size of transaction ID, or
         more than 64 KiB.
@@ -139,8 +144,9 @@ class Message:
         if len(body) > 0xFF00:
             raise LocalError("a STUN message of more than 64 KiB")
         if key is not None:
-            signed = _headed(head, transaction_id, body, 24) + body
-            listed.append(StunAttribute(Type.MESSAGE_INTEGRITY, _hmac(key, signed, "sha1")))
+            signature, size = _SIGNATURES[digest]
+            signed = _headed(head, transaction_id, body, 4 + size) + body
+            listed.append(StunAttribute(signature, _hmac(key, signed, digest)))
             body += _packed(listed[-1])
         if fingerprint:  # §14.7 [fingerprint-last]
             summed = _headed(head, transaction_id, body, 8) + body

@@ -13,8 +13,8 @@ from typing import Final
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media_security import MediaSecurity
-from p2psip.net.port_pool import PortPool
-from p2psip.net.rtp_ports import MediaPort
+from p2psip.net.port_pool import PublicPorts
+from p2psip.net.rtp_ports import MediaPool, MediaPort
 from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
@@ -68,23 +68,28 @@ class AudioStream:
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
     the order of sending, `on_event(event, clock_rate)` for each beginning and end of a telephone
     event; `wake` when `deadline` may have come nearer.  `srtp` has us offer it, and accept no
-    other answer.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Raises
-    NoPortsError.
+    other answer.  `host` is ours; the peer sends to `told`, or where the pool says that others
+    outside reach its ports.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).
+    Raises NoPortsError.
     """
 
     def __init__(
         self,
         host: str,
         codecs: Sequence[Codec],
-        pool: PortPool,
+        pool: MediaPool,
         on_audio: AudioHandler,
         on_event: EventHandler,
         wake: Callable[[], object],
         *,
         srtp: bool = False,
+        told: str | None = None,
     ) -> None:
-        self._port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
-        self._security = MediaSecurity(self._port.rtp_port, wanted=srtp)
+        self._port = port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
+        own = PublicPorts(told or host, port.rtp_port, port.rtcp_port)
+        host, *ports = port.public or own
+        self.when_lost = port.when_lost
+        self._security = MediaSecurity(*ports, wanted=srtp)
         self._transport: LocalTransport = self._security.to_offer()
         self._send_rtp: Callable[[bytes], object] = self._port.send_rtp
         self._host, self._codecs = host, with_keys(codecs)

@@ -69,6 +69,7 @@ class Call:
         self._audio = open_audio(
             lambda payload, timestamp: self.on_audio(payload, timestamp), self._heard_event
         )
+        self._audio.when_lost(lambda error: self.hangup())
         driver.machines.append(self._audio)
         self._sip: Signalling | None = None
         self._answer = b""

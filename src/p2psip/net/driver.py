@@ -116,7 +116,9 @@ class SipDriver:
         self._of_flow: dict[tuple[str, HostPort | bool | None], UdpListener | TcpListener] = {}
         for transport, bound in ports.bound:
             self._listen(transport, bound)
-        self._udp, self._tcp = self._listening[:2]
+        first = self._listening[0]
+        assert isinstance(first, UdpListener)
+        self.udp = first
         self._alarm = Alarm(self)
         self._busy = self._closed = False
         self._reported: set[str] = set()

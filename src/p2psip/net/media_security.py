@@ -4,6 +4,7 @@ Implements RFC 4568 §5.1 and RFC 3711 §3 for one call.
 """
 
 import os
+from dataclasses import replace
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
@@ -16,11 +17,12 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 class MediaSecurity:
     """Plain RTP until both ends agree on SRTP; from then on SRTP, and never plain again.
 
-    `wanted` has us offer SRTP.  `refused` counts packets that were not authentic.
+    `wanted` has us offer SRTP; `port` and `rtcp_port` are where the peer sends.  `refused` counts
+    packets that were not authentic.
     """
 
-    def __init__(self, port: int, wanted: bool) -> None:
-        self._port, self._wanted = port, wanted
+    def __init__(self, port: int, rtcp_port: int, *, wanted: bool) -> None:
+        self._port, self._rtcp_port, self._wanted = port, rtcp_port, wanted
         self._key = SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))
         self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
         self._sender: SrtpSender | None = None
@@ -35,10 +37,10 @@ class MediaSecurity:
     def to_offer(self) -> LocalTransport:
         """The transport that an offer of ours has: RFC 4568 §5.1.1."""
         if self._agreed is not None:  # the suite stays, since the key does
-            return SdesTransport.offering(self._port, self._key, self._agreed[0].suite)
+            return self._at(SdesTransport.offering(self._port, self._key, self._agreed[0].suite))
         if self._wanted:
-            return SdesTransport.offering(self._port, self._key)
-        return LocalTransport(self._port)
+            return self._at(SdesTransport.offering(self._port, self._key))
+        return self._at(LocalTransport(self._port))
 
     def to_answer(self, offer: SessionDescription) -> LocalTransport:
         """The transport that answers an offer: RFC 4568 §5.1.2.
@@ -49,10 +51,14 @@ class MediaSecurity:
             if line.kind == "audio" and line.port and line.protocol in SECURE:
                 ours = SdesTransport.answering(self._port, self._key, line)
                 if ours is not None:
-                    return ours
+                    return self._at(ours)
         if self.is_on and any(line.kind == "audio" and line.port for line in offer.media):
             raise RemoteError("Not Acceptable Here", 488)
-        return LocalTransport(self._port)
+        return self._at(LocalTransport(self._port))
+
+    def _at(self, transport: LocalTransport) -> LocalTransport:
+        """The transport with the port for RTCP, if it is not the next one: RFC 3605 §2.1."""
+        return replace(transport, rtcp_port=self._rtcp_port)
 
     def settle(self, transport: LocalTransport, line: MediaDescription) -> None:
         """Use the keys of an agreement; `line` is the peer's: RFC 4568 §5.1.3."""

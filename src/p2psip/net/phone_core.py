@@ -3,14 +3,35 @@
 Implements RFC 3261 §8.2 for an element of one user.
 """
 
+import os
 from collections.abc import Callable
+from typing import Final
 
 from p2psip.sip.message import METHODS, Request
 from p2psip.stack.request_origin import origin
-from p2psip.stack.stack import Flow, ServerHandle
+from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, answer
-from p2psip.ua.request_validation import SDP
+from p2psip.ua.request_validation import CALL_METHODS, SDP
 from p2psip.ua.ua import UserAgent
+
+# What a phone takes beyond calls.
+EXTENSIONS: Final = Extensions(
+    methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
+    options=("100rel", "timer", "replaces"),
+)
+MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
+
+
+def user_agent_of(stack: Stack, answer_timeout: float) -> UserAgent:
+    """The calls of a phone, which ring for `answer_timeout` seconds: §13."""
+    return UserAgent(
+        stack,
+        random=os.urandom,
+        answer_timeout=answer_timeout,
+        extensions=EXTENSIONS,
+        max_redirects=MAX_REDIRECTS,
+    )
 
 
 class PhoneCore:

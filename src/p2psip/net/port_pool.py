@@ -10,8 +10,8 @@ import errno
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from gevent.monkey import get_original
 
@@ -25,6 +25,32 @@ _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never 
 
 class NoPortsError(LocalError):
     """No pair of ports is free; the caller answers 503 (RFC 3261 §21.5.4)."""
+
+
+class PublicPorts(NamedTuple):
+    """Where others send to a pair of ports: an address, a port for RTP and one for RTCP."""
+
+    host: str
+    port: int
+    rtcp_port: int
+
+
+class MediaRelay(Protocol):
+    """A socket whose peers a server has to be told of."""
+
+    on_lost: Callable[[str], object]
+
+    def permit(self, hosts: Iterable[str]) -> None:
+        """Let peers at these hosts send to us."""
+
+
+class MediaPair(NamedTuple):
+    """The sockets of a stream, and where others outside send to them if that is known."""
+
+    rtp: Any  # a socket, or what behaves like one
+    rtcp: Any
+    public: PublicPorts | None = None
+    relays: Sequence[MediaRelay] = ()
 
 
 class PortPool:
@@ -66,6 +92,10 @@ class PortPool:
             for port in taken:
                 self.release(port)
         raise NoPortsError("no free pair of RTP ports")
+
+    def open(self, ip: str) -> MediaPair:
+        """Open the sockets of one stream, as `bind` does."""
+        return MediaPair(*self.bind(ip))
 
     def release(self, port: int) -> None:
         """Take back the RTP port of a pair whose sockets are closed."""

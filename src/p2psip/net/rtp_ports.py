@@ -12,7 +12,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gevent import get_hub
 from gevent.monkey import get_original
@@ -20,7 +20,7 @@ from gevent.monkey import get_original
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from p2psip.net.latch import Latch, rtp_header
-from p2psip.net.port_pool import PortPool
+from p2psip.net.port_pool import MediaPair
 from p2psip.rtp import fast
 from p2psip.stack.routing import is_loopback
 
@@ -38,6 +38,16 @@ _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never 
 log: Final = logging.getLogger(__name__)
 
 
+class MediaPool(Protocol):
+    """The source of a stream's sockets: a `PortPool`, or ports that a server knows already."""
+
+    def open(self, ip: str) -> MediaPair:
+        """Open the sockets of one stream; raises NoPortsError."""
+
+    def release(self, port: int) -> None:
+        """Take back the RTP port of a pair whose sockets are closed."""
+
+
 class MediaPort:
     """The sockets of one stream and their watchers, until `close`.
 
@@ -45,20 +55,20 @@ class MediaPort:
     peer, and must not wait; their exceptions are logged.  They may be set later, since their owner
     often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
     `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
-    a NAT.
+    a NAT.  `public` is where others outside send to, if the pool knows.
     """
 
     def __init__(
         self,
         bind_ip: str,
-        pool: PortPool,
+        pool: MediaPool,
         on_rtp: Receiver,
         on_rtcp: Receiver,
         *,
         latch: bool = False,
     ) -> None:
         self._pool, self._nat, self._closed = pool, latch, False
-        self._rtp, self._rtcp = pool.bind(bind_ip)
+        self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
         self.received = self.strangers = self.unsent = self.failures = 0
@@ -93,6 +103,8 @@ class MediaPort:
     @remote.setter
     def remote(self, address: Address | None) -> None:
         normal = self._normal(address)
+        for relay in self._relays if normal else ():
+            relay.permit((normal[0],))
         if not self._latch.signal(normal, self.received):
             return
         self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
@@ -123,6 +135,13 @@ class MediaPort:
     @hosts.setter
     def hosts(self, hosts: Collection[str]) -> None:
         self._latch.hosts = frozenset(hosts)
+        for relay in self._relays if self._nat else ():
+            relay.permit(self._latch.hosts)
+
+    def when_lost(self, on_lost: Callable[[str], object]) -> None:
+        """Have `on_lost(error)` called if a relay gives our address up: RFC 8656 §5."""
+        for relay in self._relays:
+            relay.on_lost = on_lost
 
     def send_rtp(self, data: bytes) -> None:
         """Send to `remote`, or count a packet that cannot be sent: media never waits."""
@@ -163,6 +182,8 @@ class MediaPort:
             if now >= self._look_at:
                 self._look_at = now + LOOK
                 self._receive_more(now)
+        except BlockingIOError:
+            return  # a relay's own message, or a datagram whose checksum is wrong
         except Exception as error:
             self._failed(error)
 
@@ -189,6 +210,8 @@ class MediaPort:
                 self.on_rtcp(data, monotonic())
             else:
                 self.strangers += 1
+        except BlockingIOError:
+            return
         except Exception as error:
             self._failed(error)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -26,11 +27,24 @@ SUMMARY: Final = "message-summary"
 PACKAGES: Final = (DIALOG, SUMMARY)
 
 
+def dialog_states(calls: Iterable[Call]) -> list[DialogState]:
+    """The calls as others are told of them: RFC 4235 §3.7.1."""
+    return [
+        DialogState(
+            call.id,
+            call.direction == "out",
+            "confirmed" if call.is_up else "early",
+            str(call.remote.uri),
+        )
+        for call in calls
+    ]
+
+
 class Serving:
     """Tells those who may know of the calls and messages of a user (RFC 6665 §4.2).
 
     `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
-    calls as they are now.
+    calls as they are now.  `contact` is where we are reached.
     """
 
     def __init__(
@@ -39,7 +53,7 @@ class Serving:
         self.may_watch: Callable[[str, Address], bool] = lambda package, sender: False
         self.summary = MessageSummary()
         self.entity = str(contact)
-        self._agents, self._contact, self._calls = agents, contact, calls
+        self._agents, self.contact, self._calls = agents, contact, calls
         self._served: dict[ServedSubscription, int] = {}  # and the version told last
 
     def on_subscribe(self, server: ServerHandle, now: float) -> None:
@@ -51,7 +65,7 @@ class Serving:
             return
         if not self.may_watch(event.package, request.from_):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
-        served = self._agents.serve(server, self._contact, now)
+        served = self._agents.serve(server, self.contact, now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1
         self._tell(served, now)

@@ -15,7 +15,7 @@ from p2psip.sip.params import drop
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
 from p2psip.stack.locate import is_numeric
-from p2psip.transaction.flow import LOCAL, SECURE, WEB, Flow
+from p2psip.transaction.flow import LOCAL, SECURE, WEB, Flow, HostPort
 from p2psip.transaction.key import default_port
 
 MAX_GONE: Final = 10_000  # lost connections to remember
@@ -56,8 +56,18 @@ class Hops:
         if names & (WILDCARDS | LOOPBACKS):
             names |= LOOPBACKS
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
+        self._places: frozenset[HostPort] = frozenset()  # beside each host with each port
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
         self._gone: OrderedDict[Flow, None] = OrderedDict()
+        self._mapped: HostPort | None = None
+
+    def advertise(self, mapped: HostPort) -> None:
+        """Have others outside reach the UDP listener at this address, which a router gives it.
+
+        RFC 8489 §2.  Messages for an address that we had before are still ours.
+        """
+        self._mapped = mapped
+        self._places |= {mapped}
 
     @property
     def transports(self) -> Collection[str]:
@@ -70,6 +80,8 @@ class Hops:
         A domain of ours without a port is ours wherever we listen, as SRV records would say.
         """
         if port is None and host.lower() in self._names:
+            return True
+        if (host, port or 5060) in self._places:
             return True
         return host.lower() in self._hosts and (port or 5060) in self._ports
 
@@ -86,7 +98,8 @@ class Hops:
         listener = self._listener(transport, peer)
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
-        return Uri("sip", user, None, self._host(listener, peer), listener.port, params)
+        host, port = self._place(listener, peer)
+        return Uri("sip", user, None, host, port, params)
 
     def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
         """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
@@ -111,12 +124,12 @@ class Hops:
         It asks for rport, so that the response finds its way back through a NAT: RFC 3581 §3.
         """
         listener = self._listener(flow.transport, flow.remote[0])
-        host = self._host(listener, flow.remote[0])
+        host, port = self._place(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
         params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
         # RFC 3581 §3 [answers-at-sent-by]
-        return Via(listener.transport, host, listener.port, params)
+        return Via(listener.transport, host, port, params)
 
     def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
         """The flows to `uri` where no look-up is needed; None where one is (RFC 3263 §4.1, §4.2).
@@ -169,11 +182,14 @@ class Hops:
             return first
         return self._of_family.get((first.transport, ":" in peer), first)
 
-    def _host(self, listener: Listener, peer: str | None = None) -> str:
+    def _place(self, listener: Listener, peer: str | None = None) -> HostPort:
+        """The address of a listener for `peer`, or for anybody."""
         inside = self._inside(peer) if peer is not None else None
         if inside is not None and inside not in self._hosts:
             self._hosts |= {inside}
-        return inside or self._advertised or listener.host
+        if inside is None and self._mapped is not None and listener.transport == "UDP":
+            return self._mapped
+        return inside or self._advertised or listener.host, listener.port
 
 
 def is_loopback(host: str) -> bool:

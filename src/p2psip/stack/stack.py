@@ -102,6 +102,7 @@ class Stack:
         self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts, inside)
+        self.advertise = self._hops.advertise
         self._outbox = Outbox()
         self._reach = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(

@@ -7,6 +7,15 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.nat.stun import Class, Message, TransportAddress, Type, write_address, write_error
+from p2psip.nat.turn import (
+    CHANNELS,
+    TurnMethod,
+    TurnType,
+    write_channel,
+    write_family,
+    write_lifetime,
+    write_transport,
+)
 
 classes: SearchStrategy[Class] = st.sampled_from(Class)
 methods: SearchStrategy[int] = st.just(1) | st.integers(0, 0xFFF)
@@ -51,3 +60,29 @@ def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> 
         key=draw(keys) if keys is not None else None,
         fingerprint=draw(st.booleans()),
     )
+
+
+channel_messages: SearchStrategy[tuple[int, bytes]] = st.tuples(
+    st.integers(CHANNELS[0], CHANNELS[-1]), st.binary(max_size=200)
+)
+
+
+@st.composite
+def turn_messages(draw: DrawFn) -> Message:
+    """A TURN message with attributes of TURN, whatever its method has: RFC 8656 §17, §18.1."""
+    identifier = draw(transaction_ids)
+    values: dict[TurnType, SearchStrategy[bytes]] = {
+        TurnType.CHANNEL_NUMBER: st.integers(CHANNELS[0], CHANNELS[-1]).map(write_channel),
+        TurnType.LIFETIME: st.integers(0, 0xFFFFFFFF).map(write_lifetime),
+        TurnType.XOR_PEER_ADDRESS: addresses.map(lambda each: write_address(each, identifier)),
+        TurnType.XOR_RELAYED_ADDRESS: addresses.map(lambda each: write_address(each, identifier)),
+        TurnType.DATA: st.binary(max_size=200),
+        TurnType.REQUESTED_ADDRESS_FAMILY: st.booleans().map(write_family),
+        TurnType.REQUESTED_TRANSPORT: st.integers(0, 255).map(write_transport),
+        TurnType.EVEN_PORT: st.sampled_from([b"\x00", b"\x80"]),
+        TurnType.RESERVATION_TOKEN: st.binary(min_size=8, max_size=8),
+        TurnType.DONT_FRAGMENT: st.just(b""),
+    }
+    kinds = draw(st.lists(st.sampled_from(list(values)), max_size=5))
+    listed = [(kind, draw(values[kind])) for kind in kinds]
+    return Message.write(draw(classes), draw(st.sampled_from(TurnMethod)), identifier, listed)

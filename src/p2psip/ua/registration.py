@@ -90,6 +90,8 @@ class Registration:
         self._cseq = 0
         self._exchange: AuthenticatedRequest | None = None
         self._was_registered = self._is_withdrawing = False
+        self._told = contact  # the Contact of the last REGISTER
+        self._bound: Uri | None = None  # the one that the registrar has
         self._retry = RETRY_MIN
         self._asked_at = 0.0
 
@@ -111,6 +113,12 @@ class Registration:
     def start(self, now: float) -> None:
         """Send the first REGISTER: §10.2."""
         self._register(self._expires, now)
+
+    def move(self, host: str, port: int, now: float) -> None:
+        """Register this address of ours in place of the one before: §10.2.2."""
+        self._contact = self._contact.replace(host=host, port=port)
+        if self._contact != self._told and self._was_registered and not self.pending:
+            self._register(self._expires, now)
 
     def close(self, now: float) -> None:
         """Remove the binding, and report nothing more: §10.2.2.
@@ -148,13 +156,15 @@ class Registration:
             self._refused(response, now)
 
     def _granted(self, response: Response, now: float) -> None:
-        granted = self._lifetime(response)
+        granted, self._bound = self._lifetime(response), self._told
         self._was_registered, self._retry = True, RETRY_MIN
         # the registrar counts from the request, which may have come long before its answer
         self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
             self._owner.on_registered(self, granted, now)
+        if self._contact != self._told:  # our address changed meanwhile
+            self._register(self._expires, now)
 
     def _refused(self, response: Response, now: float) -> None:
         if self._was_registered:
@@ -182,6 +192,10 @@ class Registration:
         return True
 
     def _register(self, expires: int, now: float) -> None:
+        contacts = [Address(self._contact)]
+        if self._bound is not None and self._bound != self._contact:
+            contacts.append(Address(self._bound).with_param("expires", "0"))
+        self._told = self._contact
         request = Request(
             "REGISTER",
             self._registrar,
@@ -193,7 +207,7 @@ class Registration:
                     ("To", self._aor),
                     ("Call-ID", self._call_id),  # one for all of a boot: §10.2
                     ("CSeq", f"{self._next_cseq()} REGISTER"),
-                    ("Contact", Address(self._contact)),
+                    *(("Contact", each) for each in contacts),
                     ("Expires", expires),
                 ]
             ),
@@ -241,6 +255,11 @@ class Registrations:
     def discard(self, registration: Registration) -> None:
         """Drop a registration; it must be closed, and so has no deadline."""
         self._members.discard(registration)
+
+    def move(self, host: str, port: int, now: float) -> None:
+        """Have all of them register this address of ours: §10.2."""
+        for registration in list(self._members):
+            registration.move(host, port, now)
 
     @property
     def deadline(self) -> float | None:

@@ -8,7 +8,7 @@ clients; the call itself is the same for both, and is here: the offer, the media
 log lines for start, answer and end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -75,14 +75,14 @@ class AudioCall(CallMedia, CallHandler):
         self.names = names
         self._ticket = self._permit(to.uri, from_.uri, now)
         media = self._facilities.media
-        host = media.host_for(media.phone_hosts(to.uri, now) or (to.uri.host,))
-        endpoint = self._open(host, now)
+        peers = media.phone_hosts(to.uri, now) or (to.uri.host,)
+        endpoint = self._open(peers, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
             self.call = self._facilities.agent.invite(
                 to,
                 from_,
-                self._reached_at(contact, host),
+                self._reached_at(contact, peers),
                 bytes(self._offer),
                 self,
                 now,
@@ -102,9 +102,9 @@ class AudioCall(CallMedia, CallHandler):
 
         RFC 3261 §13.3.1.  An offer without a codec that the gateway knows makes nothing ring.
         """
-        request, host = server.request, self._facilities.media.host_for((server.flow.remote[0],))
+        request, peers = server.request, (server.flow.remote[0],)
         call = self._facilities.agent.incoming(
-            server, self._reached_at(contact, host), self, now, credentials=credentials
+            server, self._reached_at(contact, peers), self, now, credentials=credentials
         )
         self.call = self._ringing = call
         self._ticket = self._facilities.tolls.take(server)
@@ -112,10 +112,11 @@ class AudioCall(CallMedia, CallHandler):
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
-                SessionDescription.parse(call.remote_sdp), host=host
+                SessionDescription.parse(call.remote_sdp),
+                host=self._facilities.media.host_for(peers),
             ):
                 raise RemoteError("Not Acceptable Here", 488)
-            self._open(host, now)
+            self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
             return False
@@ -305,20 +306,24 @@ class AudioCall(CallMedia, CallHandler):
         who = {"caller": origin.caller, "callee": origin.callee}
         self._log("call-start", direction=origin.direction, **who)
 
-    def _reached_at(self, contact: Uri, host: str) -> Uri:
-        """Our Contact for a peer that sends media to us at `host`: RFC 3261 §8.1.1.8."""
-        return contact if host == self._facilities.media.media_host else contact.replace(host=host)
+    def _reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
+        """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""
+        media = self._facilities.media
+        if media.host_for(peers) == media.media_host:
+            return contact
+        here = self._facilities.agent.stack.contact(peer=next(iter(peers)))
+        return contact.replace(host=here.host, port=here.port)
 
-    def _open(self, host: str, now: float) -> Endpoint:
+    def _open(self, peers: Collection[str], now: float) -> Endpoint:
         media = self._facilities.media
         try:
-            self.leg, port = media.open_leg(self, now)
+            self.leg, at = media.open_leg(self, peers, now)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag = self.user.on_tag
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self._facilities.random(4), "big")
-        self._endpoint = Endpoint(host, port, session_id)
+        self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
         return self._endpoint
 
     def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:

@@ -6,7 +6,7 @@ events of a `CallUser`.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
 from p2psip.ua.ua import UserAgent
@@ -26,6 +26,14 @@ class Reserved(Protocol):
 
     def close(self) -> None:
         """Give the ports back."""
+
+
+class MediaAddress(NamedTuple):
+    """Where a peer sends the media of one call to: RFC 8866 §5.7, and §5.14 for the ports."""
+
+    host: str
+    port: int
+    rtcp_port: int
 
 
 class Timed(Protocol):
@@ -52,13 +60,20 @@ class Waker(Protocol):
 class MediaEdge(Protocol):
     """Opens the ports and timers of legs; `MediaSide` is the real one."""
 
-    media_host: str
+    @property
+    def media_host(self) -> str:
+        """The address that peers outside know us by: RFC 8866 §5.7."""
 
     def host_for(self, peers: Collection[str]) -> str:
-        """The address to write into descriptions for peers at these hosts: RFC 8866 §5.7."""
+        """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""
 
-    def open_leg(self, listener: "AudioCall", now: float) -> tuple[Leg, int]:
-        """A leg and its RTP port (RFC 3550 §11); LocalError when no port is left."""
+    def open_leg(
+        self, listener: "AudioCall", peers: Collection[str], now: float
+    ) -> tuple[Leg, MediaAddress]:
+        """A leg, and where peers at these hosts send to (RFC 3550 §11).
+
+        Raises LocalError when no port is left.
+        """
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""

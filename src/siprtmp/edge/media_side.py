@@ -9,25 +9,28 @@ from collections.abc import Callable, Collection
 
 from p2psip.errors import LocalError
 from p2psip.net.alarm import Alarm
-from p2psip.net.clock import wallclock
+from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.descriptors import MEDIA, refuse_last
+from p2psip.net.local_network import LocalNetwork
 from p2psip.net.port_pool import PortPool
-from p2psip.net.rtp_ports import MediaPort
+from p2psip.net.prepared_ports import PreparedPorts
+from p2psip.net.rtp_ports import MediaPool, MediaPort
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import Timed
-from siprtmp.edge.local_network import LocalNetwork
+from siprtmp.calls.context import MediaAddress, Timed
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
+RELAY_LOST = "relay lost"  # the TURN server was restarted, or does not answer
+
 
 class MediaSide:
     """The `MediaEdge` of all calls.
 
-    `media_host` is where peers outside send media to, `host_for` has the address for given peers;
-    `phone_hosts` tells where a user's phones have registered from.
+    `host_for` has the address for given peers; `phone_hosts` tells where a user's phones have
+    registered from.  `prepared` are the ports for calls to peers outside.
     """
 
     def __init__(
@@ -38,22 +41,30 @@ class MediaSide:
         phone_hosts: Callable[[Uri, float], Collection[str]],
         log: Log,
     ) -> None:
-        self.media_host = settings.external_ip or bind_ip
-        self._phone_hosts, self.host_for = phone_hosts, network.host_for
+        self._network, self.host_for = network, network.host_for
+        self._phone_hosts = phone_hosts
         self._bind_ip, self._log = bind_ip, log
         self._latch, self._timeout = settings.nat, settings.media_timeout
         self._ports = PortPool(*settings.rtp_ports)
+        self.prepared = PreparedPorts(self._ports, bind_ip)
         self._alarms: dict[Leg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
+
+    @property
+    def media_host(self) -> str:
+        """Where peers outside send media to, unless a router gives a port another address."""
+        return self._network.outside
 
     @property
     def legs(self) -> int:
         """The number of calls that have ports."""
         return len(self._alarms)
 
-    def open_leg(self, listener: AudioCall, now: float) -> tuple[Leg, int]:
+    def open_leg(
+        self, listener: AudioCall, peers: Collection[str], now: float
+    ) -> tuple[Leg, MediaAddress]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        port = self._open_port()
+        port = self._open_port(self._ports if self._network.is_inside(peers) else self.prepared)
         alarm: Alarm
         leg = Leg(
             port,
@@ -68,7 +79,10 @@ class MediaSide:
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
-        return leg, port.rtp_port
+        port.when_lost(lambda error: listener.drop(monotonic(), RELAY_LOST))
+        if port.public is not None:
+            return leg, MediaAddress(*port.public)
+        return leg, MediaAddress(self.host_for(peers), port.rtp_port, port.rtcp_port)
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
@@ -83,17 +97,17 @@ class MediaSide:
 
     def reserve(self) -> MediaPort:
         """Ports whose traffic is dropped: RFC 3550 §11.  Raises LocalError without free ports."""
-        return self._open_port()
+        return self._open_port(self._ports)
 
     def waker(self, machine: Timed) -> Alarm:
         """A timer for a machine."""
         return Alarm(machine)
 
-    def _open_port(self) -> MediaPort:
+    def _open_port(self, pool: MediaPool) -> MediaPort:
         """A pair of ports, whose datagrams are dropped until somebody takes them."""
         try:
             refuse_last(MEDIA)
-            return MediaPort(self._bind_ip, self._ports, _unheard, _unheard, latch=self._latch)
+            return MediaPort(self._bind_ip, pool, _unheard, _unheard, latch=self._latch)
         except OSError as error:  # no descriptor is left, or the address has gone
             self._log.warning("no-media-port", reason=error.strerror)
             raise LocalError("no media port") from error

@@ -11,7 +11,10 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net import websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import Locations
+from p2psip.net.public_address import PublicAddress
+from p2psip.net.relayed_ports import PASSWORD, Relays
 from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
@@ -35,9 +38,9 @@ from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
-from siprtmp.edge.local_network import LocalNetwork
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.edge.stun_side import StunSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import Settings
@@ -63,7 +66,7 @@ class SipSide:
         self._contexts = _contexts(settings)
         sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
         ports = SipPorts(*settings.sip, sips=sips, ws=ws)
-        network = LocalNetwork(settings, ports.address[0])
+        network = LocalNetwork(ports.address[0], settings.external_ip)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
@@ -113,6 +116,8 @@ class SipSide:
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps)
+        self._public = self._ask_stun(network)
+        self._relays = self._use_turn(network)
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -231,9 +236,39 @@ class SipSide:
     def stop(self) -> None:
         """Send the queue, and close the sockets."""
         self.driver.wake()
+        if self._public is not None:
+            self._public.close()
+        if self._relays is not None:
+            self._relays.close()
+        self.media.prepared.close()
         self.driver.close()
         if self._location is not None:
             self._location.close()
+
+    def _ask_stun(self, network: LocalNetwork) -> PublicAddress | None:
+        """Ask the servers of --stun, unless the operator has said what they would."""
+        if not self._settings.stun or self._settings.external_ip is not None:
+            return None
+        ports = self.media.prepared if self._settings.turn is None else None
+        owner = StunSide(self.stack, network, ports, self._moved, self._log)
+        return PublicAddress(self.driver.udp, self._settings.stun, owner)
+
+    def _use_turn(self, network: LocalNetwork) -> Relays | None:
+        text, password = self._settings.turn, os.environ.get(PASSWORD, "")
+        if text is None:
+            return None
+        if not password:
+            raise ConfigError(f"--turn: its password is missing in the environment, {PASSWORD}")
+        try:
+            return Relays(text, password, network, self.media.prepared, self._without_relay)
+        except LocalError as error:
+            raise ConfigError(f"--turn {error}") from None
+
+    def _without_relay(self, reason: str) -> None:
+        self._log.warning("turn-unusable", reason=reason)
+
+    def _moved(self, host: str, port: int) -> None:
+        self.driver.run(self._registrations.move, host, port, monotonic())
 
     def _keeps(self, flow: Flow) -> bool:
         """Whether a connection leads to a registered phone, or to one side of a proxied call."""

@@ -77,14 +77,21 @@ class AudioPlan:
 class Endpoint:
     """Our media address: the host for `c=` and `o=`, the RTP port, an SDP session id.
 
-    RFC 8866 §5.2 and §5.7.  `flv_port` is for the x-flv line, which needs its own: two lines
-    of one port would be one stream (RFC 3264 §5.1).  0 when there is none.
+    RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `flv_port` is
+    for the x-flv line, which needs its own: two lines of one port would be one stream (RFC 3264
+    §5.1).  0 when there is none.
     """
 
     host: str
     port: int
     session_id: int
     flv_port: int = 0
+    rtcp_port: int | None = None
+
+    @property
+    def transport(self) -> LocalTransport:
+        """Plain RTP at this address: RFC 3264 §5.1."""
+        return LocalTransport(self.port, rtcp_port=self.rtcp_port)
 
     @property
     def origin(self) -> Origin:
@@ -119,7 +126,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     codecs = [_codec(name, unnamed) for name in names if name != "flv"]
     lines = []
     if any(not codec.is_telephone_event for codec in codecs):
-        lines.append(LocalMedia("audio", tuple(codecs), LocalTransport(ours.port)))
+        lines.append(LocalMedia("audio", tuple(codecs), ours.transport))
     if "flv" in names:
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
@@ -142,7 +149,7 @@ def offer_again(
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
     mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
-    lines = [None] * next(mine, 0) + [LocalMedia("audio", codecs, LocalTransport(ours.port))]
+    lines = [None] * next(mine, 0) + [LocalMedia("audio", codecs, ours.transport)]
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
 
 
@@ -159,7 +166,7 @@ def answer(
     Raises RemoteError(488) when no audio codec is in common.
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
-    media = [LocalMedia("audio", codecs, LocalTransport(ours.port), direction)]
+    media = [LocalMedia("audio", codecs, ours.transport, direction)]
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plan(accepted(agreed, "audio"), ours.host)
 

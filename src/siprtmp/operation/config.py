@@ -23,7 +23,7 @@ from rtmplite.net.addresses import listener
 from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import ConfigError, did_you_mean
-from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser
+from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server
 from siprtmp.operation.rtmp_options import RtmpSettings
 
 Address = tuple[str, int]
@@ -31,7 +31,7 @@ S = TypeVar("S")
 
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
-_LISTS: Final = ("domain", "allow_targets")
+_LISTS: Final = ("domain", "allow_targets", "stun")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
@@ -56,6 +56,8 @@ class Settings(RtmpSettings):
     outbound_proxy: str | None = None
     allow_anonymous: bool = False
     external_ip: str | None = None
+    stun: tuple[Address, ...] = ()
+    turn: str | None = None
     rtp_ports: tuple[int, int] = (0, 0)
     nat: bool = False
     sip_t1: int = 500
@@ -162,6 +164,8 @@ def _convert(name: str, value: Any) -> Any:
         return listener(_text(value))
     if name == "rtp_ports":
         return values.port_range(_text(value))
+    if name == "stun":
+        return tuple(map(stun_server, map(_text, value if isinstance(value, list) else [value])))
     if name in _LISTS:
         return tuple(map(_text, value if isinstance(value, list) else [value]))
     if name in _PATHS:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rtmplite.net.addresses import listener
+from rtmplite.errors import LocalError
+from rtmplite.net.addresses import listener, parse
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import (
     Parser,
@@ -29,7 +30,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "the configuration": ("config",),
     "listeners": (
         *("rtmp", "rtmps", "rtmpt", "rtmfp", "sip", "sips", "ws", "http"),
-        *("tls-cert", "tls-key", "external-ip"),
+        *("tls-cert", "tls-key", "external-ip", "stun", "turn"),
     ),
     "who may connect, publish, play and call": (
         *("users", "users-only", "allow-anonymous", "keep-first-line"),
@@ -85,6 +86,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def stun_server(text: str) -> tuple[str, int]:
+    """Read the address of a server to ask.  Raises ArgumentTypeError."""
+    try:
+        host, port = parse(text)
+    except LocalError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if port == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: a server has a port of 1 to 65535")
+    return host, port
+
+
 def _add_listeners(add: Add) -> None:
     for name, what in (
         ("rtmp", "RTMP clients here (127.0.0.1:1935)"),
@@ -102,6 +114,21 @@ def _add_listeners(add: Add) -> None:
         metavar="IP",
         help="Write this address into SIP and SDP for peers outside the local network, where "
         "a router forwards it to this machine.",
+    )
+    add(
+        "--stun",
+        action="extend",
+        nargs="+",
+        type=stun_server,
+        metavar="HOST:PORT",
+        help="Ask these STUN servers for the address that --external-ip would name, and for that "
+        "of each call's sound. The first that answers counts; --external-ip wins over all.",
+    )
+    add(
+        "--turn",
+        metavar="URI",
+        help="Send and receive the sound of phones outside the local network through this TURN "
+        "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password.",
     )
 
 

@@ -143,7 +143,7 @@ def test_silence_is_a_408_in_time(make):
 
 def test_what_is_addressed_to_ourselves_uses_no_socket(make):
     one = make()
-    one.driver._udp.send = one.driver._tcp.send = None  # would fail
+    one.driver.udp.send = one.driver._tcp.send = None  # would fail
     heard = ask(one, uri(one))
     assert until(lambda: heard.statuses == [200])
 

@@ -123,7 +123,7 @@ def test_a_head_without_end_is_cut_off(echo):
 
 def test_who_never_reads_is_given_up(echo, monkeypatch):
     monkeypatch.setattr(tcp, "MAX_QUEUED", 20_000)
-    echo.driver._tcp._socket.setsockopt(plain.SOL_SOCKET, plain.SO_SNDBUF, 4096)
+    echo.driver._listening[1]._socket.setsockopt(plain.SOL_SOCKET, plain.SO_SNDBUF, 4096)
     client = TcpClient(echo.address, room=4096)
     assert until(lambda: echo.driver.connections == 1)
     with suppress(ConnectionError):
@@ -166,11 +166,11 @@ def test_a_connection_is_opened_and_used_again(echo):
     listening = server()
     flow = Flow("TCP", listening.getsockname())
     for text in (b"one ", b"two "):
-        assert echo.driver._tcp.send(text, flow)
+        assert echo.driver._listening[1].send(text, flow)
     gevent.sleep(0.02)
     accepted, _ = listening.accept()
     assert accepted.recv(100) == b"one two " and echo.driver.connections == 1
-    assert echo.driver._tcp.send(b"three", flow)
+    assert echo.driver._listening[1].send(b"three", flow)
     gevent.sleep(0.02)
     assert accepted.recv(100) == b"three"
 
@@ -178,11 +178,11 @@ def test_a_connection_is_opened_and_used_again(echo):
 def test_a_refused_connection_is_told(echo):
     """Covers RFC 3261 §18.4."""
     lost = []
-    echo.driver._tcp.on_failure = lost.append
+    echo.driver._listening[1].on_failure = lost.append
     closing = server()
     flow = Flow("TCP", closing.getsockname())
     closing.close()
-    echo.driver._tcp.send(b"x", flow)
+    echo.driver._listening[1].send(b"x", flow)
     assert until(lambda: lost == [flow]) and echo.driver.connections == 0
 
 
@@ -197,15 +197,15 @@ def test_a_far_end_that_does_not_answer_is_given_up(make, monkeypatch):
         each.setblocking(False)
         each.connect_ex(full.getsockname())
     flow = Flow("TCP", full.getsockname())
-    echo.driver._tcp.on_failure = lost.append
-    assert echo.driver._tcp.send(b"x", flow)
+    echo.driver._listening[1].on_failure = lost.append
+    assert echo.driver._listening[1].send(b"x", flow)
     assert until(lambda: lost == [flow])
 
 
 @pytest.mark.parametrize("remote", [(LOOPBACK, 0), (LOOPBACK, 70000)])
 def test_what_cannot_be_reached_is_told(echo, remote):
     """Covers RFC 3261 §18.4."""
-    sent = echo.driver._tcp.send(b"x", Flow("TCP", remote))
+    sent = echo.driver._listening[1].send(b"x", Flow("TCP", remote))
     assert not sent or until(lambda: echo.driver.connections == 0)
     assert works(echo)
 
@@ -235,14 +235,14 @@ def test_a_phone_that_went_away_is_not_called_back_on_its_old_port(echo):
     """What came in on a connection is answered on it or not at all."""
     listening = server()
     flow = Flow("TCP", listening.getsockname(), echo.address)
-    assert echo.driver._tcp.send(b"x", flow) is False
+    assert echo.driver._listening[1].send(b"x", flow) is False
     with pytest.raises(BlockingIOError):
         listening.accept()
 
 
 def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
     """A phone that was restarted may come from its old port before we know that it went."""
-    listener = echo.driver._tcp
+    listener = echo.driver._listening[1]
     flow, lost = Flow("TCP", (LOOPBACK, 40000), echo.address), []
     listener.on_failure = lost.append
     real = server()
@@ -260,7 +260,7 @@ def test_a_second_connection_from_the_same_place_replaces_the_first(echo):
 
 def test_the_stack_is_not_told_of_a_connection_that_carried_nothing(echo):
     """Covers RFC 3261 §18.4: who only connects, ever so often, costs the transactions nothing."""
-    listener, lost = echo.driver._tcp, []
+    listener, lost = echo.driver._listening[1], []
     listener.on_failure = lost.append
     silent, speaker = TcpClient(echo.address), TcpClient(echo.address)
     assert speaker.ask(request()) and until(lambda: len(listener.connections) == 2)
@@ -273,7 +273,7 @@ def test_the_stack_is_not_told_of_a_connection_that_carried_nothing(echo):
 
 def test_what_is_left_to_say_goes_by_the_connection_that_replaces_the_first(echo):
     """Covers RFC 3261 §18.2.2: and by no third one, which nobody would count."""
-    listener, real = echo.driver._tcp, server()
+    listener, real = echo.driver._listening[1], server()
     remote = real.getsockname()
     flow, made = Flow("TCP", remote, echo.address), []
     listener.on_failure = lambda lost: listener.send(b"x", Flow("TCP", remote))

@@ -129,7 +129,7 @@ def teardown_module():
 )
 def test_what_cannot_be_sent_is_told(echo, remote):
     """Covers RFC 3261 §18.4."""
-    assert echo.driver._udp.send(b"x", Flow("UDP", remote)) is False
+    assert echo.driver.udp.send(b"x", Flow("UDP", remote)) is False
     assert works(echo)
 
 

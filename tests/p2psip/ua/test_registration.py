@@ -64,6 +64,33 @@ def test_a_registration_is_kept_alive_and_taken_back(transport):
     assert bob.idle and home.idle and bob.registrations.deadline is None
 
 
+def test_a_new_address_of_ours_takes_the_place_of_the_old_one():
+    """Covers RFC 3261 §10.2.2: one REGISTER adds a binding and removes another."""
+    link = Link(calm())
+    home, bob = Script(link), Member(link, BOB, "bob")
+    registration = bob.register(link.now)
+    bob.registrations.move("203.0.113.7", 4242, link.now)  # while the first is under way
+    link.run(until=1.0)
+    registration.move("203.0.113.7", 4242, link.now)
+    assert not registration.pending  # nothing has changed
+    registration.move("203.0.113.9", 4242, link.now)
+    link.run(until=2.0)
+    registration.close(link.now)
+    link.run()
+    told = [
+        [(each.uri.host, each.param("expires")) for each in request.contacts]
+        for _, request in home.requests
+    ]
+    first = home.requests[0][1].contacts[0].uri.host
+    assert told == [
+        [(first, None)],
+        [("203.0.113.7", None), (first, "0")],
+        [("203.0.113.9", None), ("203.0.113.7", "0")],
+        [("203.0.113.9", None)],
+    ]
+    assert home.asked[-1] == 0
+
+
 def test_a_wrong_password_is_the_end_of_it():
     """Covers RFC 3261 §10.2.7: what was never granted is not asked for again."""
     link, home, bob = world(password="sesame")

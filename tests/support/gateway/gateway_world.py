@@ -17,7 +17,7 @@ from p2psip.ua.registration import Registration, Registrations
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.context import CallContext, MediaAddress
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -141,7 +141,7 @@ class Gateway(Home):
             raise LocalError("no ports")
         return Wire(self, max(self.ports, default=4000) + 2)
 
-    def open_leg(self, listener, now):
+    def open_leg(self, listener, peers, now):
         wire = self.reserve()
         leg = Leg(
             wire,
@@ -154,7 +154,7 @@ class Gateway(Home):
         )
         alarm = Alarm(self, leg)
         self.legs[leg] = wire, alarm
-        return leg, wire.rtp_port
+        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
 
     def phone_hosts(self, user, now):
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}

@@ -2,8 +2,7 @@
 
 import pytest
 
-from siprtmp.edge.local_network import LocalNetwork, is_inside
-from siprtmp.operation.config import Settings
+from p2psip.net.local_network import LocalNetwork, is_inside
 
 OUTSIDE = "203.0.113.7"
 
@@ -41,12 +40,10 @@ def test_who_is_inside(host, inside):
     ],
 )
 def test_a_phone_of_the_local_network_is_told_the_inside_address(external, peers, told):
-    settings = Settings(sip=("192.168.1.10", 5060), external_ip=external)
-    assert LocalNetwork(settings, "192.168.1.10").host_for(peers) == told
+    assert LocalNetwork("192.168.1.10", external).host_for(peers) == told
 
 
 def test_a_listener_on_every_interface_tells_the_one_that_leads_there():
-    settings = Settings(sip=("0.0.0.0", 5060), external_ip=OUTSIDE)
-    network = LocalNetwork(settings, "0.0.0.0")
+    network = LocalNetwork("0.0.0.0", OUTSIDE)
     assert network.host_for(["127.0.0.1"]) == network.own_address("127.0.0.1") == "127.0.0.1"
     assert network.own_address("198.51.100.9") is None

@@ -1,9 +1,10 @@
 """The address that peers of the local network reach this machine by, where others need another.
 
-Own design: with `--external-ip` a router forwards an outside address to us.  Phones behind the same
-router mostly cannot use that address, since few routers send a packet back where it came from.  A
-peer is inside if its own address is one that no router passes on to the internet.  Where the
-external address is such a one itself, it is meant for peers inside, and nothing is told apart.
+Own design: a router forwards an outside address to us, which the operator or a STUN server has
+told.  Phones behind the same router mostly cannot use that address, since few routers send a packet
+back where it came from.  A peer is inside if its own address is one that no router passes on to the
+internet.  Where the external address is such a one itself, it is meant for peers inside, and
+nothing is told apart.
 """
 
 import ipaddress
@@ -12,7 +13,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
-from siprtmp.operation.config import Settings, is_wildcard
+from p2psip.sdp.line import is_unspecified
 
 _INSIDE: Final = tuple(
     ipaddress.ip_network(text)
@@ -27,26 +28,35 @@ _ANY_PORT: Final = 9  # a datagram socket is connected, and nothing sent
 class LocalNetwork:
     """Chooses the address for ourselves in SIP and SDP, by peer.
 
-    `listener` is the host that SIP listens on.
+    `listener` is the host that SIP listens on.  `outside` is the address for peers outside; setting
+    `external` changes it.  `relay` is the host of a server that media of peers outside goes by.
     """
 
-    def __init__(self, settings: Settings, listener: str) -> None:
-        external = settings.external_ip
-        self._outside = external or listener
-        self._listener = listener
-        self._tells_apart = external is not None and not is_inside(external)
+    def __init__(self, listener: str, external: str | None = None) -> None:
+        self._listener, self.external = listener, external
+        self.relay: str | None = None
+
+    @property
+    def outside(self) -> str:
+        """The address for peers that are not inside."""
+        return self.external or self._listener
 
     def host_for(self, peers: Collection[str]) -> str:
         """The address for peers at these hosts: the inside one if all of them are inside."""
-        if not peers or not all(map(self.own_address, peers)):
-            return self._outside
-        return self.own_address(next(iter(peers))) or self._outside
+        if not self.is_inside(peers):
+            return self.outside
+        return self.own_address(next(iter(peers))) or self.outside
+
+    def is_inside(self, peers: Collection[str]) -> bool:
+        """Whether peers at these hosts are all inside, where that makes a difference."""
+        return bool(peers) and all(map(self.own_address, peers))
 
     def own_address(self, peer: str) -> str | None:
         """Our address in the network of a peer that is inside, None for any other."""
-        if not (self._tells_apart and is_inside(peer)):
+        external = self.external or self.relay
+        if external is None or is_inside(external) or not is_inside(peer):
             return None
-        return _address_towards(peer) if is_wildcard(self._listener) else self._listener
+        return _address_towards(peer) if is_unspecified(self._listener) else self._listener
 
 
 def is_inside(host: str) -> bool:

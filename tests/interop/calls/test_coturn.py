@@ -1,0 +1,165 @@
+"""A real server tells addresses, and calls go between them."""
+
+import socket
+import sys
+
+import gevent
+import pytest
+from support.peers.coturn import PASSWORD, USER, Coturn
+from support.peers.peers import Ffmpeg
+from support.peers.process import Process
+from support.peers.tones import read_wav, tone, tone_fraction, trimmed, write_wav
+
+from p2psip.agent import Agent
+from p2psip.nat import turn_client
+from p2psip.net.clock import monotonic
+from p2psip.net.relayed_ports import RelayedSocket
+from p2psip.net.udp import plain_socket
+
+pytestmark = pytest.mark.interop
+SECONDS, HZ = 3, 600
+
+
+def wait_for(condition):
+    """Let other greenlets run until it is so."""
+    with gevent.Timeout(20):
+        while not condition():
+            gevent.sleep(0.01)
+
+
+class Phone(Process):
+    """`python -m p2psip`, ready when it has printed `ready`."""
+
+    def __init__(self, folder, *words, ready="", **variables):
+        super().__init__(folder, [sys.executable, "-m", "p2psip", *map(str, words)])
+        self.ready, self.environment = ready, variables
+
+    def is_ready(self):
+        return self.ready in self.output
+
+    @property
+    def uri(self):
+        """Where it listens, as it has said itself."""
+        return self.output.partition("listening at ")[2].split()[0]
+
+
+def call_with_a_tone(start, tmp_path, *options):
+    """One phone calls another, both with these options: what was heard, and both phones."""
+    played = write_wav(tmp_path / "played.wav", tone(HZ, SECONDS))
+    heard = tmp_path / "heard.wav"
+    callee = start(
+        Phone, "listen", "--calls", 1, "--record", heard, *options, ready="listening at "
+    )
+    caller = start(Phone, "call", callee.uri, "--play", played, *options)
+    assert caller.finish(timeout=40) == 0, caller.output
+    assert callee.finish(timeout=20) == 0, callee.output
+    samples, rate = read_wav(heard)
+    return trimmed(samples, rate), rate, caller, callee
+
+
+@pytest.mark.needs("turnserver")
+def test_phones_call_each_other_at_the_addresses_that_the_server_told(start, tmp_path):
+    """Covers RFC 8489 §6.2.1 and §14.2: the answers of another implementation."""
+    server = start(Coturn)
+    samples, rate, *_ = call_with_a_tone(start, tmp_path, "--stun", server.address)
+    assert tone_fraction(samples, rate, HZ) > 0.9 and len(samples) > 0.8 * SECONDS * rate
+
+
+@pytest.mark.needs("turnserver")
+def test_a_gateway_learns_its_address(start, gateway):
+    server = start(Coturn)
+    running = gateway("--stun", server.address)
+    wanted = f"public-address address={running.sip} server={server.address}"
+    running.wait_until(lambda: wanted in running.output, what="the address", timeout=20)
+
+
+@pytest.fixture
+def password(monkeypatch):
+    monkeypatch.setenv("TURN_PASSWORD", PASSWORD)
+
+
+def relayed(server):
+    return "--turn", f"turn:{USER}@{server.address}?transport=udp"
+
+
+@pytest.mark.needs("turnserver")
+def test_a_call_goes_through_two_relays(start, tmp_path, password):
+    """Covers RFC 8656 §12.5 and §12.6: sound by channels of another implementation."""
+    server = start(Coturn)
+    samples, rate, *_ = call_with_a_tone(start, tmp_path, *relayed(server))
+    assert tone_fraction(samples, rate, HZ) > 0.9 and len(samples) > 0.8 * SECONDS * rate
+    assert server.output.count("CHANNEL_BIND processed, success") >= 2
+
+
+@pytest.mark.needs("turnserver", "ffmpeg")
+def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, password):
+    server, heard = start(Coturn), tmp_path / "heard.wav"
+    phone = start(Phone, "listen", "--calls", 1, "--record", heard, ready="listening at ")
+    running = gateway(*relayed(server))
+    server.wait_until(
+        lambda: server.output.count("ALLOCATE processed, success") >= 8,
+        what="addresses for four calls",
+        timeout=20,
+    )
+    url = running.url("call", phone.uri.removeprefix("sip:"))
+    start(Ffmpeg.publish, url, hz=HZ, seconds=SECONDS)
+    assert phone.finish(timeout=40) == 0, phone.output
+    samples, rate = read_wav(heard)
+    sound = trimmed(samples, rate)
+    assert tone_fraction(sound, rate, HZ) > 0.9 and len(sound) > 0.8 * SECONDS * rate
+    assert "CHANNEL_BIND processed, success" in server.output
+
+
+@pytest.mark.needs("turnserver")
+def test_a_wrong_password_is_named_and_the_call_goes_without_a_relay(start, tmp_path, monkeypatch):
+    """Covers RFC 8489 §9.2.5 [same-credentials-once]."""
+    monkeypatch.setenv("TURN_PASSWORD", "not-the-password")
+    samples, rate, caller, callee = call_with_a_tone(start, tmp_path, *relayed(start(Coturn)))
+    assert tone_fraction(samples, rate, HZ) > 0.9
+    for phone in (caller, callee):
+        assert "refuses user and password (401)" in phone.output
+        assert "not-the-password" not in phone.output
+
+
+@pytest.mark.needs("turnserver")
+def test_an_expired_nonce_is_replaced(start):
+    """Covers RFC 8489 §9.2.5 [stale-nonce-is-replaced]."""
+    server = start(Coturn, "--stale-nonce=1")
+    opened = plain_socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    opened.bind(("127.0.0.1", 0))
+    relay = RelayedSocket(opened, lambda: None, ("127.0.0.1", server.port), (USER, PASSWORD))
+    try:
+        wait_for(lambda: relay.public)
+        first = relay._allocation._login.nonce
+
+        def refreshed():
+            relay._allocation._refresh_at = 0.0
+            relay.tick(monotonic())
+            gevent.sleep(0.05)
+            return relay._allocation._login.nonce != first
+
+        wait_for(refreshed)
+        relay.permit(["127.0.0.1"])
+        wait_for(lambda: relay._allocation._permitted["127.0.0.1"])
+        assert not relay.failed
+    finally:
+        relay.close()
+
+
+@pytest.mark.needs("turnserver")
+def test_a_call_ends_when_its_server_was_restarted(start, monkeypatch):
+    """Covers RFC 8656 §5 [437-means-gone]."""
+    monkeypatch.setattr(turn_client, "REFRESH", 0.2)
+    server = start(Coturn)
+    with (
+        Agent(user="bob") as bob,
+        Agent(user="alice", turn=(relayed(server)[1], PASSWORD)) as alice,
+    ):
+        bob.on_call = lambda call: call.answer()
+        call = alice.call(str(bob.contact), timeout=20)
+        assert call.is_up and call._audio._port.public is not None
+        server.stop()
+        start(Coturn, port=server.port)
+        assert call.wait_ended(20)
+        wait_for(lambda: not bob.calls)
