@@ -275,7 +275,8 @@ class Agent(OutsideRequests):
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(self._home)[4:]}"
         try:
-            address = Address.parse(text)
+            # in a header the parameters of a bare URI are not its own: §20.10
+            address = Address.parse(text if "<" in text else f"<{text}>")
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
         if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from support.peers.baresip import PHONE_PORTS
-from support.peers.process import Process, free_port, require, udp_is_bound
+from support.peers.process import Process, free_port, require, tcp_answers, udp_is_bound
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 # What this build of linphonec would offer if it were not told otherwise.
@@ -13,12 +13,13 @@ CODECS = ("opus/48000", "speex/16000", "speex/8000", "PCMU/8000", "PCMA/8000", "
 
 SETTINGS = """\
 [sip]
-sip_port={port}
-sip_tcp_port=0
+sip_port={udp}
+sip_tcp_port={tcp}
 sip_tls_port=0
 contact=sip:{user}@127.0.0.1
 default_proxy={proxy}
 use_ipv6=0
+{more}
 
 [rtp]
 audio_rtp_port={media_port}
@@ -46,7 +47,8 @@ class Linphone(Process):
     """A phone of `user` that answers by itself, plays a tone of `hz`, and records what it hears.
 
     `codec` is the only one it knows, such as "speex/16000".  With `registrar` (host:port) it
-    registers there as sip:`user`@`domain` and is ready when that has agreed.
+    registers there as sip:`user`@`domain` and is ready when that has agreed.  `sip` are more lines
+    for the section of that name in its settings.
     """
 
     def __init__(
@@ -59,15 +61,20 @@ class Linphone(Process):
         password: str = "",
         domain: str = "127.0.0.1",
         hz: float = 440,
+        transport: str = "udp",
+        sip: str = "",
     ) -> None:
         """Write its settings and the sound that it plays."""
         program = require("linphonec", "linphone-cli")
         super().__init__(folder)
         self.user, self.registrar, self.port = user, registrar, free_port()
+        self.transport = transport
         self.recording = folder / "heard.wav"
         write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
         text = SETTINGS.format(
-            port=self.port,
+            udp=self.port if transport == "udp" else 0,
+            tcp=self.port if transport == "tcp" else 0,
+            more=sip,
             user=user,
             proxy=0 if registrar else -1,
             media_port=f"{PHONE_PORTS[0]}-{PHONE_PORTS[-1]}",
@@ -98,7 +105,12 @@ class Linphone(Process):
         """Truthy once it listens and, where it should be, is registered."""
         if self.registrar:
             return "to [LinphoneRegistrationOk]" in self.trace
-        return udp_is_bound(self.port)
+        return (tcp_answers if self.transport == "tcp" else udp_is_bound)(self.port)
+
+    @property
+    def uri(self) -> str:
+        """The phone's own address for a direct call, past any registrar."""
+        return f"sip:{self.user}@127.0.0.1:{self.port};transport={self.transport}"
 
     @property
     def trace(self) -> str:
