@@ -45,7 +45,8 @@ class Call:
     `on_transfer(target)`, in the hub, tells whether to follow a wish of the other side that we call
     somebody else (RFC 3515 §2.4.2); no wish is followed unless it is set.  `on_transferred(call)`
     is given the call that takes this one's place, in a greenlet of its own; unless it is set, that
-    call is hung up.  `remote` is the other side, `reason` tells why the call has ended ("" before).
+    call is hung up.  `referral` is the wish that had us place this call.  `remote` is the other
+    side, `reason` tells why the call has ended ("" before).
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Call:
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_change, self._follow = driver, on_change, follow
-        self._referral: Referral | None = None  # that had us place this call
+        self.referral: Referral | None = None  # that had us place this call
         self._transfer: AsyncResult[None] = AsyncResult()
         self._reoffered: AsyncResult[None] = AsyncResult()
         self._answered: AsyncResult[None] = AsyncResult()
@@ -308,15 +309,13 @@ class Call:
         self._on_change(self)
 
     def _progress(self, status: int, reason: str) -> None:
-        if self._referral is not None:
-            self._referral.progress(status, reason, monotonic())
+        if self.referral is not None:
+            self.referral.progress(status, reason, monotonic())
 
     def _refer(self, referral: Referral) -> None:
         if not self.on_transfer(referral.target):
             raise RemoteError("Decline", 603)
-        new = self._follow(referral)
-        new._referral = referral
-        gevent.spawn(self._hand_over, new)
+        gevent.spawn(self._hand_over, self._follow(referral))
 
     def _hand_over(self, new: "Call") -> None:
         try:

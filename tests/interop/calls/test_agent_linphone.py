@@ -130,6 +130,7 @@ def test_transfers_in_each_role(phone, agents, transport):
     until(lambda: len(carol.taken) == 4 and second.is_over, "the phone's call")
     assert carol.taken[2].reason == "replaced"
     ended(first, second, *carol.taken)
+    phone.wait_for("LinphoneCallReleased", 4, timeout=PATIENCE)  # it is busy until then
     # It is the one at which carol takes bob's place.
     first = bob.call(phone.uri, PATIENCE)
     second = bob.call(uri(carol, transport), PATIENCE)
@@ -138,6 +139,7 @@ def test_transfers_in_each_role(phone, agents, transport):
     until(lambda: len(carol.taken) == 6, "carol's call")
     assert carol.taken[5].is_up
     ended(second, *carol.taken)
+    phone.wait_for("LinphoneCallReleased", 6, timeout=PATIENCE)
     # It sends bob to carol, blind.
     first = bob.call(phone.uri, PATIENCE)
     follow(first, bob)

@@ -119,3 +119,18 @@ def test_subscriptions(agent, sipp, transport, monkeypatch):
     notifier.expect_success()
     assert heard == [("text/plain", b"state %d\r\n" % number) for number in (1, 2, 3, 4)]
     until(lambda: not agent.serving._served, "the end")
+
+
+@BOTH
+def test_a_wish_for_a_call_from_outside_of_any_call(agent, sipp, transport):
+    """Covers RFC 3515 §2.4.2 and §2.4.4 with a peer that asks."""
+    agent.on_refer = lambda target, sender: True
+    up = []
+    agent.on_referred = up.append
+    with Agent(user="carol") as carol:
+        carol.on_call = lambda call: call.answer(PATIENCE)
+        place = "sip:carol@{}:{}".format(*carol.address)
+        sipp("referrer", transport, refer_to=f"{place};transport={transport}").expect_success()
+        until(lambda: up, "the call")
+        assert up[0].remote.uri.user == "carol"
+        up[0].hangup()
