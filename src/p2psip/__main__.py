@@ -337,9 +337,9 @@ def _tls(ca: Path | None) -> TlsContexts:
 
 def _uri(text: str) -> Uri:
     try:
-        is_whole = "<" in text or text.lower().startswith(("sip:", "sips:", "tel:"))
-        text = text if is_whole else f"sip:{text}"
-        uri = Address.parse(text if "<" in text else f"<{text}>").uri
+        is_whole = text.lower().startswith(("sip:", "sips:", "tel:"))
+        # in a header the parameters of a bare URI are not its own: RFC 3261 §20.10
+        uri = Address.parse(text if "<" in text else f"<{text if is_whole else f'sip:{text}'}>").uri
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     if uri.scheme != "sip" or not uri.host:

@@ -79,9 +79,12 @@ class Agent(OutsideRequests):
     message, in the hub, and must not wait; unless it is set, messages are refused with 405.
     `on_replace(call, sender)`, in the hub, tells whether the sender of an INVITE may take the place
     of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
-    `serving` tells others of our calls and waiting messages: to those whom `serving.may_watch`
-    allows it.  `contact` reaches the agent at its `address`; `aor` is its address-of-record.
-    Raises LocalError, and OSError as `bind` does.
+    `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
+    calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
+    such wishes are declined unless it is set.  A sender is as the From header has it, without a
+    proof.  `serving` tells others of our calls and waiting messages: to those whom
+    `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
+    address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Agent(OutsideRequests):
     ) -> None:
         if is_unspecified(listen[0]):
             raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
+        super().__init__()
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
@@ -137,6 +141,7 @@ class Agent(OutsideRequests):
             self._incoming,
             lambda message: self.on_message(message),
             lambda server, now: self.serving.on_subscribe(server, now),
+            self._referred,
         )
         self._registrations = Registrations()
         self._registration: Registration | None = None
@@ -280,7 +285,7 @@ class Agent(OutsideRequests):
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(self._home)[4:]}"
         try:
-            # Without brackets parameters would not be those of the URI: §20.
+            # in a header the parameters of a bare URI are not its own: §20.10
             address = Address.parse(text if "<" in text else f"<{text}>")
         except RemoteError as error:
             raise LocalError(f"{text!r} is no address: {error.reason}") from None
@@ -309,6 +314,7 @@ class Agent(OutsideRequests):
     def _follow(self, referral: Referral) -> Call:
         """Call the target of a transfer: RFC 3515 §2.4.2."""
         call = self._new_call(self._next_host(referral.target))
+        call.referral = referral
         call.dial(self._inviter(referral.target, referral.headers))
         return call
 

@@ -174,6 +174,13 @@ def test_speex_is_sent_by_explicit_timestamps(make):
     assert [(at - first) % 2**32 for _, at in heard] == [0, 320, 1600, 1920]
 
 
+def test_the_parameters_of_a_bare_uri_are_its_own(alice, bob):
+    taken = answering(bob)
+    call = alice.call(f"{uri(bob)};transport=tcp", timeout=5)
+    wait_for(lambda: taken)
+    assert bob._driver.connections == 1 and call.remote.uri.param("transport") == "tcp"
+
+
 def test_options_tell_what_a_phone_can_do(alice, bob):
     """Covers RFC 3261 §11.2."""
     response = alice.options(uri(bob), timeout=20)
@@ -206,10 +213,36 @@ def test_hold_and_resume_by_the_other_side(alice, bob):
     call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     for hold in (True, False):
-        taken[0].hold(hold)
-        wait_for(lambda hold=hold: call.is_held is hold)
+        taken[0].hold(hold, timeout=5)
+        assert call.is_held is hold
         assert call.send_audio(FRAMES[0]) is not hold
     assert call.is_up and taken[0].is_up
+
+
+def test_a_hold_that_is_refused_changes_nothing(alice, bob, monkeypatch):
+    """Covers RFC 3261 §14.1: the session stays as it was, also for the next offer."""
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5)
+    wait_for(lambda: taken)
+
+    def refuse(sdp):
+        raise RemoteError("Not Acceptable Here", 488)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(taken[0]._audio, "answer", refuse)
+        with pytest.raises(RemoteError, match="488"):
+            call.hold(timeout=5)
+    assert not taken[0].is_held and call.send_audio(FRAMES[0])
+    taken[0].hold(timeout=5)
+    call.hold(timeout=5)
+    taken[0].resume(timeout=5)
+    assert not call.is_held and taken[0].is_held
+    call.resume(timeout=5)
+    assert not taken[0].is_held
+    monkeypatch.setattr(taken[0]._audio, "answer", lambda sdp: taken[0].hangup() or refuse(sdp))
+    with pytest.raises(RemoteError, match="487"):
+        call.hold(timeout=5)
+    call.hold()  # of a call that is over, nothing
 
 
 class PlainSocket:

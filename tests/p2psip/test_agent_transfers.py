@@ -5,6 +5,7 @@ import pytest
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net.port_pool import NoPortsError
 from p2psip.ua.event_bodies import MessageSummary
 
 
@@ -86,11 +87,35 @@ def test_an_attended_transfer(agents):
         first.transfer(second)
 
 
-def test_a_phone_outside_of_a_call_follows_no_refer(agents):
+def test_a_phone_is_asked_to_call_from_outside_of_any_call(agents):
+    """Covers RFC 3515 §2.4.2 [asks-the-user] [202-in-time] [subscribes-the-peer]."""
     alice, bob, carol = agents
-    with pytest.raises(RemoteError, match="405"):
+    with pytest.raises(RemoteError, match="603"):
         alice.refer(uri(bob), uri(carol), timeout=20)
-    assert not carol.taken
+    asked, told = [], []
+    bob.on_refer = lambda target, sender: asked.append((target.uri.user, sender.uri.user)) or True
+    bob.on_referred = bob.taken.append
+    alice.refer(uri(bob), uri(carol), timeout=20, on_progress=lambda *what: told.append(what))
+    assert asked == [("carol", "alice")] and told[-1] == (200, "OK")
+    wait_for(lambda: bob.taken and carol.taken)
+    assert bob.taken[0].is_up and bob.taken[0].referral.target.uri.user == "carol"
+    carol.on_call = lambda call: call.reject(486, "Busy Here")
+    with pytest.raises(RemoteError, match="486"):
+        alice.refer(uri(bob), uri(carol), timeout=20)
+    wait_for(lambda: bob._agents.dialogs == len(bob.calls) == 1)
+    assert not bob._agents._served
+
+
+def test_a_call_that_cannot_be_placed_is_told_to_who_asked_for_it(agents, monkeypatch):
+    alice, bob, carol = agents
+    bob.on_refer = lambda target, sender: True
+
+    def no_ports(referral):
+        raise NoPortsError("none")
+
+    monkeypatch.setattr(bob, "_follow", no_ports)
+    with pytest.raises(RemoteError, match="503"):
+        alice.refer(uri(bob), uri(carol), timeout=20)
 
 
 def test_a_subscription_is_refused_unless_it_is_allowed(agents):

@@ -98,9 +98,10 @@ def test_the_events_of_a_user_and_a_phone_that_is_asked_to_call(listener):
 
 def test_options(listener):
     _, uri = listener()
-    for target in (uri, uri.partition("@")[2]):  # a user, and a server
+    for target in (f"{uri};transport=tcp", uri.partition("@")[2]):  # a user, and a server
         code, out, _ = run("options", target)
         assert code == 0
+        assert ("transport=tcp" in out) is (";" in target)
     assert out.startswith("200 OK\n") and "\nAllow: INVITE" in out
 
 

@@ -13,6 +13,7 @@ from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
+from p2psip.net.call_events import CallEvents
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.waiting import result_of
@@ -44,7 +45,8 @@ class Call:
     `on_transfer(target)`, in the hub, tells whether to follow a wish of the other side that we call
     somebody else (RFC 3515 §2.4.2); no wish is followed unless it is set.  `on_transferred(call)`
     is given the call that takes this one's place, in a greenlet of its own; unless it is set, that
-    call is hung up.  `remote` is the other side, `reason` tells why the call has ended ("" before).
+    call is hung up.  `referral` is the wish that had us place this call.  `remote` is the other
+    side, `reason` tells why the call has ended ("" before).
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class Call:
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
         self._driver, self._on_change, self._follow = driver, on_change, follow
-        self._referral: Referral | None = None  # that had us place this call
+        self.referral: Referral | None = None  # that had us place this call
         self._transfer: AsyncResult[None] = AsyncResult()
+        self._reoffered: AsyncResult[None] = AsyncResult()
         self._answered: AsyncResult[None] = AsyncResult()
         self._ended = Event()
         self._audio = open_audio(
@@ -158,14 +161,27 @@ class Call:
             self._driver.run(self._signalling.bye, monotonic(), reason)
             self._end(HUNG_UP, RemoteError("Request Terminated", 487))
 
-    def hold(self, on: bool = True) -> None:
-        """Put the other side on hold, or resume: RFC 3264 §8.4.
+    def hold(self, on: bool = True, timeout: float = 30.0) -> None:
+        """Put the other side on hold, and wait until it has agreed: RFC 3264 §8.4.
 
-        `is_held` at the other side tells when the offer has been accepted.
+        Does nothing unless the call is up.  Raises RemoteError with the SIP status if the other
+        side refuses, which leaves the session as it was, and TimeoutError.
         """
-        if self.is_up:
-            self._audio.direction = "sendonly" if on else "sendrecv"
-            self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
+        if not self.is_up:
+            return
+        before = self._audio.direction
+        self._audio.direction = "sendonly" if on else "sendrecv"
+        self._reoffered = AsyncResult()
+        self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
+        try:
+            result_of(self._reoffered, timeout, "no answer to the new offer")
+        except RemoteError:
+            self._audio.direction = before
+            raise
+
+    def resume(self, timeout: float = 30.0) -> None:
+        """Take the other side off hold, as `hold` put it there: RFC 3264 §8.4."""
+        self.hold(False, timeout)
 
     def transfer(self, target: "str | Call", timeout: float = 60.0) -> None:
         """Have the other side call `target`, a URI or the peer of another call of ours.
@@ -218,7 +234,7 @@ class Call:
         """Begin a call: `invite(offer, owner)` sends the INVITE (§13.2.1)."""
         self._concluding = True
         try:
-            self._sip = self._driver.run(invite, self._audio.offer(), _Owner(self))
+            self._sip = self._driver.run(invite, self._audio.offer(), CallEvents(self))
         except BaseException:
             self.discard()
             raise
@@ -226,7 +242,7 @@ class Call:
     def take(self, accept: Callable[[CallHandler], IncomingCall]) -> bool:
         """Begin to ring for an INVITE (§13.3.1); False if its offer was refused at once."""
         try:
-            self._sip = sip = accept(_Owner(self))
+            self._sip = sip = accept(CallEvents(self))
         except RemoteError:
             self.discard()
             raise
@@ -294,15 +310,13 @@ class Call:
         self._on_change(self)
 
     def _progress(self, status: int, reason: str) -> None:
-        if self._referral is not None:
-            self._referral.progress(status, reason, monotonic())
+        if self.referral is not None:
+            self.referral.progress(status, reason, monotonic())
 
     def _refer(self, referral: Referral) -> None:
         if not self.on_transfer(referral.target):
             raise RemoteError("Decline", 603)
-        new = self._follow(referral)
-        new._referral = referral
-        gevent.spawn(self._hand_over, new)
+        gevent.spawn(self._hand_over, self._follow(referral))
 
     def _hand_over(self, new: "Call") -> None:
         try:
@@ -318,8 +332,9 @@ class Call:
         self._driver.machines.remove(self._audio)
         self._audio.close()
         self._ended.set()
-        if not self._answered.ready():
-            self._answered.set_exception(error)
+        for waiting in (self._answered, self._reoffered):
+            if not waiting.ready():
+                waiting.set_exception(error)
         self._on_change(self)
         self.on_ended(reason)
 
@@ -329,67 +344,3 @@ def _uri(text: str) -> Uri:
         return Uri.parse(text if text.lower().startswith("sip:") else f"sip:{text}")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
-
-
-class _Owner(CallHandler):
-    """Passes the events of the signalling to a `Call`: §13 to §15."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def on_ringing(
-        self, call: Signalling, status: int, reason: str, sdp: bytes | None, now: float
-    ) -> None:
-        if sdp is not None:
-            try:
-                self._call._audio.conclude(sdp)  # early media: §13.2.1
-            except RemoteError as error:
-                log.info("early media of %s: %s", call.id, error)
-        self._call._progress(status, reason)
-        self._call.on_ringing(status, reason)
-
-    def on_refer(self, call: Signalling, referral: Referral, now: float) -> None:
-        self._call._refer(referral)
-
-    def on_transfer(self, call: Signalling, status: int, reason: str, now: float) -> None:
-        if status >= 300:
-            self._call._transfer.set_exception(RemoteError(reason, status))
-        elif status >= 200:
-            self._call._transfer.set(None)
-
-    def on_accepted(self, call: Signalling, sdp: bytes, now: float) -> None:
-        self._call._accepted(sdp)
-
-    def on_rejected(self, call: Signalling, status: int, reason: str, now: float) -> None:
-        self._call._progress(status, reason)
-        self._call._end(f"{status} {reason}", RemoteError(reason, status))
-
-    def on_cancelled(self, call: Signalling, now: float) -> None:
-        self._call._end("CANCEL", RemoteError("Request Terminated", 487))
-
-    def on_ended(self, call: Signalling, reason: str, now: float) -> None:
-        self._call._end(reason, RemoteError(reason, 487))
-
-    def on_offer(self, call: Signalling, sdp: bytes | None, now: float) -> bytes:
-        return self._call._audio.offer() if sdp is None else self._call._audio.answer(sdp)
-
-    def on_answer(self, call: Signalling, sdp: bytes, now: float) -> None:
-        try:
-            self._call._audio.conclude(sdp)
-        except RemoteError as error:
-            call.bye(now)
-            self._call._end(str(error), error)
-
-    def on_confirmed(self, call: Signalling, now: float) -> None:
-        """Do nothing: the new session is in force already: §14.2."""
-
-    def on_alive(self, call: Signalling, now: float) -> None:
-        """Do nothing: a script has time limits of its own."""
-
-    def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
-        """Do nothing: the session stays as it was: §14.1."""
-
-    def on_info(
-        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
-    ) -> None:
-        """Ignore the content."""

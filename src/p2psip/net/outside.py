@@ -3,20 +3,25 @@
 Implements RFC 3261 §8.1 from the user's side, RFC 3428 §4, RFC 6665 §4.1 and RFC 3515 §2.4.
 """
 
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import gevent
 from gevent.event import AsyncResult, Event
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import FinalAnswer, result_of
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login
 from p2psip.ua.messages import TEXT, Messages
@@ -24,7 +29,7 @@ from p2psip.ua.outside import outside_request
 from p2psip.ua.request_validation import SDP
 from p2psip.ua.subscriptions import EventName as EventName
 from p2psip.ua.subscriptions import Subscription
-from p2psip.ua.transfers import status_of
+from p2psip.ua.transfers import Referral, status_of
 from p2psip.ua.ua import UserAgent
 
 # The types that notifications of the usual packages have, for the Accept of a SUBSCRIBE.
@@ -34,6 +39,7 @@ BODIES: Final = {
     "presence": "application/pidf+xml",
     "refer": "message/sipfrag",
 }
+log: Final = logging.getLogger(__name__)
 
 
 class Watch:
@@ -88,6 +94,13 @@ class OutsideRequests(ABC):
     _agents: UserAgent
     _messages: Messages
     _route: tuple[Uri, ...]
+
+    def __init__(self) -> None:
+        self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
+        self.on_referred: Callable[[Call], object] = lambda call: call.hangup()
+
+    @abstractmethod
+    def _follow(self, referral: Referral) -> Call: ...
 
     @abstractmethod
     def _destination(self, text: str) -> Address: ...
@@ -191,6 +204,27 @@ class OutsideRequests(ABC):
         self._driver.run(watch.subscription.start, request, now)
         result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
         return watch
+
+    def _referred(self, server: ServerHandle, now: float) -> None:
+        """Take a REFER outside of a call (RFC 3515 §2.4.2): see `Agent.on_refer`."""
+
+        def allow(referral: Referral) -> None:
+            if not self.on_refer(referral.target, server.request.from_):
+                raise RemoteError("Decline", 603)
+
+        referral = self._agents.referred(server, self.contact, allow, now)
+        try:
+            gevent.spawn(self._hand_over, self._follow(referral))
+        except (LocalError, NoPortsError) as error:
+            log.warning("a call that was asked for: %s", error)
+            referral.progress(503, "Service Unavailable", now)
+
+    def _hand_over(self, call: Call) -> None:
+        try:
+            call.wait_answered()
+        except RemoteError:
+            return  # its sender is told
+        self.on_referred(call)
 
     @property
     def _keyring(self) -> DigestClient | None:

@@ -37,8 +37,8 @@ def user_agent_of(stack: Stack, answer_timeout: float) -> UserAgent:
 class PhoneCore:
     """Takes the requests that the stack of a phone passes up: §8.2.
 
-    `on_invite(server, now)` takes new calls, `on_message(message)` messages, and
-    `on_subscribe(server, now)` new subscriptions.
+    `on_invite(server, now)` takes new calls, `on_message(message)` messages,
+    `on_subscribe(server, now)` new subscriptions, and `on_refer(server, now)` wishes for a call.
     """
 
     def __init__(
@@ -48,8 +48,9 @@ class PhoneCore:
         on_invite: Callable[[ServerHandle, float], object],
         on_message: Callable[[InstantMessage], object],
         on_subscribe: Callable[[ServerHandle, float], object],
+        on_refer: Callable[[ServerHandle, float], object],
     ) -> None:
-        self._on_subscribe = on_subscribe
+        self._on_subscribe, self._on_refer = on_subscribe, on_refer
         self._agents, self._user = agents, user
         self._on_invite, self._on_message = on_invite, on_message
 
@@ -70,6 +71,8 @@ class PhoneCore:
             answer(server, request, self._on_message, agents.extensions, now)
         elif request.method == "SUBSCRIBE":
             self._on_subscribe(server, now)
+        elif request.method == "REFER":
+            self._on_refer(server, now)
         elif request.method == "OPTIONS":
             server.reply(200, now, headers=[allow, ("Accept", SDP)])  # §11.2
         else:

@@ -31,6 +31,7 @@ from p2psip.ua.replaces import replaced_call
 from p2psip.ua.request_validation import SDP, RefusalError, refuse_accept
 from p2psip.ua.shared_dialog import SharedDialog
 from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription, Subscription
+from p2psip.ua.transfers import LIFETIME, Referral
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
 
@@ -242,8 +243,6 @@ class UserAgent:
         Raises RemoteError for one without Contact or Event, and with 503 when there are too many.
         """
         request = server.request
-        if len(self._served) >= MAX_SERVED:
-            raise RemoteError("Too Many Subscriptions", 503)
         # RFC 6665 §4.2.1.1 [489-for-unknown]
         event = EventName.parse(request.headers.get("Event", ""))
         if event.package == REFER:
@@ -251,14 +250,45 @@ class UserAgent:
         asked = EXPIRES if request.expires is None else request.expires
         expires = min(asked, EXPIRES)  # RFC 6665 §4.2.1.1 [no-longer-than-asked]
         contact = self._contact_by(contact, server)
-        dialog = Dialog.of_server(request, server.to_tag)
+        subscription = self._subscribed(server, contact, event, expires, now)
+        # RFC 6665 §4.2.1.1 [waits-for-nobody]
+        server.reply(200, now, None, [("Expires", expires), ("Contact", Address(contact))])
+        return subscription
+
+    def referred(
+        self,
+        server: ServerHandle,
+        contact: Uri,
+        allow: Callable[[Referral], object],
+        now: float,
+    ) -> Referral:
+        """Accept a REFER outside of a call (RFC 3515 §2.4.2), unless `allow` raises RemoteError.
+
+        The caller is to follow it, and to tell it of the progress.  Raises RemoteError as `serve`
+        does, and for a REFER without one target that can be called.
+        """
+        referral = Referral(server.request)
+        allow(referral)  # RFC 3515 §2.4.2 [asks-the-user]
+        contact = self._contact_by(contact, server)
+        event = EventName(REFER, str(server.request.cseq.number))
+        subscription = self._subscribed(server, contact, event, LIFETIME, now)
+        # RFC 3515 §2.4.2 [202-in-time]
+        server.reply(202, now, None, [("Contact", Address(contact))])
+        referral.serve(subscription, now)  # RFC 3515 §2.4.2 [subscribes-the-peer]
+        return referral
+
+    def _subscribed(
+        self, server: ServerHandle, contact: Uri, event: EventName, expires: int, now: float
+    ) -> ServedSubscription:
+        """The subscription in the new dialog that a request begins (RFC 6665 §4.2.1.2)."""
+        if len(self._served) >= MAX_SERVED:
+            raise RemoteError("Too Many Subscriptions", 503)
+        dialog = Dialog.of_server(server.request, server.to_tag)
         whereabouts = Whereabouts(nat=self.nat)
-        whereabouts.heard(request, server.flow)
+        whereabouts.heard(server.request, server.flow)
         shared = SharedDialog(self, dialog, whereabouts)
         subscription = ServedSubscription(self, shared, contact, event, expires, now)
         self._served.add(subscription)
-        # RFC 6665 §4.2.1.1 [waits-for-nobody]
-        server.reply(200, now, None, [("Expires", expires), ("Contact", Address(contact))])
         return subscription
 
     def watch(self, subscription: Subscription) -> None:

@@ -2,68 +2,16 @@
 
 import pytest
 from support.rtmfp.link import Link
-from support.sip.elements import Phone, Script
+from support.sip.elements import Script
 from support.sip.flows import A, B, C, drop, first_request, names
+from support.sip.watchers import KIND, Watcher
 
-from p2psip.dialog.subscription import EventName, State
+from p2psip.dialog.subscription import State
 from p2psip.errors import RemoteError
-from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, parse_message
-from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.outside import outside_request
-from p2psip.ua.request_validation import CALL_METHODS
-from p2psip.ua.subscriptions import Subscription
 from p2psip.ua.ua import MAX_SERVED
-
-KIND = "text/plain"
-
-
-class Watcher(Phone):
-    """A phone that subscribes, and serves subscriptions."""
-
-    def __init__(self, link, address, **options):
-        super().__init__(link, address, **options)
-        methods = (*CALL_METHODS, "SUBSCRIBE", "NOTIFY")
-        self.agent.extensions = Extensions(methods=methods)
-        self.heard, self.served, self.state = [], [], b"state 1"
-
-    def subscribe(self, host, now, expires=600, event="presence"):
-        name = EventName(event)
-        subscription = Subscription(self.agent, self, self.contact, name, now, expires=expires)
-        to, me = (Address(Uri("sip", "user", None, at)) for at in (host, self.address))
-        fields = [("Contact", Address(self.contact)), ("Event", name), ("Expires", expires)]
-        subscription.start(outside_request(self.random, "SUBSCRIBE", to, me, headers=fields), now)
-        return subscription
-
-    def tell(self, now, **options):
-        for each in self.served:
-            each.tell(KIND, self.state, now, **options)
-
-    @property
-    def idle(self):
-        return super().idle and not self.agent._watching and not self.agent._served
-
-    # Core
-    def on_request(self, server, request, now):
-        if request.method == "SUBSCRIBE" and request.to.tag is None:
-            served = self.agent.serve(server, self.contact, now)
-            self.served.append(served)
-            served.on_over = self.served.remove
-            served.tell(KIND, self.state, now)
-        else:
-            super().on_request(server, request, now)
-
-    # SubscriptionOwner
-    def on_notify(self, subscription, content_type, body, now):
-        if isinstance(self.reply_to_offer, RemoteError):
-            raise self.reply_to_offer
-        self.heard.append(body)
-
-    def on_over(self, subscription, status, reason, now):
-        self.heard.append((status, reason))
 
 
 def watchers(*lost):

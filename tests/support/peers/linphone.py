@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from support.peers.baresip import PHONE_PORTS
-from support.peers.process import PATIENCE, Process, free_port, require, udp_is_bound
+from support.peers.process import PATIENCE, Process, free_port, require, tcp_answers, udp_is_bound
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 # What this build of linphonec would offer if it were not told otherwise.
@@ -13,13 +13,14 @@ CODECS = ("opus/48000", "speex/16000", "speex/8000", "PCMU/8000", "PCMA/8000", "
 
 SETTINGS = """\
 [sip]
-sip_port={port}
-sip_tcp_port=0
+sip_port={udp}
+sip_tcp_port={tcp}
 sip_tls_port={tls_port}
 root_ca={ca}
 contact=sip:{user}@127.0.0.1
 default_proxy={proxy}
 use_ipv6=0
+{more}
 
 [rtp]
 audio_rtp_port={media_port}
@@ -47,7 +48,8 @@ class Linphone(Process):
     """A phone of `user` that answers by itself, plays a tone of `hz`, and records what it hears.
 
     `codec` is the only one it knows, such as "speex/16000".  With `registrar` (host:port) it
-    registers there as sip:`user`@`domain` and is ready when that has agreed.
+    registers there as sip:`user`@`domain` and is ready when that has agreed.  `sip` are more lines
+    for the section of that name in its settings.
     """
 
     def __init__(
@@ -62,17 +64,21 @@ class Linphone(Process):
         hz: float = 440,
         transport: str = "udp",
         ca: Path | None = None,
+        sip: str = "",
     ) -> None:
         """Write its settings and the sound that it plays; `ca` has the authorities for TLS."""
         program = require("linphonec", "linphone-cli")
         super().__init__(folder)
         self.user, self.registrar, self.port = user, registrar, free_port()
+        self.transport = transport
         self.recording = folder / "heard.wav"
         write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
         text = SETTINGS.format(
-            port=self.port,
+            udp=0 if transport == "tcp" else self.port,
+            tcp=self.port if transport == "tcp" else 0,
             tls_port=-1 if transport == "tls" else 0,
             ca=ca or "",
+            more=sip,
             user=user,
             proxy=0 if registrar else -1,
             media_port=f"{PHONE_PORTS[0]}-{PHONE_PORTS[-1]}",
@@ -107,7 +113,12 @@ class Linphone(Process):
         """Truthy once it listens and, where it should be, is registered."""
         if self.registrar:
             return "to [LinphoneRegistrationOk]" in self.trace
-        return udp_is_bound(self.port)
+        return (tcp_answers if self.transport == "tcp" else udp_is_bound)(self.port)
+
+    @property
+    def uri(self) -> str:
+        """The phone's own address for a direct call, past any registrar."""
+        return f"sip:{self.user}@127.0.0.1:{self.port};transport={self.transport}"
 
     @property
     def trace(self) -> str:

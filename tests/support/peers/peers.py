@@ -10,11 +10,19 @@ import csv
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from socket import SOCK_DGRAM, SOCK_STREAM
 from string import Template
 
 import pytest
 from support.certificates import Certificate
-from support.peers.process import Process, free_port, require, tcp_answers, udp_is_bound
+from support.peers.process import (
+    Process,
+    free_port,
+    port_is_bound,
+    require,
+    tcp_answers,
+    udp_is_bound,
+)
 from support.peers.tones import Samples, from_s16
 
 HERE = Path(__file__).resolve().parent
@@ -147,6 +155,7 @@ class Sipp(Process):
 
     Without `target` it answers calls. Speex is offered or answered as payload type 96 at `rate`
     Hz (any other codec by `codec`, such as "PCMU/8000"). `keys` fill `[name]` in the scenarios.
+    It speaks UDP, or TCP by "-t t1" in `options`.
     """
 
     def __init__(
@@ -201,7 +210,8 @@ class Sipp(Process):
 
     def is_ready(self) -> bool:
         """Truthy once the SIP port is taken (or, for a short UAC, was)."""
-        return udp_is_bound(self.port) or self.child.poll() is not None
+        is_taken = port_is_bound(self.port, SOCK_STREAM if "t1" in self.argv else SOCK_DGRAM)
+        return is_taken or self.child.poll() is not None
 
     def calls(self) -> Calls:
         """The totals of the last line of the statistics file, written once a second and at end."""

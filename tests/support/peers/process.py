@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self, TypeVar
 
+import gevent
 import pytest
 
 T = TypeVar("T")
@@ -90,7 +91,12 @@ def tcp_answers(port: int) -> bool:
 
 def udp_is_bound(port: int) -> bool:
     """True once some process holds this loopback UDP port; nothing is sent to it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    return port_is_bound(port, socket.SOCK_DGRAM)
+
+
+def port_is_bound(port: int, kind: socket.SocketKind) -> bool:
+    """True once some process holds this loopback port; nothing is sent, nobody connects."""
+    with socket.socket(socket.AF_INET, kind) as probe:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -101,14 +107,17 @@ def udp_is_bound(port: int) -> bool:
 def wait_until(
     condition: Callable[[], T], *, what: str, timeout: float = PATIENCE, log: Path | None = None
 ) -> T:
-    """Poll `condition` until it is true and return its value; fail after `timeout` seconds."""
+    """Poll `condition` until it is true and return its value; fail after `timeout` seconds.
+
+    The greenlets of the test itself run meanwhile, such as an agent that a phone talks to.
+    """
     end = time.monotonic() + timeout
     while True:
         if value := condition():
             return value
         if time.monotonic() > end:
             pytest.fail(f"waited {timeout:g} s in vain: {what}\n{tail(log) if log else ''}")
-        time.sleep(POLL_SECONDS)
+        gevent.sleep(POLL_SECONDS)
 
 
 def tail(log: Path, lines: int = 40) -> str:
@@ -189,10 +198,9 @@ class Process:
 
     def finish(self, timeout: float = PATIENCE) -> int:
         """Wait until it ends by itself; its exit code."""
-        try:
-            return self.child.wait(timeout)
-        except subprocess.TimeoutExpired:
-            pytest.fail(f"{self.folder.name} still runs after {timeout:g} s\n{self.tail()}")
+        what = f"{self.folder.name} to end"
+        wait_until(lambda: self.child.poll() is not None, what=what, timeout=timeout, log=self.log)
+        return self.child.wait()
 
     def stop(self, timeout: float = 5.0) -> int:
         """Ask it to end, then make it; the exit code (negative: the signal)."""

@@ -1,0 +1,114 @@
+"""Our agent and baresip: sound, hold, keys, transfers, messages."""
+
+from array import array
+
+import gevent
+import pytest
+from support.peers.baresip import Baresip
+from support.peers.process import wait_until
+from support.peers.tones import from_s16, tone, tone_fraction, trimmed
+
+from p2psip.agent import Agent
+from p2psip.net.sound import Recording
+from p2psip.rtp.payload import g711
+
+OURS, THEIRS = 440, 900  # Hz
+PACKET = 160  # samples
+ENOUGH = 8000  # samples of sound, one second
+PATIENCE = 20  # s
+pytestmark = pytest.mark.needs("baresip")
+
+
+@pytest.fixture
+def agents():
+    """Bob and Carol, who answer; their calls are in `taken`, the keys they hear in `keys`."""
+    found = [Agent(user=name) for name in ("bob", "carol")]
+    for agent in found:
+        agent.taken, agent.keys, agent.sound = [], [], Recording()
+
+        def on_call(call, agent=agent):
+            call.on_audio = agent.sound.add
+            call.on_digit = lambda digit, seconds: agent.keys.append((digit, seconds))
+            call.on_transfer = lambda target: True
+            call.on_transferred = agent.taken.append
+            call.answer(PATIENCE)
+            agent.taken.append(call)
+
+        agent.on_call = on_call
+    yield found
+    for agent in found:
+        agent.close()
+
+
+def uri(agent, transport):
+    host, port = agent.address
+    return f"sip:{agent.user}@{host}:{port};transport={transport}"
+
+
+def until(condition, what):
+    wait_until(condition, what=what, timeout=PATIENCE)
+
+
+def speak(call):
+    """Send a tone in the call until it ends, in a greenlet."""
+    samples = array("h", (int(20000 * each) for each in tone(OURS, 1)))
+
+    def run():
+        while not call.is_over:
+            for at in range(0, len(samples), PACKET):
+                call.send_audio(g711.encode_ulaw(samples[at : at + PACKET]))
+                gevent.sleep(0.02)
+
+    return gevent.spawn(run)
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_call_with_all_that_a_phone_does_in_it(start, agents, transport):
+    """Covers RFC 3264 §8.4, RFC 4733 §2.5, RFC 3428 §4, RFC 3261 §11 with a peer's phone."""
+    bob, _ = agents
+    phone = start(Baresip, "alice", hz=THEIRS, transport=transport)
+    phone.dial(uri(bob, transport))
+    phone.wait_event("CALL_ESTABLISHED", PATIENCE)
+    until(lambda: bob.taken, "the call")
+    [call] = bob.taken
+    speech = speak(call)
+    until(lambda: len(bob.sound.samples) > ENOUGH, "sound")
+    phone.command("sndcode", "12#")
+    until(lambda: len(bob.keys) == 6, "keys")
+    assert [digit for digit, seconds in bob.keys if seconds is not None] == ["1", "2", "#"]
+    assert call.send_digits("45*")
+    for digit in "45*":
+        assert phone.wait_event("CALL_DTMF_START", PATIENCE)["param"] == digit
+    for command, held in (("hold", True), ("resume", False)):
+        phone.command(command)
+        until(lambda held=held: call.is_held is held, command)
+    call.hold(timeout=PATIENCE)
+    call.resume(timeout=PATIENCE)
+    assert bob.message(f"{phone.uri};transport={transport}", "good morning").status == 200
+    phone.wait_until(lambda: "good morning" in phone.output, what="the message")
+    assert bob.options(f"{phone.uri};transport={transport}").status == 200
+    until(lambda: len(phone.heard()[0]) > ENOUGH, "sound since the call was resumed")
+    phone.hangup()
+    phone.wait_event("CALL_CLOSED", PATIENCE)
+    assert call.wait_ended(PATIENCE) and call.reason == "BYE"
+    speech.join(PATIENCE)
+    heard = from_s16(bob.sound.samples.tobytes())
+    assert tone_fraction(trimmed(heard, 8000), 8000, THEIRS) > 0.95
+    samples, rate = phone.heard()
+    assert tone_fraction(trimmed(samples, rate), rate, OURS) > 0.9
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_blind_transfers_both_ways(start, agents, transport):
+    """Covers RFC 3515 §2.4.2, §2.4.4 and §2.4.5 with a peer at either side."""
+    bob, carol = agents
+    phone = start(Baresip, "alice", transport=transport)
+    call = bob.call(f"{phone.uri};transport={transport}", timeout=PATIENCE)
+    call.transfer(uri(carol, transport), timeout=PATIENCE)  # the phone calls carol
+    until(lambda: carol.taken, "the phone's call")
+    assert carol.taken[0].remote.uri.user == "alice"
+    call.hangup()
+    phone.command("transfer", uri(bob, transport))  # and carol calls bob
+    until(lambda: len(carol.taken) == 2 and bob.taken, "carol's call")
+    assert carol.taken[1].is_up and bob.taken[0].remote.uri.user == "carol"
+    assert carol.taken[0].wait_ended(PATIENCE)
