@@ -23,6 +23,16 @@ from p2psip.net.locator import Locations, server_uri
 from p2psip.net.nat_options import add_nat_options, stun_of, turn_of
 from p2psip.net.sound import LAWS
 from p2psip.net.tls import TlsContexts, client_context
+from p2psip.phone_options import (
+    FOR_EXAMPLE,
+    PASSWORD,
+    add_from,
+    add_identity,
+    add_network,
+    add_sound,
+    count,
+    seconds,
+)
 from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
@@ -33,8 +43,6 @@ from p2psip.ua.messages import InstantMessage
 NAME: Final = "p2psip"
 FAILED: Final = 1
 BAD_USAGE: Final = 2
-PASSWORD: Final = "SIP_PASSWORD"  # the environment variable, which other users cannot read
-FOR_EXAMPLE: Final = "for example bob@example.com"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,24 +92,24 @@ def _parser() -> argparse.ArgumentParser:
 
     register = command("register", _register, "Register an address until interrupted")
     register.add_argument("aor", metavar="ADDRESS", help=f"The address to register, {FOR_EXAMPLE}.")
-    _add_identity(register)
-    _add_network(register).add_argument(
-        "--seconds", type=_seconds, metavar="S", help="End after S seconds."
+    add_identity(register)
+    add_network(register).add_argument(
+        "--seconds", type=seconds, metavar="S", help="End after S seconds."
     )
 
     call = command("call", _call, "Call a user and talk until either side hangs up")
     call.add_argument("uri", metavar="CALLEE", help="The address to call, as user@host[:port].")
-    _add_from(_add_identity(call))
-    _add_sound(call)
-    add_nat_options(_add_network(call))
+    add_from(add_identity(call))
+    add_sound(call)
+    add_nat_options(add_network(call))
 
     listen = command("listen", _listen, "Answer incoming calls, one at a time, and print messages")
     listen.add_argument(
         "aor", metavar="ADDRESS", nargs="?", help=f"Register this address first, {FOR_EXAMPLE}."
     )
-    _add_identity(listen)
-    _add_sound(listen).add_argument("--calls", type=_count, metavar="N", help="End after N calls.")
-    add_nat_options(_add_network(listen))
+    add_identity(listen)
+    add_sound(listen).add_argument("--calls", type=count, metavar="N", help="End after N calls.")
+    add_nat_options(add_network(listen))
     _add_questions(command)
     add_options(command("serve", serve, "Serve the phones of a domain, as registrar and proxy"))
     return parser
@@ -114,101 +122,35 @@ def _add_questions(
     message = command("message", _message, "Send an instant message")
     message.add_argument("uri", metavar="TO", help="The address to write to, as user@host[:port].")
     message.add_argument("text", metavar="TEXT", help="The text of the message.")
-    _add_from(_add_identity(message))
-    _add_network(message)
+    add_from(add_identity(message))
+    add_network(message)
 
     refer = command("refer", _refer, "Ask a phone to call somebody")
     refer.add_argument("uri", metavar="PHONE", help="The phone to ask, as user@host[:port].")
     refer.add_argument("target", metavar="TARGET", help="The address that it is to call.")
-    _add_from(_add_identity(refer))
-    _add_network(refer)
+    add_from(add_identity(refer))
+    add_network(refer)
 
     subscribe = command("subscribe", _subscribe, "Print the events of a user until interrupted")
     subscribe.add_argument(
         "event", metavar="EVENT", help="The event package: dialog, message-summary, presence..."
     )
     subscribe.add_argument("uri", metavar="USER", help="The user to watch, as user@host[:port].")
-    _add_from(_add_identity(subscribe))
-    _add_network(subscribe).add_argument(
-        "--seconds", type=_seconds, metavar="S", help="End after S seconds."
+    add_from(add_identity(subscribe))
+    add_network(subscribe).add_argument(
+        "--seconds", type=seconds, metavar="S", help="End after S seconds."
     )
 
     options = command("options", _options, "Print what a user or a server can do")
     options.add_argument("uri", metavar="TARGET", help="The user or server to ask: sip:example.com")
-    _add_from(_add_identity(options))
-    _add_network(options)
-
-
-def _add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
-    group = command.add_argument_group("identity")
-    group.add_argument(
-        "--registrar",
-        metavar="HOST[:PORT]",
-        help="Send registrations and calls to this server, instead of the server that the domain "
-        "of the own address leads to; by TLS as sip:HOST:PORT;transport=tls.",
-    )
-    group.add_argument(
-        "--password",
-        metavar="WORD",
-        help=f"The password of the own address.  The environment variable {PASSWORD} is the safer "
-        "place for it: other users of this machine can read command lines.",
-    )
-    group.add_argument("--display", default="", metavar="NAME", help="The name to show to others.")
-    return group
-
-
-def _add_from(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--from", dest="aor", metavar="ADDRESS", help=f"The own address, {FOR_EXAMPLE}."
-    )
-
-
-def _add_sound(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
-    group = command.add_argument_group("calls")
-    group.add_argument(
-        "--play", type=Path, metavar="WAV", help="Play this file (8000 Hz, mono), then hang up."
-    )
-    group.add_argument("--record", type=Path, metavar="WAV", help="Record the other side here.")
-    group.add_argument(
-        "--codec",
-        action="append",
-        type=str.upper,
-        choices=sorted(LAWS),
-        help="Offer this codec alone.  Given twice, the first is preferred.",
-    )
-    group.add_argument(
-        "--seconds", type=_seconds, metavar="S", help="Hang up after S seconds of talk."
-    )
-    return group
-
-
-def _add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
-    group = command.add_argument_group("network")
-    group.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        help="Receive at this address of this machine; port 0 takes a free one.",
-    )
-    group.add_argument(
-        "--ca",
-        type=Path,
-        metavar="FILE",
-        help="Trust the certificates in this PEM file for TLS, instead of the system's.",
-    )
-    group.add_argument(
-        "--timeout",
-        type=_seconds,
-        default=30.0,
-        metavar="S",
-        help="Wait S seconds for an answer (default: 30).",
-    )
-    return group
+    add_from(add_identity(options))
+    add_network(options)
 
 
 def _register(options: argparse.Namespace, stop: Event) -> int:
     with _agent(options, options.aor) as agent:
-        seconds = agent.register(options.timeout)
-        say(f"registered {agent.aor.uri} for {seconds} s")
+        granted = agent.register(options.timeout)
+        say(f"registered {agent.aor.uri} for {granted} s")
         stop.wait(options.seconds)
         if not agent.registered:
             raise RemoteError("the registrar knows us no longer", 480)
@@ -359,22 +301,6 @@ def _own_address(uri: Uri) -> str:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.connect((host, port))
         return bracketed(s.getsockname()[0])
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
 
 
 def _in_words(error: Exception) -> str:

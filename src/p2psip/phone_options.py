@@ -1,0 +1,101 @@
+"""The options of the commands that place or take calls.
+
+Own design: a password in the environment is hidden from other users, and a command line is not.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from p2psip.net.sound import LAWS
+
+PASSWORD: Final = "SIP_PASSWORD"  # the environment variable
+FOR_EXAMPLE: Final = "for example bob@example.com"
+
+
+def add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    """Who calls, and what proves it."""
+    group = command.add_argument_group("identity")
+    group.add_argument(
+        "--registrar",
+        metavar="HOST[:PORT]",
+        help="Send registrations and calls to this server, instead of the server that the domain "
+        "of the own address leads to; by TLS as sip:HOST:PORT;transport=tls.",
+    )
+    group.add_argument(
+        "--password",
+        metavar="WORD",
+        help=f"The password of the own address.  The environment variable {PASSWORD} is the safer "
+        "place for it: other users of this machine can read command lines.",
+    )
+    group.add_argument("--display", default="", metavar="NAME", help="The name to show to others.")
+    return group
+
+
+def add_from(group: "argparse._ArgumentGroup") -> None:
+    """The own address, where a command can do without."""
+    group.add_argument(
+        "--from", dest="aor", metavar="ADDRESS", help=f"The own address, {FOR_EXAMPLE}."
+    )
+
+
+def add_sound(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    """What is said in a call, and what is kept of it."""
+    group = command.add_argument_group("calls")
+    group.add_argument(
+        "--play", type=Path, metavar="WAV", help="Play this file (8000 Hz, mono), then hang up."
+    )
+    group.add_argument("--record", type=Path, metavar="WAV", help="Record the other side here.")
+    group.add_argument(
+        "--codec",
+        action="append",
+        type=str.upper,
+        choices=sorted(LAWS),
+        help="Offer this codec alone.  Given twice, the first is preferred.",
+    )
+    group.add_argument(
+        "--seconds", type=seconds, metavar="S", help="Hang up after S seconds of talk."
+    )
+    return group
+
+
+def add_network(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    """Where to be reached, and how long to wait."""
+    group = command.add_argument_group("network")
+    group.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Receive at this address of this machine; port 0 takes a free one.",
+    )
+    group.add_argument(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="Trust the certificates in this PEM file for TLS, instead of the system's.",
+    )
+    group.add_argument(
+        "--timeout",
+        type=seconds,
+        default=30.0,
+        metavar="S",
+        help="Wait S seconds for an answer (default: 30).",
+    )
+    return group
+
+
+def count(text: str) -> int:
+    """Read a number of calls.  Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a time in seconds.  Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
