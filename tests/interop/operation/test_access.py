@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.peers.hook_service import HookService
-from support.peers.peers import Ffmpeg, NginxRtmp
+from support.peers.peers import ENDLESS, Ffmpeg, NginxRtmp
 from support.peers.process import Process, require
 from support.peers.rtmp_servers import Player, Server, Tool
 
@@ -98,12 +98,14 @@ def test_keys_of_streams(start):
     """A stream key as OBS sends it, and rtmpdump with a key for playing."""
     server = start(Server, "--publish-key", "demo=k1", "--play-key", "demo=k2")
     assert published(start, server.url("demo?key=wrong")) != 0
-    source = start(Ffmpeg, "-re", *SOUND[:4], "-t", "3", *SOUND[4:], server.url("demo?key=k1"))
+    words = ("-re", *SOUND[:4], "-t", "60", *SOUND[4:], *ENDLESS)
+    source = start(Ffmpeg, *words, server.url("demo?key=k1"))
     server.joined(1)
     dump = start(Dump, server.url("demo?key=k2"))
+    server.joined(2)
     denied = start(Player, server.url("demo"))
     assert denied.finish() == 1 and "not by this key" in denied.output
-    assert source.finish() == dump.finish() == 0
+    assert source.leave() and dump.finish() == 0
 
 
 def test_the_questions_are_those_of_nginx_rtmp(start):
@@ -114,14 +116,19 @@ def test_the_questions_are_those_of_nginx_rtmp(start):
             words = hooks(service.url) if kind is Server else [service.url]
             server = start(kind, *words)
             source = start(
-                Ffmpeg, "-re", *SOUND[:4], "-t", "3", *SOUND[4:], server.url("demo?key=1&x=a%20b")
+                Ffmpeg, "-re", *SOUND[:4], "-t", "60", *SOUND[4:], server.url("demo?key=1&x=a%20b")
             )
             server.wait_until(
                 lambda service=service: any(path == "/publish" for path, _ in service.asked),
                 what="a publisher",
             )
-            start(Dump, server.url("demo?k=2")).finish()
-            assert source.finish() == 0
+            dump = start(Dump, server.url("demo?k=2"))
+            dump.wait_until(
+                lambda dump=dump: "Starting Live Stream" in dump.output or "sec" in dump.output,
+                what="a player",
+            )
+            assert source.leave()
+            dump.finish()
             server.wait_until(
                 lambda service=service: sum(path == "/done" for path, _ in service.asked) == 2,
                 what="two ends",

@@ -20,6 +20,11 @@ def publish(start, url, seconds=3):
     return start(Ffmpeg.publish, url, seconds=seconds, codecs=AAC_H264, video=True)
 
 
+def sees(player, count):
+    """Wait until a player has so many pictures, however late it came."""
+    player.wait_until(lambda: player.output.count("video") > count, what=f"{count} pictures")
+
+
 def is_tail(part, whole):
     """Whether `part` is the end of `whole`, its pictures from a key frame on, after their header.
 
@@ -59,12 +64,13 @@ def test_nginx_is_pulled_from(start):
     nginx = start(NginxRtmp)
     server = start(Server, "--pull", f"live/*={nginx.url('{name}')}")
     there = start(Player, nginx.url("demo"))
-    source = publish(start, nginx.url("demo"), 5)
-    there.wait_until(lambda: there.output.count("video") > 3, what="some frames")
+    source = publish(start, nginx.url("demo"), 60)
+    sees(there, 3)
     assert "connecting" not in server.output
     here = start(Player, server.url("demo"))
     server.says(": running")
-    assert source.finish() == there.finish() == here.finish() == 0
+    sees(here, 20)
+    assert source.leave() and there.finish() == here.finish() == 0
     server.says(": idle")
     assert is_tail(without_end(media(here.file)), without_end(media(there.file)))
     pictures = frame_hashes(here.file)
@@ -83,13 +89,14 @@ def test_several_targets_one_over_tls_one_not_there_yet(start, tmp_path):
     )
     first = start(Player, secure.url("demo"))
     secure.joined(1)
-    source = publish(start, server.url("demo"), 7)
+    source = publish(start, server.url("demo"), 60)
     server.says(f"{late}/demo: waiting")
     server.says("refused")
     other = start(Server, rtmp=f"127.0.0.1:{port}")
     second = start(Player, other.url("demo"))
     server.says(f"{late}/demo: running")
-    assert source.finish() == first.finish() == second.finish() == 0
+    sees(second, 20)
+    assert source.leave() and first.finish() == second.finish() == 0
     assert is_tail(without_end(media(second.file)), without_end(media(first.file)))
     assert len(re.findall("rtmps://.*: running", server.output)) == 1
 
@@ -100,14 +107,15 @@ def test_a_target_that_is_restarted(start):
     port = free_port()
     far = start(Server, rtmp=f"127.0.0.1:{port}")
     server = start(Server, "--push", f"live/*=rtmp://127.0.0.1:{port}/live")
-    source = publish(start, server.url("demo"), 8)
+    source = publish(start, server.url("demo"), 60)
     server.says(": running")
     far.child.send_signal(signal.SIGKILL)
     server.says(": waiting")
     again = start(Server, rtmp=f"127.0.0.1:{port}")
     again.joined(1)
     player = start(Player, again.url("demo"))
-    assert source.finish() == player.finish() == 0
+    sees(player, 20)
+    assert source.leave() and player.finish() == 0
     assert len(frame_hashes(player.file)) > 12
 
 
@@ -196,10 +204,11 @@ def test_relays_and_clients_go_where_they_are_sent(start):
             *(Server, "--push", f"live/out={sending.url('{name}')}"),
             *("--pull", f"live/in={sending.url('{name}')}"),
         )
-        source = publish(start, server.url("out"), 4)
+        source = publish(start, server.url("out"), 60)
         copy = start(Player, sending.url("out"))
         server.says(f"{real.url('out')}: running")
-        assert source.finish() == copy.finish() == 0 and media(copy.file)
+        sees(copy, 20)
+        assert source.leave() and copy.finish() == 0 and media(copy.file)
         pulled = start(Player, server.url("in"))
         server.says(f"{real.url('in')}: running")
         words = ("publish", "--fast", copy.file, sending.url("in"))
@@ -216,14 +225,15 @@ def test_relays_move_when_a_server_is_drained(start):
     pulling = start(Server, "--pull", f"live/*={old.url('{name}')}")
     here, there = start(Player, pushing.url("demo")), start(Player, pulling.url("demo"))
     pulling.says(": running")
-    source = publish(start, pushing.url("demo"), 10)
+    source = publish(start, pushing.url("demo"), 60)
     pushing.says(": running")
-    old.wait_until(lambda: there.output.count("video") > 12, what="a second of pictures")
+    sees(there, 12)
     old.child.send_signal(signal.SIGTERM)
     assert old.finish() == 0
     pushing.says(f"{new.url('demo')}: running")
     pulling.says(f"{new.url('demo')}: running")
-    assert source.finish() == here.finish() == there.finish() == 0
+    sees(there, 100)
+    assert source.leave() and here.finish() == there.finish() == 0
     whole, copy = (without_end(media(player.file)) for player in (here, there))
     assert is_end(frames(copy, 9), frames(whole, 9)) and len(frames(copy, 9)) > 80
     sound = frames(copy, 8)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.peers.peers import AAC_H264, Ffmpeg, RtmpDump, frame_hashes
+from support.peers.peers import AAC_H264, ENDLESS, Ffmpeg, RtmpDump, frame_hashes
 from support.peers.process import Process, free_port, require, tcp_answers
 
 from rtmplite.flv import file
@@ -120,11 +120,14 @@ def test_a_late_player_decodes_from_its_first_frame(start, server):
     url = server.url("late")
     early = start(Own, url)
     joined(server, 1)
-    publish = start(Ffmpeg.publish, url, seconds=5, codecs=AAC_H264, video=True)
+    publish = start(Ffmpeg.publish, url, seconds=60, codecs=(*AAC_H264, *ENDLESS), video=True)
     early.wait_until(lambda: early.output.count("video") > 15, what="some frames")
     late = [start(RtmpDump, url), start(Own, url)]
     ffmpeg = start(Ffmpeg.play, url, to=Path("ff.flv"))
-    assert [each.finish() for each in (publish, early, *late, ffmpeg)] == [0] * 5
+    joined(server, 5)
+    shown = early.output.count("video")
+    early.wait_until(lambda: early.output.count("video") > shown + 36, what="more for the late")
+    assert publish.leave() and [each.finish() for each in (early, *late, ffmpeg)] == [0] * 4
     whole = frame_hashes(early.file)
     for path in [each.file for each in late] + [ffmpeg.folder / "ff.flv"]:
         video = [data for kind, _, data in media(path) if kind == 9]

@@ -1,7 +1,7 @@
 """Wireshark and ffprobe read what the strategies of RTMP, AMF0 and FLV draw as our codecs mean it.
 
 Own design: a second opinion on valid input.  `docs/3-howto/use-as-oracle.md` says where Wireshark
-is wrong.  Nothing that Debian or PyPI keeps today reads AMF3 for a second opinion about it.
+is wrong.  AMF3 is held against no other reader yet.
 """
 
 import json
@@ -111,7 +111,7 @@ def parts(value):
 def test_commands(tmp_path):
     """Covers RTMP 1.0 §7.1.1 and AMF0 §2: names, numbers, and all that is in an object.
 
-    Wireshark ends a text at Nul, and complains: AMF0 §1.3.2 takes any UTF-8.
+    Wireshark ends a text at Nul, and complains: AMF0 §1.3.1 takes any UTF-8.
     """
     found = drawn(rtmp.commands())
     rows = connections(

@@ -7,6 +7,7 @@ fails.
 """
 
 import csv
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ AAC_H264 = (
     *("-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p"),
     *("-g", "12", "-bf", "0"),
 )
+ENDLESS = ("-flvflags", "no_duration_filesize")  # or rtmpdump calls what is cut short incomplete
 
 
 class Ffmpeg(Process):
@@ -68,6 +70,11 @@ class Ffmpeg(Process):
         """Store what `url` plays, tags as they come (`-c copy`), to the end or for `seconds`."""
         limit = () if seconds is None else ("-t", str(seconds))
         return cls(folder, "-i", url, *limit, "-c", "copy", to)
+
+    def leave(self) -> bool:
+        """End a publisher by Ctrl-C, when all have seen enough; whether it ended well."""
+        self.child.send_signal(signal.SIGINT)
+        return self.finish() == 255 and "Exiting normally" in self.output
 
 
 def decode_audio(path: Path, rate: int = 8000) -> Samples:
