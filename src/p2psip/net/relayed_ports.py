@@ -148,6 +148,8 @@ class RelayedSocket:
                 is_ipv4 = self.family == socket.AF_INET
                 return data, (tuple(peer) if is_ipv4 else (peer.host, peer.port, 0, 0))
             self._flush()
+            if self._allocation.state is AllocationState.CLOSED:
+                break  # the call has ended by what it was told
         raise BlockingIOError
 
     def sendto(self, data: bytes, address: Any) -> int:

@@ -126,11 +126,11 @@ def test_a_call_is_told_that_its_address_is_lost(site, call):
     """Covers RFC 8656 §5 [437-means-gone]."""
     port, _, server = call
     lost = []
-    port.when_lost(lost.append)
+    port.when_lost(lambda error: (lost.append(error), port.close()))
     server.is_up = False
     port.remote = PEER  # which needs a permission
     soon(site, lambda: lost)
-    assert "437" in lost[0]
+    assert "437" in lost[0] and port.failures == 0
 
 
 @pytest.mark.parametrize("code", [486, 508])
