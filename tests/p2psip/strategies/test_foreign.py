@@ -83,7 +83,7 @@ def of_sip(message):
     if method:  # else Wireshark does not read on
         fields["sip.Content-Length"] = [len(message.body)]
     if any(set(value or "") & set(", \t") for via in vias for _, value in via.params):
-        # Wireshark ends a hop at a comma or white space inside of quotes: RFC 3261 §25.1 (quoted-string).
+        # Wireshark ends a hop at a comma or white space in quotes: RFC 3261 §25.1.
         fields = {name: fields[name] for name in fields if not name.startswith("sip.Via.")}
     if isinstance(message, Request):
         return fields | {"sip.Method": [message.method], "sip.r-uri": [message.uri]}
