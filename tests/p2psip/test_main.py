@@ -142,7 +142,7 @@ def test_who_is_asked_for_a_password_and_has_none_is_told_where_to_say_it(monkey
     monkeypatch.delenv("SIP_PASSWORD", raising=False)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as registrar:
         registrar.bind(("127.0.0.1", 0))
-        registrar.settimeout(10)
+        registrar.settimeout(30)
         phone = start("register", f"bob@127.0.0.1:{registrar.getsockname()[1]}")
         asked, source = registrar.recvfrom(4096)
         registrar.sendto(challenge(asked), source)
@@ -156,12 +156,13 @@ def test_a_registrar_apart_from_the_address_is_asked_and_given_the_password(monk
     monkeypatch.setenv("SIP_PASSWORD", "zanzibar")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as registrar:
         registrar.bind(("127.0.0.1", 0))
-        registrar.settimeout(10)
+        registrar.settimeout(30)
         place = f"127.0.0.1:{registrar.getsockname()[1]}"
         phone = start("listen", "bob@nowhere.example", "--registrar", place)
         asked, source = registrar.recvfrom(4096)
         registrar.sendto(challenge(asked), source)
-        again, _ = registrar.recvfrom(4096)
+        while (again := registrar.recv(4096)) == asked:
+            continue  # a copy, sent before the challenge came
         phone.kill()
         phone.communicate()
     assert again.startswith(b"REGISTER sip:nowhere.example SIP/2.0\r\n")
