@@ -94,7 +94,7 @@ class Linphone(Process):
         self.argv = ["env", f"HOME={folder}", program, "-a", "-c", str(folder / "settings")]
         self.argv += ["-d", "5", "-l", str(folder / "trace")]
 
-    def start(self, timeout: float = 10.0) -> Self:
+    def start(self, timeout: float = 30.0) -> Self:
         """Start it with an ear for commands, and without a sound card."""
         self.launch(subprocess.PIPE)
         self.command("soundcard use files")

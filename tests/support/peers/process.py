@@ -114,7 +114,7 @@ class Process:
         self.log = folder / f"{folder.name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, timeout: float = 10.0) -> Self:
+    def start(self, timeout: float = 30.0) -> Self:
         """Start it and return when `is_ready` says so."""
         self.launch(subprocess.DEVNULL)
         self.wait_until(self.is_ready, what=f"{self.folder.name} to be ready", timeout=timeout)
