@@ -54,7 +54,7 @@ class SipPorts:
                 self.bound += [("UDP", udp), ("TCP", tcp)]
             for transport, addresses in (("TLS", sips), ("WS", ws)):
                 for address in addresses:
-                    self.bound.append((transport, _bound(socket.SOCK_STREAM, *address)))
+                    self.bound.append((transport, _named(transport, *address)))
         except OSError:
             self.close()
             raise
@@ -272,6 +272,14 @@ def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:
             udp.close()
             if not tries:
                 raise
+
+
+def _named(transport: str, host: str, port: int) -> socket.socket:
+    """A socket for TLS or WebSocket; an error says which, since the other ports were free."""
+    try:
+        return _bound(socket.SOCK_STREAM, host, port)
+    except OSError as error:
+        raise OSError(error.errno, f"{transport} at {host}:{port}: {error.strerror}") from None
 
 
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:

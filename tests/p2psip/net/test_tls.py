@@ -11,6 +11,7 @@ from support.sockets import LOOPBACK, Echo, TcpClient, options_request, until
 
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipPorts
 from p2psip.net.tls import Tls, TlsContexts, client_context, is_good_for, server_context
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
@@ -273,3 +274,11 @@ def test_both_families_beside_each_other(contexts):
     for each in (echo, other):
         each.driver.close()
     assert closed(client)
+
+
+def test_a_taken_port_is_named():
+    """The ports for UDP and TCP were free, so an error has to say that it is about another one."""
+    with plain.create_server((LOOPBACK, 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"TLS at 127.0.0.1:{port}: "):
+            SipPorts(LOOPBACK, 0, sips=[(LOOPBACK, port)])

@@ -246,7 +246,7 @@ modparam("tls", "certificate", "{tls.file}")
 modparam("tls", "verify_certificate", 0)
 modparam("tls", "require_certificate", 0)
 """
-KAMAILIO_TLS = Path("/usr/lib/x86_64-linux-gnu/kamailio/modules/tls.so")
+KAMAILIO_TLS = "*/kamailio/modules/tls.so"  # below /usr/lib, by machine
 
 
 class Kamailio(Process):
@@ -264,7 +264,7 @@ class Kamailio(Process):
         With `tls` it listens on the next port for TLS, too.
         """
         program = require("kamailio", "kamailio")
-        if tls is not None and not KAMAILIO_TLS.is_file():
+        if tls is not None and not any(Path("/usr/lib").glob(KAMAILIO_TLS)):
             require("kamailio-tls-modules", "kamailio-tls-modules")
         super().__init__(folder)
         self.port, self.domain = free_port(), domain

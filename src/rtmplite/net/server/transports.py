@@ -44,7 +44,7 @@ def add_options(add: Callable[..., Any]) -> None:
         "--tls-cert",
         type=Path,
         metavar="FILE",
-        help="The certificate chain for --rtmps, in PEM. SIGHUP reads it again.",
+        help="The certificate chain for listeners with TLS, in PEM. SIGHUP reads it again.",
     )
     add(
         "--tls-key",
@@ -87,9 +87,10 @@ def add_trust(add: Callable[..., Any]) -> None:
         "--ca",
         type=Path,
         metavar="FILE",
-        help="Trust the certificates in this PEM file for rtmps URLs, instead of the system's.",
+        help="Trust the certificates in this PEM file for servers with TLS, instead of the "
+        "system's.",
     )
-    add("--insecure", action="store_true", help="Check no certificate of an rtmps URL.")
+    add("--insecure", action="store_true", help="Check no certificate of a server with TLS.")
 
 
 def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
