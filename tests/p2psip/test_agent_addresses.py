@@ -19,7 +19,8 @@ def server():
 
 
 @pytest.fixture
-def alice(make, server):
+def alice(make, server, monkeypatch):
+    monkeypatch.setattr(phone_address, "PATIENCE", 20)
     return make("alice", stun=[server.address])
 
 

@@ -9,6 +9,8 @@ from support.gateway.gateway import Gateway
 from support.sip.stun_servers import OUTSIDE, StunServer, outside
 
 from rtmplite.net.client.rtmp_client import RtmpClient
+from siprtmp.edge.stun_side import StunSide
+from siprtmp.operation.logs import Log
 
 
 @pytest.fixture
@@ -48,7 +50,11 @@ def test_a_phone_outside_is_told_the_ports_that_the_router_gives(tmp_path, serve
         client.close()
 
 
-def test_a_server_that_does_not_answer_is_told_of(tmp_path, phone):
-    """The name of no server: found out at once, not after 39.5 s of silence."""
-    with Gateway(tmp_path / "gateway", "--stun", "nowhere.invalid:3478") as gateway:
-        gateway.wait_until(lambda: "stun-silent" in gateway.output, what="the log", timeout=30)
+def test_servers_that_are_silent_or_disagree_are_told_of(caplog):
+    side = StunSide(None, None, None, None, Log("test"))
+    side.on_silence(("192.0.2.1", 3478))
+    side.on_symmetric([("203.0.113.7", 1), ("203.0.113.8", 2)])
+    silent, symmetric = caplog.records
+    assert (silent.msg, silent.values) == ("stun-silent", {"server": "192.0.2.1:3478"})
+    assert symmetric.msg == "nat-symmetric"
+    assert symmetric.values == {"addresses": "203.0.113.7:1,203.0.113.8:2"}

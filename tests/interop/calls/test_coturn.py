@@ -12,6 +12,7 @@ from support.peers.tones import read_wav, tone, tone_fraction, trimmed, write_wa
 
 from p2psip.agent import Agent
 from p2psip.nat import turn_client
+from p2psip.net import phone_address
 from p2psip.net.clock import monotonic
 from p2psip.net.relayed_ports import RelayedSocket
 from p2psip.net.udp import plain_socket
@@ -28,11 +29,15 @@ def wait_for(condition):
 
 
 class Phone(Process):
-    """`python -m p2psip`, ready when it has printed `ready`."""
+    """`python -m p2psip`, ready when it has printed `ready`; it waits `patience` s for servers."""
 
-    def __init__(self, folder, *words, ready="", **variables):
-        super().__init__(folder, [sys.executable, "-m", "p2psip", *map(str, words)])
-        self.ready, self.environment = ready, variables
+    def __init__(self, folder, *words, ready="", patience=8):
+        program = (
+            "import sys; from p2psip import __main__; from p2psip.net import phone_address; "
+            f"phone_address.PATIENCE = {patience}; sys.exit(__main__.main())"
+        )
+        super().__init__(folder, [sys.executable, "-c", program, *map(str, words)])
+        self.ready = ready
 
     def is_ready(self):
         return self.ready in self.output
@@ -43,15 +48,15 @@ class Phone(Process):
         return self.output.partition("listening at ")[2].split()[0]
 
 
-def call_with_a_tone(start, tmp_path, *options):
+def call_with_a_tone(start, tmp_path, *options, **more):
     """One phone calls another, both with these options: what was heard, and both phones."""
     played = write_wav(tmp_path / "played.wav", tone(HZ, SECONDS))
     heard = tmp_path / "heard.wav"
     callee = start(
-        Phone, "listen", "--calls", 1, "--record", heard, *options, ready="listening at "
+        Phone, "listen", "--calls", 1, "--record", heard, *options, ready="listening at ", **more
     )
-    caller = start(Phone, "call", callee.uri, "--play", played, *options)
-    assert caller.finish(timeout=40) == 0, caller.output
+    caller = start(Phone, "call", callee.uri, "--play", played, *options, **more)
+    assert caller.finish(timeout=60) == 0, caller.output
     assert callee.finish(timeout=20) == 0, callee.output
     samples, rate = read_wav(heard)
     return trimmed(samples, rate), rate, caller, callee
@@ -114,7 +119,9 @@ def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, passwo
 def test_a_wrong_password_is_named_and_the_call_goes_without_a_relay(start, tmp_path, monkeypatch):
     """Covers RFC 8489 §9.2.5 [same-credentials-once]."""
     monkeypatch.setenv("TURN_PASSWORD", "not-the-password")
-    samples, rate, caller, callee = call_with_a_tone(start, tmp_path, *relayed(start(Coturn)))
+    samples, rate, caller, callee = call_with_a_tone(
+        start, tmp_path, *relayed(start(Coturn)), patience=1
+    )
     assert tone_fraction(samples, rate, HZ) > 0.9
     for phone in (caller, callee):
         assert "refuses user and password (401)" in phone.output
@@ -151,6 +158,7 @@ def test_an_expired_nonce_is_replaced(start):
 def test_a_call_ends_when_its_server_was_restarted(start, monkeypatch):
     """Covers RFC 8656 §5 [437-means-gone]."""
     monkeypatch.setattr(turn_client, "REFRESH", 0.2)
+    monkeypatch.setattr(phone_address, "PATIENCE", 20)
     server = start(Coturn)
     with (
         Agent(user="bob") as bob,
