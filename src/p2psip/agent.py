@@ -42,6 +42,7 @@ from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
 from p2psip.ua.event_bodies import DialogState, MessageSummary
 from p2psip.ua.extensions import Extensions
+from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
@@ -82,7 +83,8 @@ class Agent(OutsideRequests):
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
     calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
     such wishes are declined unless it is set.  A sender is as the From header has it, without a
-    proof.  `serving` tells others of our calls and waiting messages: to those whom
+    proof.  `trusted` are addresses of proxies that assert who calls (RFC 3325 §8): see
+    `Call.asserted`.  `serving` tells others of our calls and waiting messages: to those whom
     `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
     address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
@@ -110,6 +112,7 @@ class Agent(OutsideRequests):
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
+        self.trusted: frozenset[str] = frozenset()
         self._closing = Event()
         self._codecs, self._srtp = [audio_codec(name) for name in codecs], srtp
         self._pool = PortPool(*rtp_ports)
@@ -211,9 +214,11 @@ class Agent(OutsideRequests):
         *,
         on_audio: AudioHandler | None = None,
         on_ringing: Callable[[int, str], object] | None = None,
+        private: bool = False,
     ) -> Call:
         """Call "bob", "bob@example.com" or a SIP URI, and wait for the answer: §13.2.
 
+        A `private` call shows no name of ours, and asks the network to tell none (RFC 3325 §9.3).
         Raises RemoteError with the SIP status if that is a refusal, TimeoutError if nobody
         answers within `timeout` seconds (the call is then given up), LocalError for a `uri`
         that cannot be called.
@@ -222,7 +227,7 @@ class Agent(OutsideRequests):
         call = self._new_call()
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
-        call.dial(self._inviter(to))
+        call.dial(self._inviter(to, [PRIVACY] if private else ()))
         try:
             call.wait_answered(timeout)
         except BaseException:
@@ -291,11 +296,13 @@ class Agent(OutsideRequests):
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
+        private = PRIVACY in headers
+
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
             return self._agents.invite(
                 to,
-                self.aor,
-                self.contact,
+                ANONYMOUS if private else self.aor,
+                self.contact.replace(user=None) if private else self.contact,
                 offer,
                 owner,
                 monotonic(),
@@ -357,6 +364,7 @@ class Agent(OutsideRequests):
         except NoPortsError:
             server.reply(503, now, "No Media Port")  # §21.5.4
             return
+        call.asserted = asserted_identity(server.request, server.flow, self.trusted)
 
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
