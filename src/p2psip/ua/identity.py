@@ -24,7 +24,8 @@ PRIVACY: Final = ("Privacy", "id")
 def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> Address | None:
     """The sender, as one of the `trusted` addresses asserts it (RFC 3325 §8); None without one.
 
-    A malformed header asserts nothing.  Of two identities it is the SIP URI, and not the telephone number.
+    A malformed header asserts nothing.  Of two identities it is the SIP URI, and not the telephone
+    number.
     """
     # RFC 3325 §8 [not-of-strangers]
     if flow.remote[0] not in trusted:
