@@ -29,7 +29,7 @@ from p2psip.net.audio import AudioHandler, AudioStream, EventHandler, audio_code
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations, server_uri
+from p2psip.net.locator import Locations, destination, server_uri
 from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_address import PhoneAddress
 from p2psip.net.phone_core import PhoneCore, user_agent_of
@@ -45,6 +45,7 @@ from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
 from p2psip.ua.event_bodies import MessageSummary
+from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, Registrations, State
@@ -82,7 +83,8 @@ class Agent(OutsideRequests):
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
     calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
     such wishes are declined unless it is set.  A sender is as the From header has it, without a
-    proof.  `serving` tells others of our calls and waiting messages: to those whom
+    proof.  `trusted` are addresses of proxies that assert who calls (RFC 3325 §8): see
+    `Call.asserted`.  `serving` tells others of our calls and waiting messages: to those whom
     `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
     address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
@@ -113,6 +115,7 @@ class Agent(OutsideRequests):
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
+        self.trusted: frozenset[str] = frozenset()
         self._closing = Event()
         self._codecs, self._srtp = [audio_codec(name) for name in codecs], srtp
         home = None if domain is None else server_uri(domain)
@@ -126,7 +129,8 @@ class Agent(OutsideRequests):
             user_agent=user_agent,
             inside=self._place.own_address,
         )
-        self.contact = self._stack.contact(user, None if tls is None else "TLS")
+        self._transport = None if tls is None else "TLS"
+        self.contact = self._stack.contact(user, self._transport)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
@@ -215,9 +219,11 @@ class Agent(OutsideRequests):
         *,
         on_audio: AudioHandler | None = None,
         on_ringing: Callable[[int, str], object] | None = None,
+        private: bool = False,
     ) -> Call:
         """Call "bob", "bob@example.com" or a SIP URI, and wait for the answer: §13.2.
 
+        A `private` call shows no name of ours, and asks the network to tell none (RFC 3325 §9.3).
         Raises RemoteError with the SIP status if that is a refusal, TimeoutError if nobody
         answers within `timeout` seconds (the call is then given up), LocalError for a `uri`
         that cannot be called.
@@ -226,7 +232,7 @@ class Agent(OutsideRequests):
         call = self._new_call(self._next_host(to))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
-        call.dial(self._inviter(to))
+        call.dial(self._inviter(to, [PRIVACY] if private else ()))
         try:
             call.wait_answered(timeout)
         except BaseException:
@@ -281,26 +287,19 @@ class Agent(OutsideRequests):
         return self._login if self._registration is None else self._registration.login
 
     def _destination(self, text: str) -> Address:
-        text = text.strip()
-        if "<" not in text and ":" not in text.partition("@")[0]:
-            text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(self._home)[4:]}"
-        try:
-            # in a header the parameters of a bare URI are not its own: §20.10
-            address = Address.parse(text if "<" in text else f"<{text}>")
-        except RemoteError as error:
-            raise LocalError(f"{text!r} is no address: {error.reason}") from None
-        if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
-            raise LocalError(f"{text!r} is no SIP URI")
-        return Address(address.uri, address.display)
+        return destination(text, self._home)
 
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
+        private = PRIVACY in headers
+
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
+            contact = self._contact_for(self._next_host(to))
             return self._agents.invite(
                 to,
-                self.aor,
-                self._contact_for(self._next_host(to)),
+                ANONYMOUS if private else self.aor,
+                contact.replace(user=None) if private else contact,
                 offer,
                 owner,
                 monotonic(),
@@ -346,12 +345,14 @@ class Agent(OutsideRequests):
         return (self._route[0] if self._route else to.uri).host
 
     def _contact_for(self, peer: str) -> Uri:
-        return self._stack.contact(self.contact.user, peer=peer)
+        return self._stack.contact(self.contact.user, self._transport, peer)
 
     def _moved(self, address: HostPort) -> None:
         """Be reached at this address, which a router has given us: RFC 8489 §2."""
         self._stack.advertise(address)
-        self.contact = self.serving.contact = self._stack.contact(self.contact.user)
+        self.contact = self.serving.contact = self._stack.contact(
+            self.contact.user, self._transport
+        )
         self._driver.run(self._registrations.move, *address, monotonic())
 
     def _changed(self, call: Call) -> None:
@@ -370,6 +371,7 @@ class Agent(OutsideRequests):
         except NoPortsError:
             server.reply(503, now, "No Media Port")  # §21.5.4
             return
+        call.asserted = asserted_identity(server.request, server.flow, self.trusted)
 
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login

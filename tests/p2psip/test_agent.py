@@ -9,6 +9,8 @@ from support.sockets import UdpClient
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
 
 
 def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
@@ -179,6 +181,44 @@ def test_the_parameters_of_a_bare_uri_are_its_own(alice, bob):
     call = alice.call(f"{uri(bob)};transport=tcp", timeout=5)
     wait_for(lambda: taken)
     assert bob._driver.connections == 1 and call.remote.uri.param("transport") == "tcp"
+
+
+def test_a_private_call_shows_no_name(alice, bob):
+    """Covers RFC 3323 §4.1.1.3 [anonymous-host] and RFC 3325 §9.3."""
+    taken = answering(bob)
+    call = alice.call(uri(bob), timeout=5, private=True)
+    wait_for(lambda: taken)
+    invite = taken[0]._signalling.invite
+    assert str(invite.from_.uri) == "sip:anonymous@anonymous.invalid"
+    assert invite.from_.display == "Anonymous" and invite.headers["Privacy"] == "id"
+    assert b"alice" not in bytes(invite)
+    taken[0].hangup()  # finds its way to a Contact without a name
+    assert call.wait_ended(5) and call.reason == "BYE"
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (["<tel:+1>, <sip:ann@home>"], "sip:ann@home"),
+        (["<tel:+1>"], "tel:+1"),
+        (["<tel:+1>", "<sip:"], None),
+        (["<sip:ann@home>"], "sip:ann@home"),
+        ([], None),
+    ],
+)
+def test_an_asserted_identity_counts_if_its_sender_is_trusted(alice, bob, values, found):
+    """Covers RFC 3325 §8 [not-of-strangers]."""
+    taken = answering(bob)
+    to = Address(Uri.parse(uri(bob)))
+    for trusted in (frozenset(), {"127.0.0.1"}):
+        bob.trusted, fields = trusted, [("P-Asserted-Identity", each) for each in values]
+        call = alice._new_call()
+        call.dial(alice._inviter(to, fields))
+        call.wait_answered(5)
+        wait_for(lambda: taken)
+        asserted = taken.pop().asserted
+        assert (str(asserted.uri) if asserted else None) == (found if trusted else None)
+        call.hangup()
 
 
 def test_options_tell_what_a_phone_can_do(alice, bob):

@@ -45,8 +45,9 @@ class Call:
     `on_transfer(target)`, in the hub, tells whether to follow a wish of the other side that we call
     somebody else (RFC 3515 §2.4.2); no wish is followed unless it is set.  `on_transferred(call)`
     is given the call that takes this one's place, in a greenlet of its own; unless it is set, that
-    call is hung up.  `referral` is the wish that had us place this call.  `remote` is the other
-    side, `reason` tells why the call has ended ("" before).
+    call is hung up.  `referral` is the wish that had us place this call.  `asserted` is the caller
+    as a trusted proxy asserts it (RFC 3325 §8).  `remote` is the other side, `reason` tells why the
+    call has ended ("" before).
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Call:
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
         self.on_ended: Callable[[str], object] = lambda reason: None
         self.reason = ""
+        self.asserted: Address | None = None
         self._driver, self._on_change, self._follow = driver, on_change, follow
         self.referral: Referral | None = None  # that had us place this call
         self._transfer: AsyncResult[None] = AsyncResult()

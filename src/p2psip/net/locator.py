@@ -9,6 +9,7 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.dns import Resolver
+from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import Locator
 from p2psip.stack.stack import Flow
@@ -69,3 +70,21 @@ def server_uri(text: str) -> Uri:
     if uri.scheme != "sip" or not uri.host or uri.user is not None:
         raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
     return uri
+
+
+def destination(text: str, home: Uri) -> Address:
+    """Read whom to call: a URI, an address in brackets, or a user of `home`'s domain or another.
+
+    RFC 3261 §8.1.1.2.  Raises LocalError.
+    """
+    text = text.strip()
+    if "<" not in text and ":" not in text.partition("@")[0]:
+        text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(home)[4:]}"
+    try:
+        # in a header the parameters of a bare URI are not its own: RFC 3261 §20.10
+        address = Address.parse(text if "<" in text else f"<{text}>")
+    except RemoteError as error:
+        raise LocalError(f"{text!r} is no address: {error.reason}") from None
+    if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
+        raise LocalError(f"{text!r} is no SIP URI")
+    return Address(address.uri, address.display)

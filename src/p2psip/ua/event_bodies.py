@@ -12,8 +12,8 @@ Implements RFC 4235 §4.1 and RFC 3842 §5.2 as far as a phone tells them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import Final, NamedTuple, Self
-from xml.sax.saxutils import escape, quoteattr
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import number, text_of
@@ -75,11 +75,11 @@ def dialog_info(entity: str, version: int, dialogs: Iterable[DialogState]) -> by
     lines = [
         '<?xml version="1.0"?>',
         f'<dialog-info xmlns="{NAMESPACE}" version="{version}" state="full"'
-        f" entity={quoteattr(entity)}>",
+        f' entity="{escape(entity)}">',
     ]
     for each in dialogs:
         direction = "initiator" if each.is_ours else "recipient"
-        name = quoteattr(each.call_id)
+        name = f'"{escape(each.call_id)}"'
         lines += [
             f'<dialog id={name} call-id={name} direction="{direction}">',
             f"<state>{escape(each.state)}</state>",

@@ -1,0 +1,37 @@
+"""The identities of a request: none shown by its sender, or one that a trusted peer asserts.
+
+Implements RFC 3325 §8 and §9.3, and RFC 3323 §4.1.1.3.
+
+    >>> print(ANONYMOUS)
+    "Anonymous" <sip:anonymous@anonymous.invalid>
+"""
+
+from collections.abc import Container
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Flow
+
+# The From of a sender without a name.  RFC 3323 §4.1.1.3 [anonymous-host]
+ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "Anonymous")
+# Asks that no identity be told beyond those who trust each other.  Source: RFC 3325 §9.3
+PRIVACY: Final = ("Privacy", "id")
+
+
+def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> Address | None:
+    """The sender, as one of the `trusted` addresses asserts it (RFC 3325 §8); None without one.
+
+    A malformed header asserts nothing.  Of two identities it is the SIP URI, and not the telephone
+    number.
+    """
+    # RFC 3325 §8 [not-of-strangers]
+    if flow.remote[0] not in trusted:
+        return None
+    try:
+        found = [Address.parse(each) for each in request.headers.all("P-Asserted-Identity")]
+    except RemoteError:
+        return None
+    return min(found, key=lambda each: each.uri.scheme == "tel", default=None)
