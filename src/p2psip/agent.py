@@ -37,6 +37,7 @@ from p2psip.net.waiting import Registered, result_of
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
@@ -136,7 +137,8 @@ class Agent(OutsideRequests):
             lambda message: self.on_message(message),
             lambda server, now: self.serving.on_subscribe(server, now),
         )
-        self._registrations = Registrations()
+        self._registrations = Registrations(lambda flow: self._driver.ping(flow))
+        self._registrations.follow(self._stack)
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
         self._driver = SipDriver(self._stack, ports, locate=Locations().flows)
@@ -282,6 +284,12 @@ class Agent(OutsideRequests):
             raise LocalError(f"{text!r} is no SIP URI")
         return Address(address.uri, address.display)
 
+    @property
+    def _route_out(self) -> Sequence[Uri]:
+        """The servers that requests pass: ours, and those of the registrar (RFC 3608 §6.1)."""
+        registration = self._registration
+        return self._route if registration is None else registration.route(self._route)
+
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
@@ -294,7 +302,7 @@ class Agent(OutsideRequests):
                 owner,
                 monotonic(),
                 credentials=self._own_login,
-                route=self._route,
+                route=self._route_out,
                 headers=headers,
             )
 
