@@ -251,9 +251,7 @@ class Tolls:
         """Whether a contact is at the host that the phone has registered from."""
         ways, flow = binding.way(nat=self._nat), binding.flow
         host = ways[0].remote[0] if ways else binding.contact.uri.host.strip("[]")
-        if flow.transport == LOCAL or binding.path:  # which begins there
-            return True
-        return rate_limit_key(host) == rate_limit_key(flow.remote[0])
+        return flow.transport == LOCAL or rate_limit_key(host) == rate_limit_key(flow.remote[0])
 
     def _is_allowed(self, binding: Binding) -> bool:
         uri = binding.contact.uri
