@@ -123,11 +123,9 @@ class Agent(OutsideRequests):
         ports = SipPorts(*listen, sips=[] if tls is None else [(listen[0], 0)])
         self.address: HostPort = ports.address
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports))
+        inside = self._place.own_address
         self._stack = Stack(
-            random=os.urandom,
-            listeners=ports.listeners,
-            user_agent=user_agent,
-            inside=self._place.own_address,
+            random=os.urandom, listeners=ports.listeners, user_agent=user_agent, inside=inside
         )
         self._transport = None if tls is None else "TLS"
         self.contact = self._stack.contact(user, self._transport)
@@ -147,7 +145,8 @@ class Agent(OutsideRequests):
             lambda server, now: self.serving.on_subscribe(server, now),
             self._referred,
         )
-        self._registrations = Registrations()
+        self._registrations = Registrations(lambda flow: self._driver.ping(flow))
+        self._registrations.follow(self._stack)
         self._registration: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
         locations = Locations(transports=ports.transports)
@@ -289,6 +288,12 @@ class Agent(OutsideRequests):
     def _destination(self, text: str) -> Address:
         return destination(text, self._home)
 
+    @property
+    def _route_out(self) -> Sequence[Uri]:
+        """The servers that requests pass: ours, and those of the registrar (RFC 3608 §6.1)."""
+        registration = self._registration
+        return self._route if registration is None else registration.route(self._route)
+
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
@@ -304,7 +309,7 @@ class Agent(OutsideRequests):
                 owner,
                 monotonic(),
                 credentials=self._own_login,
-                route=self._route,
+                route=self._route_out,
                 headers=headers,
             )
 
@@ -329,15 +334,9 @@ class Agent(OutsideRequests):
 
     def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
         (told, ports), wake = self._place.media(peer), self._driver.wake
+        codecs, host = self._codecs, self.address[0]
         return AudioStream(
-            self.address[0],
-            self._codecs,
-            ports,
-            on_audio,
-            on_event,
-            wake,
-            srtp=self._srtp,
-            told=told,
+            host, codecs, ports, on_audio, on_event, wake, srtp=self._srtp, told=told
         )
 
     def _next_host(self, to: Address) -> str:

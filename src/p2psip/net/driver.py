@@ -8,6 +8,7 @@ carried out and one alarm is set to the earliest of their deadlines.
 """
 
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ import gevent
 from gevent import get_hub
 
 from p2psip.errors import RemoteError
+from p2psip.nat.stun import BINDING, Class, Message
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
@@ -129,6 +131,18 @@ class SipDriver:
         """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it."""
         for each in self._streams:
             each.keeps = keeps
+
+    def ping(self, flow: Flow) -> None:
+        """Send a keep-alive: CRLF CRLF by a connection, a STUN request by UDP.
+
+        RFC 5626 §4.4.1, §4.4.2.
+        """
+        if flow.transport == "UDP":
+            # RFC 5626 §4.4.2 [stun-by-datagrams]
+            request = Message.write(Class.REQUEST, BINDING, os.urandom(12))
+            self.udp.send(request.data, flow)
+        else:  # RFC 5626 §4.4.1 [crlf-by-streams]
+            self._carry_out(Send(b"\r\n\r\n", flow))
 
     @property
     def connections(self) -> int:

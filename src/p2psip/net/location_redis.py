@@ -44,7 +44,7 @@ RETRY_SECONDS: Final = 1.0
 BATCH: Final = 500  # users asked for at once
 
 Adopt = Callable[[Aor, Sequence[Binding], float], Sequence[Binding]]
-_Rows = dict[str, str]  # of one user, by contact
+_Rows = dict[str, str]  # of one user, by the name of the binding
 
 
 class RedisLocation:
@@ -103,7 +103,7 @@ class RedisLocation:
         rows = {}
         for binding in known.get(aor, ()):
             if binding.flow.transport != LOCAL:
-                contact = str(binding.contact.uri)
+                contact = binding.name
                 theirs = before.get(contact)
                 is_same = theirs is not None and _version(theirs) == [
                     binding.call_id,
@@ -247,7 +247,7 @@ class RedisLocation:
             self._news.set()
             return
         now = monotonic()
-        live = {str(each.contact.uri) for each in self._adopt(aor, self._bindings(rows, now), now)}
+        live = {each.name for each in self._adopt(aor, self._bindings(rows, now), now)}
         rows = {contact: row for contact, row in rows.items() if contact in live}
         self._remember(self._wanted, aor, rows)
         self._remember(self._stored, aor, rows)
@@ -285,6 +285,8 @@ class RedisLocation:
         version = [binding.call_id, binding.cseq, binding.is_proven]
         expires_at = binding.expires_at + ahead
         row = [self._node, expires_at, str(binding.contact), flow_text(binding.flow), proven]
+        if binding.reg_id or binding.path:  # which nodes of before would not read
+            return json.dumps([version, *row, binding.reg_id, list(map(str, binding.path))])
         return json.dumps([version, *row])
 
     def _is_ours(self, row: str) -> bool:
@@ -295,13 +297,19 @@ class RedisLocation:
         behind, found = now - self._clock(), []
         for text in rows.values():
             try:
-                (call_id, cseq, is_proven), _, expires_at, contact, source, proven = json.loads(
-                    text
-                )
+                (call_id, cseq, is_proven), _, *row = json.loads(text)
+                expires_at, contact, source, proven, reg_id, path = (*row, 0, [])[:6]
                 until = float(expires_at) + behind
-                by = flow_of(proven) if proven else None
                 binding = Binding(
-                    Address.parse(contact), flow_of(source), call_id, cseq, until, is_proven, by
+                    Address.parse(contact),
+                    flow_of(source),
+                    call_id,
+                    cseq,
+                    until,
+                    is_proven,
+                    flow_of(proven) if proven else None,
+                    reg_id,
+                    tuple(map(Address.parse, path)),
                 )
             except (RemoteError, ValueError, TypeError):
                 continue

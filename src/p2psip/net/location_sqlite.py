@@ -25,7 +25,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
 from p2psip.transaction.flow import LOCAL
 
-VERSION: Final = 1  # of the schema, as `PRAGMA user_version`
+VERSION: Final = 2  # of the schema, as `PRAGMA user_version`
 MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
 RETRY_SECONDS: Final = 30.0  # after a failure, and at the next change
 CHECKPOINT: Final = 200  # pages of the log, then they are moved into the file
@@ -44,14 +44,20 @@ CREATE TABLE binding (
 CREATE INDEX binding_of_user ON binding (user, domain);
 CREATE INDEX binding_by_age ON binding (expires_at);
 """
-_COLUMNS: Final = "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven"
-_INSERT: Final = f"INSERT INTO binding ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SINCE_2: Final = """
+ALTER TABLE binding ADD COLUMN reg_id INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE binding ADD COLUMN path BLOB NOT NULL DEFAULT x'';
+"""
+_COLUMNS: Final = (
+    "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven, reg_id, path"
+)
+_INSERT: Final = f"INSERT INTO binding ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PURGE: Final = """
 DELETE FROM binding WHERE rowid IN
     (SELECT rowid FROM binding WHERE expires_at < ? ORDER BY expires_at LIMIT ?)
 """
 
-_Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None]
+_Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None, int, bytes]
 
 
 class SqliteLocation:
@@ -142,17 +148,18 @@ class SqliteLocation:
             (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise sqlite3.DatabaseError("damaged")
-            if version not in (0, VERSION) or (version == 0 and tables):
+            if not 0 <= version <= VERSION or (version == 0 and tables):
                 raise LocalError(
-                    f"{self._path}: schema {version}, and this version knows {VERSION} only"
+                    f"{self._path}: schema {version}, and this version knows {VERSION} at most"
                 )
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = OFF")
             db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
             db.execute(f"PRAGMA max_page_count = {self._max_pages}")
-            if not version:
+            if version < VERSION:
+                text = _SINCE_2 if version else _SCHEMA + _SINCE_2
                 with _transaction(db):
-                    for statement in _SCHEMA.split(";")[:-1]:
+                    for statement in text.split(";")[:-1]:
                         db.execute(statement)
                     db.execute(f"PRAGMA user_version = {VERSION}")
         except BaseException:
@@ -219,12 +226,15 @@ def _rows(aor: Aor, bindings: Sequence[Binding], ahead: float) -> Iterator[_Row]
                 flow_text(binding.flow),
                 binding.is_proven,
                 flow_text(binding.proven) if binding.proven else None,
+                binding.reg_id,
+                bytes_of(", ".join(map(str, binding.path))),
             )
 
 
 def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
     """The binding of a row; raises the parsers' exceptions if it is none."""
-    user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row
+    user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row[:9]
+    reg_id, path = row[9:]
     binding = Binding(
         Address.parse(contact),
         flow_of(source),
@@ -233,5 +243,7 @@ def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
         expires_at + behind,
         bool(is_proven),
         flow_of(proven) if proven else None,
+        reg_id,
+        Address.parse_list(text_of(path)) if path else (),
     )
     return (text_of(user), text_of(domain)), binding

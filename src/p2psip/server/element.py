@@ -15,6 +15,8 @@ from typing import Final, Protocol
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer, without_credentials
 from p2psip.server.domains import Aor, Domains
+from p2psip.server.judge import Judge, Lenient
+from p2psip.server.outbound import by_phone
 from p2psip.server.proxied_dialogs import Passage, Side, ends
 from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Binding, Registrar
@@ -55,31 +57,6 @@ class DialogUser(Protocol):
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""
-
-
-class Judge(Protocol):
-    """Decides whether a user may send a request, after the user's password is proved."""
-
-    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Judge a request outside of dialogs; raises RemoteError to refuse it: RFC 3261 §16.3."""
-
-    def choose(
-        self, server: ServerHandle, bindings: Sequence[Binding], now: float
-    ) -> list[Binding]:
-        """The bindings that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
-
-
-class Lenient:
-    """A judge who allows everything: the default."""
-
-    def judge(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Let it pass: RFC 3261 §16.3."""
-
-    def choose(
-        self, server: ServerHandle, bindings: Sequence[Binding], now: float
-    ) -> list[Binding]:
-        """All of them: RFC 3261 §16.5."""
-        return list(bindings)
 
 
 class SipElement:
@@ -246,12 +223,13 @@ class SipElement:
         if acceptor is None:
             self.proxy.check(request)  # before the search for targets
         bound = self.registrar.bindings(request.uri, now)
-        targets = [
-            self._target(binding)
+        chosen = [
+            binding
             for binding in self._judge.choose(server, bound, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
             and (request.uri.scheme != "sips" or binding.contact.uri.scheme == "sips")
         ]
+        targets = [self._target(*group) for group in by_phone(chosen)]
         if targets:
             self._forward(server, targets, now)
         elif acceptor is None:
@@ -305,11 +283,15 @@ class SipElement:
         user = "@".join(aor) if aor is not None and self._verifier is not None else None
         self.proxy.forward(server, targets, now, user=user)
 
-    def _target(self, binding: Binding) -> Target:
-        """A phone as a target: by its own connection, or else as its Contact says."""
-        uri = binding.contact.uri
-        flows = binding.way(nat=self._nat) or self._stack.flows_to(uri)
-        return Target(uri, flows, binding.q)
+    def _target(self, binding: Binding, *spares: Binding) -> Target:
+        """A phone as a target: by its path or its own connection, or else as its Contact says.
+
+        `spares` are its other flows.
+        """
+        uri, path = binding.contact.uri, binding.path
+        next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
+        flows = binding.way(nat=self._nat) or self._stack.flows_to(next_hop)
+        return Target(uri, flows, binding.q, path, tuple(map(self._target, spares)))
 
     def _ways(self, side: Side, now: float) -> Sequence[Flow]:
         """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.

@@ -1,6 +1,7 @@
 """A binding, which is where a user can be reached, and the store that outlives the process.
 
-Implements RFC 3261 §10.3, with instances and flows as RFC 5626 §4.1 and §7 have them.
+Implements RFC 3261 §10.3, with instances and flows as RFC 5626 §4.1 and §7 have them, and with the
+Path of RFC 3327 §5.3.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,8 @@ class Binding:
 
     `flow` is where the REGISTER came from; if that is a connection, it is the way back as well.
     While `is_proven` is False nothing but one OPTIONS is sent to the contact; `proven` is the flow
-    that the answer to it came by.
+    that the answer to it came by.  `reg_id` tells the flows of one instance apart (RFC 5626 §6), 0
+    without outbound; `path` are the proxies on the way to the phone, the nearest first.
     """
 
     contact: Address
@@ -31,6 +33,22 @@ class Binding:
     expires_at: float
     is_proven: bool = True
     proven: Flow | None = None
+    reg_id: int = 0
+    path: tuple[Address, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What tells the binding from all others of its user: RFC 5626 §6.
+
+        The instance and the reg-id of a flow, the Contact of anything else.
+        """
+        # RFC 5626 §6 [named-by-flow]
+        return f"{self.instance};{self.reg_id}" if self.reg_id else str(self.contact.uri)
+
+    @property
+    def instance(self) -> str | None:
+        """The device that the contact names: RFC 5626 §4.1."""
+        return instance_of(self.contact)
 
     @property
     def q(self) -> float:
@@ -46,21 +64,28 @@ class Binding:
 
         RFC 5626 §5.3: a connection that the phone opened is the only sure way to it.  With `nat`
         that holds for UDP too.  A contact that had to answer is reached where it answered, whatever
-        address its name has later.
+        address its name has later.  The flow of outbound is always the way: RFC 5626 §7; with a
+        path the way begins at its first proxy: RFC 3327 §5.4.
         """
+        if self.path:
+            return []
         if self.proven is not None:
             return [self.proven]
-        is_way = self.flow.transport != LOCAL and (self.flow.reliable or nat)
-        return [self.flow] if is_way else []
+        # RFC 5626 §7 [same-flow]
+        is_way = self.flow.reliable or nat or bool(self.reg_id)
+        return [self.flow] if is_way and self.flow.transport != LOCAL else []
 
     def without_flow(self) -> "Binding | None":
         """The binding after the loss of its REGISTER's connection, None if none is left.
 
         RFC 5626 §7.  One is left if the phone named another port of the host it had connected from:
-        it may listen there, and must answer there before it is called.
+        it may listen there, and must answer there before it is called.  A flow of outbound ends
+        with its connection, since the phone makes a new one.
         """
-        if self.proven is not None:
+        if self.proven is not None or self.path:
             return self
+        if self.reg_id:
+            return None  # RFC 5626 §7 [gone-with-the-flow]
         uri = self.contact.uri
         port = uri.port or default_port((uri.param("transport") or "UDP").upper())
         if not is_at_host(uri, self.flow) or port == self.flow.remote[1]:

@@ -6,9 +6,8 @@ Bindings expire without a timer: each access drops those whose time is over.  A 
 (`p2psip.server.location`) keeps them beyond the end of the process.  A contact at another host
 than its REGISTER came from must answer one OPTIONS first (`p2psip.server.contact_probe`).
 
-A device has one binding.  RFC 5626 §6 tells bindings apart by instance and flow where a phone asks
-for outbound; we do not offer that, so `reg-id` is ignored, and the last contact of an instance
-replaces the one before.  That suits a phone that has lost its connection or its address.
+A device has one binding, or one for each of its flows (`p2psip.server.outbound`): the last contact
+of an instance replaces the one before, as suits a phone that has lost its connection or address.
 
 Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
 """
@@ -21,7 +20,8 @@ from p2psip.errors import RemoteError
 from p2psip.server.contact_probe import Probation
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
-from p2psip.server.location import Binding, LocationStore, MemoryLocation, instance_of, is_at_host
+from p2psip.server.location import Binding, LocationStore, MemoryLocation, is_at_host
+from p2psip.server.outbound import Registrant, answer_headers, is_replaced, registrant
 from p2psip.server.register_request import MAX_EXPIRES, is_clear_all, wishes
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
@@ -96,12 +96,12 @@ class Registrar:
         """
         if self._verifier is not None and not self._verifier.knows(aor):
             return []
-        mine = {binding.contact.uri: binding for binding in self._alive(aor, now)}
+        mine = {binding.name: binding for binding in self._alive(aor, now)}
         if not mine and len(self._bindings) >= self._max_users:
             return []
         kept = []
         for binding in stored:
-            known = mine.get(binding.contact.uri)
+            known = mine.get(binding.name)
             is_same = known and (known.call_id, known.cseq) == (binding.call_id, binding.cseq)
             if left := known if is_same else self._again(binding, now):
                 kept.append(left)
@@ -111,7 +111,8 @@ class Registrar:
 
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
-        refuse_extensions(request)
+        has_passwords = self._verifier is not None
+        refuse_extensions(request, ("outbound", "path") if has_passwords else ("outbound",))
         if request.to.uri.scheme not in ("sip", "sips"):
             raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4 [registrar-wants-sip]
         aor = self._domains.address_of_record(request.to.uri)
@@ -124,9 +125,11 @@ class Registrar:
             if challenges:
                 server.reply(401, now, headers=challenges)
                 return
+        is_ours = self._stack.is_ours
+        asked = registrant(request, server.flow, trusts=has_passwords, is_ours=is_ours)
         if request.contacts:
-            self._update(aor, request, server, now)
-        self._confirm(server, aor, now)
+            self._update(aor, request, asked, server, now)
+        self._confirm(server, aor, asked, now)
         self._ask_next(aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
@@ -237,10 +240,13 @@ class Registrar:
             return None
         if binding.flow.reliable:
             return binding.without_flow()
-        is_reached = self._nat or binding.proven or is_at_host(binding.contact.uri, binding.flow)
+        is_way = self._nat or binding.proven or binding.reg_id or binding.path
+        is_reached = is_way or is_at_host(binding.contact.uri, binding.flow)
         return binding if is_reached else None
 
-    def _update(self, aor: Aor, request: Request, server: ServerHandle, now: float) -> None:
+    def _update(
+        self, aor: Aor, request: Request, asked: Registrant, server: ServerHandle, now: float
+    ) -> None:
         """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7.
 
         At the limit of bindings the oldest is dropped.
@@ -255,14 +261,19 @@ class Registrar:
         for contact, expires in wishes(request):
             if expires:
                 self._refuse_claim(aor, contact.uri, server)
-            replaced = [b for b in kept if _is_replaced(b, contact, expires)]
+            reg_id = asked.reg_id(contact)
+            replaced = [b for b in kept if is_replaced(b, contact, reg_id, expires)]
             for known in replaced:
                 _check_order(known, request)
                 kept.remove(known)
-            fresh = [b for b in fresh if not _is_replaced(b, contact, expires)]
+            fresh = [b for b in fresh if not is_replaced(b, contact, reg_id, expires)]
             if expires:
-                until = now + expires
-                fresh.append(self._bind(contact, request, server.flow, until, replaced, now))
+                call = request.call_id, request.cseq.number
+                # RFC 3327 §5.3 [path-is-stored]
+                # RFC 5626 §6 [stores-flow] [keeps-the-flow] [updates-flow]
+                made = Binding(contact, server.flow, *call, now + expires)
+                made = replace(made, reg_id=reg_id, path=asked.path)
+                fresh.append(self._bind(made, replaced, now))
         if len(fresh) > self._max_bindings:
             raise RemoteError("Too Many Contacts", 403)
         if aor not in self._bindings and fresh and len(self._bindings) >= self._max_users:
@@ -284,33 +295,27 @@ class Registrar:
         if is_local or (self._stack.is_ours(uri) and not is_own_name):
             raise RemoteError("Forbidden", 403)
 
-    def _bind(
-        self,
-        contact: Address,
-        request: Request,
-        flow: Flow,
-        until: float,
-        replaced: Sequence[Binding],
-        now: float,
-    ) -> Binding:
-        """A new binding; it expires soon if its contact must answer first.
+    def _bind(self, binding: Binding, replaced: Sequence[Binding], now: float) -> Binding:
+        """Finish a new binding; it expires soon if its contact must answer first.
 
         The user's own address-of-record is kept as a contact (RFC 4475 §3.3.14), and nothing is
         ever sent to it: a call would run in circles.
         """
-        binding = Binding(contact, flow, request.call_id, request.cseq.number, until)
+        contact, flow = binding.contact, binding.flow
         if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
             # RFC 4475 §3.3.14 [escaped-headers-are-kept]
             return replace(binding, is_proven=False)
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
+        if binding.reg_id or binding.path:
+            return binding  # nothing is sent to its contact but by the flow or the path
         for known in replaced:
             if known.proven is not None and equivalent(known.contact.uri, contact.uri):
                 return replace(binding, proven=known.proven)
-        until = min(until, now + UNPROVEN_EXPIRES)
+        until = min(binding.expires_at, now + UNPROVEN_EXPIRES)
         return replace(binding, is_proven=False, expires_at=until)
 
-    def _confirm(self, server: ServerHandle, aor: Aor, now: float) -> None:
+    def _confirm(self, server: ServerHandle, aor: Aor, asked: Registrant, now: float) -> None:
         """Answer 200 with all bindings of the user, the latest first: §10.3 step 8.
 
         Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
@@ -320,12 +325,13 @@ class Registrar:
             ("Contact", binding.contact.with_param("expires", str(_left(binding, now))))
             for binding in reversed(self._alive(aor, now))
         ]
-        response = response_to(server.request, 200, to_tag=server.to_tag, headers=contacts)
+        more, tag = answer_headers(server.request, asked), server.to_tag
+        response = response_to(server.request, 200, to_tag=tag, headers=[*more, *contacts])
         excess = 0.0 if server.flow.reliable else len(bytes(response)) - MAX_FACTOR * server.size
         if excess > 0:
             while contacts and excess > 0:
                 excess -= len("Contact: \r\n") + len(str(contacts.pop()[1]))
-            response = response_to(server.request, 200, to_tag=server.to_tag, headers=contacts)
+            response = response_to(server.request, 200, to_tag=tag, headers=[*more, *contacts])
         server.respond(response, now)
 
     def _alive(self, aor: Aor, now: float) -> list[Binding]:
@@ -356,17 +362,6 @@ class Registrar:
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):
             self._alive(aor, now)
-
-
-def _is_replaced(binding: Binding, contact: Address, expires: int) -> bool:
-    """Whether a contact takes a binding's place: by §19.1.4, or as the same device's new one.
-
-    RFC 5626 §6.  A device that takes back an old contact of its own keeps the others.
-    """
-    if equivalent(binding.contact.uri, contact.uri):
-        return True
-    instance = instance_of(contact)
-    return bool(expires) and instance is not None and instance == instance_of(binding.contact)
 
 
 def _check_order(binding: Binding, request: Request) -> None:

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import REASONS, response_to
+from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
@@ -31,15 +32,22 @@ TIMER_C: Final = 185.0  # s: §16.6 step 11 wants more than three minutes betwee
 
 
 RING: Final = 20.0  # s: four rings
+LOST: Final = (408, 430)  # the phone has not heard the request: RFC 5626 §7
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target (§16.5): the new Request-URI, the flows if they are known already, and its rank."""
+    """A target (§16.5): the new Request-URI, the flows if they are known already, and its rank.
+
+    `path` are the proxies to pass (RFC 3327 §5.4); `spares` are other ways to the same phone, to be
+    tried one after the other when this one fails (RFC 5626 §7).
+    """
 
     uri: Uri
     flows: Sequence[Flow] | None = None
     q: float = 1.0
+    path: tuple[Address, ...] = ()
+    spares: tuple["Target", ...] = ()
 
     @property
     def host(self) -> str:
@@ -60,6 +68,7 @@ class _Branch:
     """One target's client transaction: §16.6."""
 
     handle: ClientHandle
+    target: Target
     mark: str  # our Record-Route value in it
     silent_until: float | None  # when timer C fires; None for requests with shorter timers
     was_heard: bool = False  # a provisional response came
@@ -108,7 +117,7 @@ class ResponseContext:
         self._rings_until: float | None = None
         self._branches: list[_Branch] = []
         self._finals: list[Response] = []
-        self._is_answered = False
+        self._is_answered = self._is_given_up = False
         self._is_over = False  # the server transaction has ended
         self._has_ended = False  # and so have all branches
         self.answered_by: Flow | None = None  # where the 2xx came from that went back
@@ -140,7 +149,9 @@ class ResponseContext:
             self._give_up(now)
         elif not branch.is_done:
             is_ours = branch.has_rung and response.status == 487
-            self._fail(branch, self._own_response(480, NO_ANSWER) if is_ours else ours, now)
+            is_lost = response.status in LOST  # RFC 5626 §7 [answered-is-answered]
+            ours = self._own_response(480, NO_ANSWER) if is_ours else ours
+            self._fail(branch, ours, now, is_lost=is_lost)
         self._after_response()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
@@ -152,7 +163,7 @@ class ResponseContext:
         if not branch.is_done:
             response = self._own_response(status, handle.cause)
             self._watch(handle, response, now)
-            self._fail(branch, response, now)
+            self._fail(branch, response, now, is_lost=True)
         self._after_response()
 
     # ServerUser
@@ -183,7 +194,7 @@ class ResponseContext:
                 branch.silent_until = None
                 branch.handle.cancel(now)
                 if not branch.was_heard and not branch.is_done:
-                    self._fail(branch, self._own_response(408, None), now)
+                    self._fail(branch, self._own_response(408, None), now, is_lost=True)
         self._reschedule()
 
     # inside
@@ -201,17 +212,29 @@ class ResponseContext:
             target = self._waiting.pop(0)
             breadth = share + rest  # RFC 5393 §5.3.3 [uses-all-of-it]
             self._shares, rest = (share, 0), 0
-            request = self._request.replace(
-                uri=target.uri.replace(headers=()).without_params("method"),  # §16.6 step 2
-                # RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [overwrites-larger]
-                headers=self._request.headers.with_("Max-Breadth", breadth),
-            )
-            mark = str(self._mark(target.transport, target.host))
-            request = request.replace(headers=request.headers.prepend("Record-Route", mark))
-            handle = self._stack.request(request, self, now, flows=target.flows)
-            self._branches.append(_Branch(handle, mark, self._timer_c(now)))
+            # RFC 5393 §5.3.3 [exactly-one] [not-per-hop] [overwrites-larger]
+            self._start(target, self._request.headers.with_("Max-Breadth", breadth), now)
         if not self._waiting:
             self._rings_until = None
+        self._reschedule()
+
+    def _start(self, target: Target, headers: Headers, now: float) -> None:
+        """Send the request to one target: §16.6."""
+        uri = target.uri.replace(headers=()).without_params("method")  # §16.6 step 2
+        mark = str(self._mark(target.transport, target.host))
+        headers = headers.prepend("Record-Route", mark)
+        if target.path:
+            headers = headers.with_("Route", *target.path)  # RFC 3327 §5.4 [path-is-the-route]
+        request = self._request.replace(uri=uri, headers=headers)
+        handle = self._stack.request(request, self, now, flows=target.flows)
+        self._branches.append(_Branch(handle, target, mark, self._timer_c(now)))
+
+    def _start_spare(self, branch: _Branch, now: float) -> None:
+        """Try the phone of a branch that has failed by its next flow: RFC 5626 §7."""
+        spare, *others = branch.target.spares
+        breadth = branch.handle.request.headers["Max-Breadth"]  # it takes the place of the other
+        headers = self._request.headers.with_("Max-Breadth", breadth)
+        self._start(replace(spare, spares=tuple(others)), headers, now)
         self._reschedule()
 
     def _begin_group(self, now: float) -> None:
@@ -275,9 +298,15 @@ class ResponseContext:
         self._is_answered = self._is_answered or response.status >= 200
         self._server.respond(response, now)
 
-    def _fail(self, branch: _Branch, response: Response, now: float) -> None:
-        """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6."""
+    def _fail(self, branch: _Branch, response: Response, now: float, *, is_lost: bool) -> None:
+        """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6.
+
+        `is_lost` tells that the phone has not heard the request, and may have another flow.
+        """
         branch.is_done = True
+        if is_lost and branch.target.spares and not self._is_given_up:
+            self._start_spare(branch, now)  # RFC 5626 §7 [430-tries-the-next]
+            return
         self._finals.append(response)
         if response.status >= 600:
             self._give_up(now)
@@ -288,6 +317,7 @@ class ResponseContext:
     def _give_up(self, now: float) -> None:
         """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
         self._waiting.clear()
+        self._is_given_up = True
         self._rings_until = None
         for branch in self._pending:
             branch.handle.cancel(now)

@@ -1,16 +1,19 @@
 """A user agent's registration: made, kept alive, taken back.
 
-Implements RFC 3261 §10.2.
+Implements RFC 3261 §10.2, with outbound over one flow (RFC 5626 §4.2) and the service route of
+RFC 3608.
 
 A sans-I/O machine.  The owner is told of the first answer and of every failure; a refresh in time
-is not reported.
+is not reported.  A registrar that knows nothing of outbound sees parameters that it ignores.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
+from uuid import UUID
 
+from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
@@ -18,17 +21,19 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri, equivalent
 from p2psip.sip.views import seconds
 from p2psip.stack.stack import Stack
-from p2psip.transaction.flow import HostPort
+from p2psip.transaction.flow import LOCAL, Flow, HostPort
 from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
+from p2psip.ua.keep_alive import KeepAlive, retry_delay
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
 RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0
 MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
-MAX_EXPIRES: Final = 86_400  # s, the most a 423 can make us ask for
+MAX_EXPIRES: Final = 86_400  # s, the most a 423 or a Retry-After can make us ask for
+REG_ID: Final = "1"  # of the one flow that there is
 
 
 class State(StrEnum):
@@ -61,7 +66,9 @@ class Registration:
 
     `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.  `route`
     are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
-    `on_deadline(self, at)` is told whenever `deadline` changes.
+    `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1).
+    `on_deadline(self, at)` is told whenever `deadline` changes, `ping(flow)` sends a keep-alive.
+    `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
     """
 
     def __init__(
@@ -76,8 +83,11 @@ class Registration:
         login: Login | None = None,
         expires: int = DEFAULT_EXPIRES,
         route: Sequence[Uri] = (),
+        instance: str = "",
     ) -> None:
         self.state = State.TRYING
+        self.service_route: tuple[Address, ...] = ()
+        self.ping: Callable[[Flow], None] = lambda flow: None
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
@@ -94,11 +104,27 @@ class Registration:
         self._bound: Uri | None = None  # the one that the registrar has
         self._retry = RETRY_MIN
         self._asked_at = 0.0
+        # RFC 5626 §4.1 [uuid-is-the-instance]
+        self._instance = instance or f"urn:uuid:{UUID(bytes=random(16), version=4)}"
+        self._wants_flow, self._is_outbound, self._failures = True, False, 0
+        self._random = random
+        self._act_at: float | None = None
+        self._keep_alive = KeepAlive(random)
 
     @property
     def pending(self) -> bool:
         """Whether a REGISTER waits for its answer: §10.2."""
         return self._exchange is not None and not self._exchange.done
+
+    def route(self, first: Sequence[Uri]) -> list[Uri]:
+        """The route of later requests: our own proxies, then those of the registrar.
+
+        RFC 3608 §6.1.  The registrar may name ours again, which is then passed once.
+        """
+        service = [each.uri for each in self.service_route]
+        if service and first and equivalent(service[0], first[-1]):
+            service = service[1:]
+        return [*first, *service]  # RFC 3608 §6.1 [route-is-used]
 
     @property
     def login(self) -> Login | None:
@@ -128,15 +154,28 @@ class Registration:
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
+        self._keep_alive.stop()
         self._wake_at(None)
         if self._was_registered and not self.pending:
             self._withdraw(now)
 
     def tick(self, now: float) -> None:
         """Send the refresh, or the repetition, that is due: §10.2.4."""
-        if self.deadline is not None and self.deadline <= now:
+        keep_alive = self._keep_alive
+        if keep_alive.flow is not None and keep_alive.at is not None and keep_alive.at <= now:
+            self.ping(keep_alive.flow)
+            keep_alive.sent(now)
+            self._wake_at(self._act_at)
+        if self._act_at is not None and self._act_at <= now:
             self._wake_at(None)
             self._register(self._expires, now)
+
+    def on_flow_lost(self, flow: Flow, now: float) -> None:
+        """Form a flow again whose connection is lost: RFC 5626 §4.5."""
+        kept = self._keep_alive.flow
+        if kept is not None and kept.peer == flow.peer and not self.pending:
+            self._keep_alive.stop()
+            self._wake_at(now)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
@@ -152,12 +191,18 @@ class Registration:
             self._granted(response, now)
         elif response.status == 423 and self._may_ask_longer(response):
             self._register(self._expires, now)
+        elif response.status == 439 and self._wants_flow:
+            self._wants_flow = False  # RFC 5626 §4.2.1 [439-goes-without]
+            self._register(self._expires, now)
         else:
             self._refused(response, now)
 
     def _granted(self, response: Response, now: float) -> None:
         granted, self._bound = self._lifetime(response), self._told
-        self._was_registered, self._retry = True, RETRY_MIN
+        self._was_registered, self._retry, self._failures = True, RETRY_MIN, 0
+        # RFC 3608 §6.1 [route-is-replaced] [order-is-kept]
+        self.service_route = _service_route(response)
+        self._has_flow(response, now)
         # the registrar counts from the request, which may have come long before its answer
         self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
         if self.state is not State.REGISTERED:
@@ -166,8 +211,26 @@ class Registration:
         if self._contact != self._told:  # our address changed meanwhile
             self._register(self._expires, now)
 
+    def _has_flow(self, response: Response, now: float) -> None:
+        """Begin keep-alives if the registrar has outbound, and wants them: RFC 5626 §4.2.1."""
+        required = (each.lower() for each in response.headers.all("Require"))
+        flow = self._exchange.sent_to if self._exchange is not None else None
+        # RFC 5626 §4.4.1 [stream-interval]: CRLF goes by streams, STUN by datagrams
+        self._is_outbound = "outbound" in required
+        if self._is_outbound and flow is not None and flow.transport != LOCAL:
+            timer = seconds(response.headers.get("Flow-Timer", "0"))
+            self._keep_alive.begin(flow, timer, now)
+        else:
+            self._keep_alive.stop()
+
     def _refused(self, response: Response, now: float) -> None:
-        if self._was_registered:
+        self.service_route = ()  # RFC 3608 §6.1 [refused-clears-it]
+        if self._is_outbound:
+            self._keep_alive.stop()
+            self._failures += 1
+            asked = min(seconds(response.headers.get("Retry-After", "0")), MAX_EXPIRES)
+            self._wake_at(now + max(asked, retry_delay(self._failures, self._random)))
+        elif self._was_registered:
             self._wake_at(now + self._retry)
             self._retry = min(self._retry * 2, RETRY_MAX)
         if self.state is not State.FAILED:
@@ -192,7 +255,7 @@ class Registration:
         return True
 
     def _register(self, expires: int, now: float) -> None:
-        contacts = [Address(self._contact)]
+        contacts = [self._contact_field()]
         if self._bound is not None and self._bound != self._contact:
             contacts.append(Address(self._bound).with_param("expires", "0"))
         self._told = self._contact
@@ -209,12 +272,20 @@ class Registration:
                     ("CSeq", f"{self._next_cseq()} REGISTER"),
                     *(("Contact", each) for each in contacts),
                     ("Expires", expires),
+                    # RFC 5626 §4.2.1 [supports-outbound] [supports-path]
+                    ("Supported", "path, outbound" if self._wants_flow else "path"),
                 ]
             ),
         )
         self._asked_at = now
         self._exchange = AuthenticatedRequest(self._stack, self, self._next_cseq, self._keyring)
         self._exchange.send(request, now)
+
+    def _contact_field(self) -> Address:
+        """Our Contact with instance and reg-id, the same each time: RFC 5626 §4.2.1."""
+        # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
+        contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
+        return contact.with_param("reg-id", REG_ID) if self._wants_flow else contact
 
     @property
     def call_id(self) -> str:
@@ -226,19 +297,35 @@ class Registration:
         self._register(0, now)
 
     def _wake_at(self, at: float | None) -> None:
-        self.deadline = at
+        """Set when to act next; keep-alives have a time of their own."""
+        self._act_at = at
+        times = [time for time in (at, self._keep_alive.at) if time is not None]
+        self.deadline = min(times, default=None)
         if self.on_deadline is not None:
-            self.on_deadline(self, at)
+            self.on_deadline(self, self.deadline)
 
     def _next_cseq(self) -> int:
         self._cseq += 1
         return self._cseq
 
 
-class Registrations:
-    """Many registrations as one machine with one deadline.  Own design: no scan per event."""
+def _service_route(response: Response) -> tuple[Address, ...]:
+    """The proxies that later requests are to pass; none if they cannot be read: RFC 3608 §6.1."""
+    try:
+        route = tuple(map(Address.parse, response.headers.all("Service-Route")))
+    except RemoteError:
+        return ()
+    return route if all(each.uri.scheme in ("sip", "sips") for each in route) else ()
 
-    def __init__(self) -> None:
+
+class Registrations:
+    """Many registrations as one machine with one deadline.  Own design: no scan per event.
+
+    `ping(flow)` sends a keep-alive, see `Registration`.
+    """
+
+    def __init__(self, ping: Callable[[Flow], None] = lambda flow: None) -> None:
+        self._ping = ping
         self._members: set[Registration] = set()
         self._agenda = Agenda[Registration]()
 
@@ -250,7 +337,18 @@ class Registrations:
         """Drive one more registration, which reports its deadlines."""
         self._members.add(registration)
         self._agenda.set(registration, registration.deadline)
-        registration.on_deadline = self._agenda.set
+        registration.on_deadline, registration.ping = self._agenda.set, self._ping
+
+    def follow(self, stack: Stack) -> None:
+        """Hear of the connections that a stack has lost: RFC 5626 §4.5."""
+        before = stack.on_lost
+
+        def on_lost(flow: Flow, now: float) -> None:
+            before(flow, now)
+            for registration in list(self._members):
+                registration.on_flow_lost(flow, now)
+
+        stack.on_lost = on_lost
 
     def discard(self, registration: Registration) -> None:
         """Drop a registration; it must be closed, and so has no deadline."""

@@ -3,7 +3,7 @@
 Implements RFC 3261 §8.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NoReturn
 
 from p2psip.errors import RemoteError
@@ -36,12 +36,12 @@ class RefusalError(RemoteError):
         self.headers, self.cause = headers, cause
 
 
-def refuse_extensions(request: Request) -> None:
-    """Refuse a request that needs an extension, since we have none (§8.2.2.3).
+def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
+    """Refuse a request that needs an extension other than those `known` (§8.2.2.3).
 
     Raises RefusalError with 420.
     """
-    required = request.headers.all("Require")
+    required = [each for each in request.headers.all("Require") if each.lower() not in known]
     if required:
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
 

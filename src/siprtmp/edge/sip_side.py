@@ -87,7 +87,8 @@ class SipSide:
             tell=location.contact,
         )
         self.proxy = Proxy(stack)
-        self._registrations = Registrations()
+        self._registrations = Registrations(lambda flow: self.driver.ping(flow))
+        self._registrations.follow(stack)
         self.tolls = call_limits.tolls(settings, self._domains)
         self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)

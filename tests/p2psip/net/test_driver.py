@@ -3,10 +3,13 @@
 import logging
 import socket as plain
 
+import gevent
+import gevent.socket
 import pytest
 from gevent.event import Event
 from support.sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
 
+from p2psip.nat.stun import BINDING, Class, Message
 from p2psip.net import driver as module
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipPorts
@@ -277,3 +280,23 @@ def test_what_waits_in_the_socket_is_read_before_the_timers_are_seen_to(make):
     assert until(lambda: late.seen is not None)
     assert late.seen == ["OPTIONS"]
     sender.close()
+
+
+def test_a_keep_alive_is_stun_by_udp_and_line_ends_by_tcp(make):
+    """Covers RFC 5626 §4.4.1 [crlf-by-streams], §4.4.2 [stun-by-datagrams]."""
+    echo = make()
+    with gevent.socket.socket(plain.AF_INET, plain.SOCK_DGRAM) as udp:
+        udp.settimeout(20)
+        udp.bind((LOOPBACK, 0))
+        echo.driver.ping(Flow("UDP", udp.getsockname()))
+        asked = Message.parse(udp.recv(100))
+        assert (asked.kind, asked.method) == (Class.REQUEST, BINDING)
+    with gevent.socket.socket() as tcp:  # `create_server` would block the loop
+        tcp.settimeout(20)
+        tcp.bind((LOOPBACK, 0))
+        tcp.listen()
+        echo.driver.ping(Flow("TCP", tcp.getsockname()))
+        accepted, _ = tcp.accept()
+        with accepted:
+            accepted.settimeout(20)
+            assert accepted.recv(100) == b"\r\n\r\n"

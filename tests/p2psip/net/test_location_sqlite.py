@@ -1,6 +1,7 @@
 """Bindings in a file: what comes back, what is refused, and what a full disk does."""
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from support.sip.homes import BOB, CAROL, HOME, Home, register
 
 from p2psip.errors import LocalError
-from p2psip.net.location_sqlite import PURGE, RETRY_SECONDS, SLICE, VERSION, SqliteLocation
+from p2psip.net.location_sqlite import _SCHEMA, PURGE, RETRY_SECONDS, SLICE, VERSION, SqliteLocation
 from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -16,6 +17,7 @@ from p2psip.strategies.sip import uris
 from p2psip.transaction.flow import LOCAL, Flow
 
 AOR = "bob", "home"
+ROW = "x'62', x'68', '<sip:b@x>', x'63', 1, 9e9, ?, 1, NULL, 0, x''"
 UDP = Flow("UDP", (BOB, 5060), (HOME, 5060))
 NOON = 1.8e9
 
@@ -68,15 +70,16 @@ def test_what_is_kept_comes_back_in_the_time_of_the_next_process(shop):
                 flow=Flow("TCP", ("2001:db8::7", 40001), ("2001:db8::1", 5060))),
         binding("<sip:b%ff@far>", proven=Flow("UDP", (CAROL, 5070))),
         binding("<sip:b@later>", is_proven=False, expires_at=60.5),
+        binding(reg_id=2, path=Address.parse_list("<sip:a@edge;lr;ob>, \"P\" <sip:b%ff@edge2;lr>")),
     ]  # fmt: skip
     shop().keep(AOR, {AOR: kept}, 0.0)
     shop.clock.now = NOON + 30.0  # another process, whose clock began elsewhere
     came = list(shop().load(1000.0))
-    assert [aor for aor, _ in came] == [AOR] * 4
+    assert [aor for aor, _ in came] == [AOR] * 5
     moved = [970.0 + each.expires_at for each in kept]
     assert [each.expires_at for _, each in came] == pytest.approx(moved)
-    assert [(b.contact, b.flow, b.call_id, b.cseq, b.is_proven, b.proven) for _, b in came] == [
-        (b.contact, b.flow, b.call_id, b.cseq, b.is_proven, b.proven) for b in kept
+    assert [replace(back, expires_at=0.0) for _, back in came] == [
+        replace(each, expires_at=0.0) for each in kept
     ]
 
 
@@ -132,6 +135,19 @@ def test_any_contact_comes_back(contact, user, call, cseq):
 # What the file is
 
 
+def test_a_file_of_the_version_before_is_read_and_gets_the_new_columns(shop):
+    with sqlite3.connect(shop.path) as db:
+        for statement in _SCHEMA.split(";")[:-1]:
+            db.execute(statement)
+        db.execute("PRAGMA user_version = 1")
+        values = ROW.removesuffix(", 0, x''")
+        db.execute(f"INSERT INTO binding VALUES ({values})", ("UDP 10.0.0.3 5060",))
+    db.close()
+    assert [(each.reg_id, each.path) for _, each in shop().load(0.0)] == [(0, ())]
+    shop().keep(AOR, {AOR: [binding(reg_id=1)]}, 0.0)
+    assert [each.reg_id for _, each in shop().load(0.0) if each.reg_id] == [1]
+
+
 @pytest.mark.parametrize("version", [VERSION + 1, -1, 0])
 def test_a_file_of_a_later_version_or_of_others_is_refused_and_not_touched(shop, version):
     with sqlite3.connect(shop.path) as db:
@@ -171,7 +187,7 @@ def test_a_row_that_is_no_binding_is_passed_over(shop):
     with sqlite3.connect(shop.path) as db:
         for source in ("UDP", "UDP x y", "UDP 192.0.2.1 5060 z"):
             db.execute(
-                "INSERT INTO binding VALUES (x'62', x'68', '<sip:b@x>', x'63', 1, 9e9, ?, 1, NULL)",
+                f"INSERT INTO binding VALUES ({ROW})",
                 (source,),
             )
         db.execute("UPDATE binding SET contact = x'3c' WHERE rowid = 2")

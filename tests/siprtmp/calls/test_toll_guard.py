@@ -182,6 +182,20 @@ def test_a_phone_that_registers_somewhere_else_is_no_way_around():
     assert [to for _, to, _ in forwarded(out)] == [BOB]
 
 
+def test_a_phone_behind_a_proxy_is_called_where_a_pattern_allows_it():
+    """The proxy may trust the gateway: it is no way to the trunk for a user."""
+    home = Judged(targets=["*@192.168.0.*"])
+    seen = []
+    for number, contact in enumerate((f"<sip:+1900@{FAR}>", "<sip:bob@192.168.0.7>")):
+        path = ("Path", f"<sip:{BOB};lr>")
+        first = register("bob", contact, path, call=f"p{number}")
+        asked = answer_to(home.hear(first, source=BOB))
+        assert finals(home.hear(signed(first, asked, cseq=9 + number), source=BOB)) == [200]
+        _, out = home.call("sip:bob@home")
+        seen += [(uri, to) for uri, to, _ in forwarded(out)] or finals(out)
+    assert seen == [403, ("sip:bob@192.168.0.7", BOB)]
+
+
 def far_phone(home, *contacts):
     """Bob registers numbers at the trunk, which says that it knows them."""
     first = register("bob", ", ".join(contacts), call="far")

@@ -10,7 +10,7 @@ from support.peers.process import PATIENCE, Process, free_port, require
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 MODULES_PATH = Path("/usr/lib/baresip/modules")
-MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile")
+MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile", "uuid")
 APPLICATIONS = ("account", "contact", "menu", "ctrl_tcp")
 
 PHONE_PORTS = range(10_000, 20_000)  # below those that the kernel gives to others

@@ -273,9 +273,11 @@ class Kamailio(Process):
             f'        case "{name}": $var(password) = "{word}"; break;'
             for name, word in users.items()
         )
-        text = Template((HERE / "kamailio.cfg").read_text()).safe_substitute(
-            PORT=self.port, DOMAIN=domain, PASSWORDS=passwords, TLS=secure
-        )
+        self._configure(program, "kamailio.cfg", DOMAIN=domain, PASSWORDS=passwords, TLS=secure)
+
+    def _configure(self, program: str, source: str, **values: str) -> None:
+        text = Template((HERE / source).read_text()).safe_substitute(PORT=self.port, **values)
+        folder = self.folder
         (folder / "kamailio.cfg").write_text(text)
         # -m/-M: megabytes of memory; -DD: stay in the foreground; -E: log to standard error
         words = ["-f", "kamailio.cfg", "-DD", "-E", "-m", "32", "-M", "4", "-n", "2", "-w", folder]
@@ -289,3 +291,12 @@ class Kamailio(Process):
     def is_ready(self) -> bool:
         """Truthy once both listeners exist."""
         return udp_is_bound(self.port) and tcp_answers(self.port)
+
+
+class KamailioEdge(Kamailio):
+    """A proxy through which phones register at `home`, a SIP URI: it puts itself in the Path."""
+
+    def __init__(self, folder: Path, home: str) -> None:
+        Process.__init__(self, folder)
+        self.port = free_port()
+        self._configure(require("kamailio", "kamailio"), "kamailio-edge.cfg", HOME=home)

@@ -1,0 +1,215 @@
+"""A registration with outbound: what it says, its keep-alives, and how it comes back."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.rtmfp.link import Link
+from support.sip.elements import PORT
+from support.sip.homes import BOB, HOME, Home, Member
+
+from p2psip.sip.build import response_to
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
+from p2psip.ua.keep_alive import MAX_SECONDS, KeepAlive, retry_delay
+from p2psip.ua.registration import State
+
+INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
+OUTBOUND = ("Require", "outbound")
+
+
+class Script(Home):
+    """A home that answers each REGISTER with the next of `answers`: (status, headers)."""
+
+    def __init__(self, link, *answers):
+        super().__init__(link)
+        self.answers, self.requests = list(answers), []
+        self.stack.core = self
+
+    def on_request(self, server, request, now):
+        self.requests.append((now, request))
+        status, headers = self.answers.pop(0) if self.answers else (200, ())
+        server.respond(response_to(request, status, to_tag="t", headers=headers), now)
+
+    @property
+    def asked(self):
+        """The Expires of each REGISTER."""
+        return [request.expires for _, request in self.requests]
+
+
+def world(*answers, transport="UDP", **options):
+    link = Link()
+    home = Script(link, *answers)
+    bob = Member(link, BOB, "bob", transport=transport)
+    pings = []
+    bob.registrations._ping = lambda flow: pings.append((link.now, flow))
+    bob.registrations.follow(bob.stack)
+    registration = bob.register(link.now, **options)
+    return link, home, bob, registration, pings
+
+
+def told(home):
+    """(instance, reg-id, Supported) of each REGISTER."""
+    return [
+        (
+            request.contacts[0].param("+sip.instance"),
+            request.contacts[0].param("reg-id"),
+            request.headers.all("Supported"),
+        )
+        for _, request in home.requests
+    ]
+
+
+def test_a_register_names_its_flow():
+    """Covers RFC 5626 §4.2.1 [supports-outbound] [supports-path] [has-instance] [has-reg-id].
+
+    Covers RFC 5626 §4.2.1 [same-reg-ids].
+    """
+    link, home, _, registration, _ = world((200, [("Expires", 100)]), instance=INSTANCE)
+    link.run(until=90.0)
+    registration.close(link.now)
+    link.run(until=95.0)
+    assert told(home) == [(f"<{INSTANCE}>", "1", ("path", "outbound"))] * 3
+    assert home.asked[-1] == 0
+
+
+def test_an_instance_of_its_own_is_a_uuid():
+    """Covers RFC 5626 §4.1 [uuid-is-the-instance]."""
+    link, home, bob, *_ = world()
+    bob.register(link.now)
+    link.run(until=1.0)
+    first, second = (instance for instance, *_ in told(home))
+    assert first != second and first.startswith("<urn:uuid:") and len(first) == 47
+
+
+def test_after_a_439_it_registers_without_outbound():
+    """Covers RFC 5626 §4.2.1 [439-goes-without], once."""
+    link, home, bob, *_ = world((439, ()), (439, ()))
+    link.run(until=1.0)
+    assert [(reg_id, supported) for _, reg_id, supported in told(home)] == [
+        ("1", ("path", "outbound")),
+        (None, ("path",)),
+    ]
+    assert bob.heard == [-439]
+
+
+@pytest.mark.parametrize(
+    ("transport", "headers", "least", "most"),
+    [
+        ("UDP", [OUTBOUND], 24, 29),
+        ("TCP", [OUTBOUND], 95, 120),
+        ("TCP", [OUTBOUND, ("Flow-Timer", 50)], 40, 50),
+    ],
+)
+def test_keep_alives_come_in_time_and_never_in_step(transport, headers, least, most):
+    """Covers RFC 5626 §4.4 [within-flow-timer] [jitter], §4.4.1 [stream-interval].
+
+    Covers RFC 5626 §4.4.1 [new-number-each-time], §4.4.2 [datagram-interval].
+    """
+    link, _, bob, registration, pings = world((200, headers), transport=transport)
+    link.run(until=1000.0)
+    times = [0.0, *(at for at, _ in pings)]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert all(least <= gap <= most + 1 for gap in gaps) and len(gaps) >= 1000 // (most + 1)
+    assert len({round(gap, 6) for gap in gaps}) > len(gaps) // 2
+    assert {(flow.transport, flow.remote) for _, flow in pings} == {(transport, (HOME, PORT))}
+    registration.close(link.now)
+    link.run()
+    assert bob.registrations.deadline is None
+
+
+def test_no_keep_alive_where_nobody_wants_one():
+    link, _, bob, _, pings = world((200, [("Flow-Timer", 30)]))
+    link.run(until=1000.0)
+    assert pings == [] and bob.heard == [3600]
+
+
+def test_a_lost_flow_is_formed_again_at_once_and_then_ever_more_slowly():
+    """Covers RFC 5626 §4.5 [same-reg-id] [waits-for-the-delay]."""
+    refusals = [(500, ()), (500, ()), (503, [("Retry-After", 2000)])]
+    link, home, bob, registration, _ = world((200, [OUTBOUND]), *refusals, transport="TCP")
+    link.run(until=10.0)
+    bob.stack.flow_failed(Flow("TCP", (HOME, PORT), (BOB, 40000)), link.now)
+    link.run(until=3000.0)
+    times = [at for at, _ in home.requests]
+    assert len(times) == 5 and 10.0 <= times[1] < 11.0
+    assert 30 <= times[2] - times[1] <= 61 and 60 <= times[3] - times[2] <= 121
+    assert 2000 <= times[4] - times[3] <= 2001 and bob.heard == [3600, -500, 3600]
+    assert {reg_id for _, reg_id, _ in told(home)} == {"1"}
+    assert registration.state is State.REGISTERED
+
+
+def test_the_loss_of_another_connection_means_nothing():
+    link, home, bob, *_ = world((200, [OUTBOUND]), transport="TCP")
+    link.run(until=10.0)
+    bob.stack.flow_failed(Flow("TCP", ("10.0.0.99", PORT)), link.now)
+    link.run(until=20.0)
+    assert len(home.requests) == 1
+
+
+@given(st.integers(1, 100), st.binary(min_size=4, max_size=4))
+def test_the_delay_is_bounded(failures, drawn):
+    """Covers RFC 5626 §4.5 [waits-for-the-delay]."""
+    delay = retry_delay(failures, lambda count: drawn)
+    assert 30.0 <= delay <= MAX_SECONDS and delay >= min(900.0, 15.0 * 2**failures)
+
+
+@given(st.integers(1, 2**32), st.binary(min_size=4, max_size=4))
+def test_the_flow_timer_is_never_passed(timer, drawn):
+    """Covers RFC 5626 §4.4 [within-flow-timer] [jitter]."""
+    keep_alive = KeepAlive(lambda count: drawn)
+    keep_alive.begin(Flow("TCP", (HOME, PORT)), timer, 0.0)
+    assert 0.8 * timer <= keep_alive.at <= timer
+
+
+# Service-Route
+
+
+def test_the_service_route_is_that_of_the_last_200():
+    """Covers RFC 3608 §6.1 [route-is-replaced] [order-is-kept] [refused-clears-it] [route-is-used].
+
+    A proxy of ours that it names again is passed once.
+    """
+    route = ("Service-Route", "<sip:p1;lr>, <sip:p2;lr>")
+    answers = [(200, [route, ("Expires", 60)]), (500, ()), (200, [("Expires", 60), route])]
+    link, _, _, registration, _ = world(*answers, (200, ()))
+    p1, p2, mine = (Uri.parse(f"sip:{name};lr") for name in ("p1", "p2", "mine"))
+    link.run(until=10.0)
+    assert registration.route(()) == [p1, p2] and registration.route((mine,)) == [mine, p1, p2]
+    assert registration.route((p1,)) == [p1, p2]
+    link.run(until=50.0)
+    assert registration.route((mine,)) == [mine]
+    link.run(until=60.0)
+    assert registration.route(()) == [p1, p2]
+    link.run(until=130.0)
+    assert registration.route(()) == []
+
+
+@pytest.mark.parametrize("value", ["<tel:1>", "<sip:p1", '"x', "<sip:p1;lr>, *"])
+def test_a_service_route_that_leads_nowhere_is_none(value):
+    link, _, bob, registration, _ = world((200, [("Service-Route", value)]))
+    link.run(until=10.0)
+    assert registration.route(()) == [] and bob.heard == [3600]
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_our_own_registrar_grants_it(transport):
+    """Covers RFC 5626 §6 [require-in-200]: a real registrar, and a flow lost on both sides."""
+    link = Link()
+    home, bob = Home(link), Member(link, BOB, "bob", transport=transport)
+    pings = []
+    bob.registrations._ping = pings.append
+    bob.registrations.follow(bob.stack)
+    bob.register(link.now)
+    link.run(until=100.0)
+    [binding] = home.registrar.registered(Uri.parse("sip:bob@home"), link.now)
+    assert binding.reg_id == 1
+    link.run(until=400.0)
+    assert pings
+    flow = Flow("TCP", (BOB, PORT), (HOME, PORT))
+    home.stack.flow_failed(flow, link.now)
+    assert home.registrar.count(link.now) == (transport == "UDP")
+    bob.stack.flow_failed(Flow("TCP", (HOME, PORT)), link.now)
+    link.run(until=410.0)
+    assert home.registrar.count(link.now) == 1
