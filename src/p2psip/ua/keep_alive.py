@@ -20,7 +20,7 @@ MAX_SECONDS: Final = 1800.0  # Source: §4.5
 Random = Callable[[int], bytes]
 
 
-class KeepAlive:
+class KeepAlives:
     """The keep-alives of one flow: §4.4.  `at` is when the next is due, None without a flow."""
 
     def __init__(self, random: Random) -> None:

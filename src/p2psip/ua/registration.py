@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
-from uuid import UUID
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -25,7 +24,7 @@ from p2psip.transaction.flow import LOCAL, Flow, HostPort
 from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
-from p2psip.ua.keep_alive import KeepAlive, retry_delay
+from p2psip.ua.keep_alive import KeepAlives, retry_delay
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
@@ -105,11 +104,11 @@ class Registration:
         self._retry = RETRY_MIN
         self._asked_at = 0.0
         # RFC 5626 §4.1 [uuid-is-the-instance]
-        self._instance = instance or f"urn:uuid:{UUID(bytes=random(16), version=4)}"
+        self._instance = instance or _new_instance(random)
         self._wants_flow, self._is_outbound, self._failures = True, False, 0
         self._random = random
         self._act_at: float | None = None
-        self._keep_alive = KeepAlive(random)
+        self._keep_alive = KeepAlives(random)
 
     @property
     def pending(self) -> bool:
@@ -307,6 +306,14 @@ class Registration:
     def _next_cseq(self) -> int:
         self._cseq += 1
         return self._cseq
+
+
+def _new_instance(random: Callable[[int], bytes]) -> str:
+    """The URN of a random UUID: RFC 5626 §4.1."""
+    octets = bytearray(random(16))
+    octets[6], octets[8] = octets[6] & 0x0F | 0x40, octets[8] & 0x3F | 0x80
+    text = octets.hex()
+    return f"urn:uuid:{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _service_route(response: Response) -> tuple[Address, ...]:

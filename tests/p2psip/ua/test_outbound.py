@@ -12,7 +12,7 @@ from support.sip.homes import BOB, HOME, Home, Member
 from p2psip.sip.build import response_to
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
-from p2psip.ua.keep_alive import MAX_SECONDS, KeepAlive, retry_delay
+from p2psip.ua.keep_alive import MAX_SECONDS, KeepAlives, retry_delay
 from p2psip.ua.registration import State
 
 INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
@@ -158,7 +158,7 @@ def test_the_delay_is_bounded(failures, drawn):
 @given(st.integers(1, 2**32), st.binary(min_size=4, max_size=4))
 def test_the_flow_timer_is_never_passed(timer, drawn):
     """Covers RFC 5626 §4.4 [within-flow-timer] [jitter]."""
-    keep_alive = KeepAlive(lambda count: drawn)
+    keep_alive = KeepAlives(lambda count: drawn)
     keep_alive.begin(Flow("TCP", (HOME, PORT)), timer, 0.0)
     assert 0.8 * timer <= keep_alive.at <= timer
 
