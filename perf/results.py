@@ -238,8 +238,39 @@ class AttackRow(Line):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SipRow(Line):
+    """Calls that are answered and hung up at once, at one rate."""
+
+    HEADER: ClassVar[str] = (
+        f"{'subject':10} {'calls/s':>7} {'calls':>7} {'failed':>6} {'repeated':>8}"
+        f" {'answer ms':>9} {'share':>7}"
+    )
+
+    subject: str
+    rate: int  # calls a second
+    calls: int
+    failed: int
+    repeated: int  # messages that the caller sent twice
+    answer_ms: float  # from INVITE to 200, the mean
+    share: float | None  # of one core, 0 to 1; of a reference with several processes unknown
+
+    @property
+    def void(self) -> bool:
+        """Whether the rate was too high."""
+        return self.failed != 0 or self.repeated != 0
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        share = "" if self.share is None else f"{self.share:.1%}"
+        return (
+            f"{self.subject:10} {self.rate:7} {self.calls:7} {self.failed:6} {self.repeated:8}"
+            f" {self.answer_ms:9.2f} {share:>7}{'  VOID' if self.void else ''}"
+        )
+
+
 KINDS: dict[str, type[Line]] = {
-    kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow, AttackRow)
+    kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow, AttackRow, SipRow)
 }
 
 

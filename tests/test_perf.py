@@ -157,3 +157,16 @@ def test_nginx_runs_pinned():
         assert os.sched_getaffinity(reference.process.pid) == {reference.core}
         assert reference.meter().read().cpu < 0.1
         assert reference.url("a") == f"rtmp://127.0.0.1:{reference.port}/live/a"
+
+
+def test_sip_calls_are_counted():
+    import bench_sip
+    import cpu
+    from options import Options
+    from support.peers.process import require
+
+    require("sipp", "sip-tester")
+    server_core, load_core = cpu.two_cores()
+    options = Options(0.2, 1, (), (), (), server_core, load_core=load_core)
+    row = bench_sip.callee(options)
+    assert (row.calls, row.failed) == (20, 0) and 0 < row.share <= 1.05 and row.answer_ms >= 0

@@ -3,7 +3,7 @@
 Implements RFC 8656 §12.4, §12.5, §17 and §18.1; all but ChannelData are STUN messages
 (`p2psip.nat.stun`).
 
-    >>> channel_data(0x4001, b"RTP").hex(" ", 2)
+    >>> channel_data(0x4001, b"RTP").hex(" ", -2)
     '4001 0003 5254 50'
     >>> read_channel_data(channel_data(0x4001, b"RTP"))
     (16385, b'RTP')
