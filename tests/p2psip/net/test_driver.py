@@ -126,7 +126,7 @@ def test_a_large_request_goes_by_tcp_and_back_to_udp_where_nobody_listens(make):
     one, two = make(), make()
     heard = ask(one, uri(two), b"x" * 2000)
     assert until(lambda: heard.statuses == [200]) and one.driver.connections == 1
-    two.driver._tcp.close()
+    two.driver._listening[1].close()
     assert until(lambda: one.driver.connections == 0)
     heard = ask(one, uri(two), b"x" * 2000)
     assert until(lambda: heard.statuses == [200]) and one.driver.connections == 0
@@ -146,7 +146,7 @@ def test_silence_is_a_408_in_time(make):
 
 def test_what_is_addressed_to_ourselves_uses_no_socket(make):
     one = make()
-    one.driver.udp.send = one.driver._tcp.send = None  # would fail
+    one.driver.udp.send = one.driver._listening[1].send = None  # would fail
     heard = ask(one, uri(one))
     assert until(lambda: heard.statuses == [200])
 

@@ -52,7 +52,7 @@ def test_connections_are_limited_and_places_become_free(make, monkeypatch):
     clients = [greeted(echo, source) for source in (OTHER, LOOPBACK, LOOPBACK)]
     assert closed(TcpClient(echo.address))
     assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
-    assert not echo.driver._tcp.send(b"x", Flow("TCP", (LOOPBACK, 9)))
+    assert not echo.driver._listening[1].send(b"x", Flow("TCP", (LOOPBACK, 9)))
     clients.pop().socket.close()
     assert until(lambda: echo.driver.connections == 2) and works(echo)
 
@@ -63,10 +63,10 @@ def test_a_host_has_a_share_and_others_have_room(make, monkeypatch):
     echo = make(max_connections=12)
     greedy = [greeted(echo) for _ in range(3)]
     assert closed(TcpClient(echo.address))
-    assert not echo.driver._tcp.send(b"x", Flow("TCP", server().getsockname()))
+    assert not echo.driver._listening[1].send(b"x", Flow("TCP", server().getsockname()))
     assert greeted(echo, OTHER)
     greedy.pop().socket.close()
-    assert until(lambda: echo.driver._tcp.of_host[LOOPBACK] == 2) and works(echo)
+    assert until(lambda: echo.driver._listening[1].of_host[LOOPBACK] == 2) and works(echo)
 
 
 def test_the_oldest_of_the_silent_gives_way_to_another_of_its_host(make, monkeypatch):
@@ -79,7 +79,7 @@ def test_the_oldest_of_the_silent_gives_way_to_another_of_its_host(make, monkeyp
     assert all(map(closed, silent[:8]))
     assert speaker.ask(request()).startswith(b"SIP/2.0 200")
     assert silent[-1].ask(request()).startswith(b"SIP/2.0 200") and works(echo)
-    assert max(map(len, echo.driver._tcp.silent.values())) <= 3
+    assert max(map(len, echo.driver._listening[1].silent.values())) <= 3
 
 
 def test_where_all_is_full_the_host_with_most_makes_room(make, monkeypatch):
@@ -139,7 +139,7 @@ def test_without_descriptors_the_loop_does_not_spin(make, monkeypatch, caplog):
     """Own design: and one line tells of it, whatever comes."""
     hurry(monkeypatch, SWEEP_SECONDS=0.1)
     echo = make()
-    listener, calls = echo.driver._tcp, []
+    listener, calls = echo.driver._listening[1], []
 
     class Exhausted:
         def accept(self):
@@ -178,5 +178,5 @@ def test_without_a_descriptor_nobody_is_called(make, monkeypatch, caplog):
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(tcp, "plain_socket", exhausted)
-    assert not echo.driver._tcp.send(b"x", Flow("TCP", (LOOPBACK, 9)))
+    assert not echo.driver._listening[1].send(b"x", Flow("TCP", (LOOPBACK, 9)))
     assert caplog.messages == ["sip: cannot accept: Too many open files"]
