@@ -137,14 +137,7 @@ class Agent(OutsideRequests):
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
-        self._stack.core = PhoneCore(
-            self._agents,
-            user,
-            self._incoming,
-            lambda message: self.on_message(message),
-            lambda server, now: self.serving.on_subscribe(server, now),
-            self._referred,
-        )
+        self._stack.core = self._core(user)
         self._registrations = Registrations(lambda flow: self._driver.ping(flow))
         self._registrations.follow(self._stack)
         self._registration: Registration | None = None
@@ -153,6 +146,16 @@ class Agent(OutsideRequests):
         self._driver = SipDriver(self._stack, ports, locate=locations.flows, tls=tls)
         self._driver.machines += [self._agents, self._registrations]
         self._place.begin(self._driver, stun, turn, self._moved)
+
+    def _core(self, user: str) -> PhoneCore:
+        return PhoneCore(
+            self._agents,
+            user,
+            self._incoming,
+            lambda message: self.on_message(message),
+            self.serving.on_subscribe,
+            self._referred,
+        )
 
     @property
     def user(self) -> str:
@@ -227,7 +230,7 @@ class Agent(OutsideRequests):
         answers within `timeout` seconds (the call is then given up), LocalError for a `uri`
         that cannot be called.
         """
-        to = self._destination(uri)
+        to = destination(uri, self._home)
         call = self._new_call(self._next_host(to))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
@@ -284,9 +287,6 @@ class Agent(OutsideRequests):
     def _own_login(self) -> Login | None:
         """The password, with all that is known of the server it belongs to: §22.1."""
         return self._login if self._registration is None else self._registration.login
-
-    def _destination(self, text: str) -> Address:
-        return destination(text, self._home)
 
     @property
     def _route_out(self) -> Sequence[Uri]:

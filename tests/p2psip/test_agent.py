@@ -212,7 +212,7 @@ def test_an_asserted_identity_counts_if_its_sender_is_trusted(alice, bob, values
     to = Address(Uri.parse(uri(bob)))
     for trusted in (frozenset(), {"127.0.0.1"}):
         bob.trusted, fields = trusted, [("P-Asserted-Identity", each) for each in values]
-        call = alice._new_call()
+        call = alice._new_call("127.0.0.1")
         call.dial(alice._inviter(to, fields))
         call.wait_answered(5)
         wait_for(lambda: taken)

@@ -93,7 +93,7 @@ def test_the_events_of_a_user_and_a_phone_that_is_asked_to_call(listener):
     code, out, err = run("subscribe", "dialog", uri)
     assert (code, out) == (1, "") and "403" in err
     code, out, err = run("refer", uri, "bob@127.0.0.1")
-    assert (code, out) == (1, "") and "405" in err
+    assert (code, out) == (1, "") and "603" in err
 
 
 def test_options(listener):

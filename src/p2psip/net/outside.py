@@ -16,6 +16,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.locator import destination
 from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import FinalAnswer, result_of
 from p2psip.sip.address import Address
@@ -94,6 +95,7 @@ class OutsideRequests(ABC):
     _agents: UserAgent
     _messages: Messages
     _route: tuple[Uri, ...]
+    _home: Uri
 
     def __init__(self) -> None:
         self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
@@ -101,9 +103,6 @@ class OutsideRequests(ABC):
 
     @abstractmethod
     def _follow(self, referral: Referral) -> Call: ...
-
-    @abstractmethod
-    def _destination(self, text: str) -> Address: ...
 
     @property
     @abstractmethod
@@ -114,7 +113,7 @@ class OutsideRequests(ABC):
 
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
-        to = self._destination(uri)
+        to = destination(uri, self._home)
         headers = [("Contact", Address(self.contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
@@ -133,7 +132,7 @@ class OutsideRequests(ABC):
         that is too large.
         """
         body = text.encode() if isinstance(text, str) else text
-        request = self._request("MESSAGE", self._destination(uri), (), body, content_type)
+        request = self._request("MESSAGE", destination(uri, self._home), (), body, content_type)
         question = FinalAnswer()
         self._driver.run(self._messages.send, request, question.heard, monotonic(), self._keyring)
         return result_of(question.answer, timeout, "the message was not answered")
@@ -157,7 +156,9 @@ class OutsideRequests(ABC):
         fields: list[tuple[str, object]] = [("Event", name), ("Expires", expires)]
         if name.package in BODIES:
             fields.append(("Accept", BODIES[name.package]))
-        return self._watch("SUBSCRIBE", self._destination(uri), name, fields, on_notify, timeout)
+        return self._watch(
+            "SUBSCRIBE", destination(uri, self._home), name, fields, on_notify, timeout
+        )
 
     def refer(
         self,
@@ -182,9 +183,9 @@ class OutsideRequests(ABC):
             elif status >= 200:
                 result.set(None)
 
-        fields = [("Refer-To", self._destination(target)), ("Referred-By", self.aor)]
+        fields = [("Refer-To", destination(target, self._home)), ("Referred-By", self.aor)]
         name = EventName("refer", "1")
-        self._watch("REFER", self._destination(uri), name, fields, heard, timeout)
+        self._watch("REFER", destination(uri, self._home), name, fields, heard, timeout)
         result_of(result, timeout, "the transfer was not finished")
 
     def _watch(

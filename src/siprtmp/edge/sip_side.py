@@ -75,17 +75,7 @@ class SipSide:
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
         )
-        location = LocationLog(log)
-        self._location = open_location(settings, location)
-        self.registrar = Registrar(
-            self._domains,
-            verifier,
-            stack,
-            os.urandom,
-            store=self._location,
-            nat=settings.nat,
-            tell=location.contact,
-        )
+        self.registrar = self._make_registrar(verifier)
         self.proxy = Proxy(stack)
         self._registrations = Registrations(lambda flow: self.driver.ping(flow))
         self._registrations.follow(stack)
@@ -119,6 +109,19 @@ class SipSide:
         self.driver.keep(self._keeps)
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
+
+    def _make_registrar(self, verifier: DigestServer | None) -> Registrar:
+        location = LocationLog(self._log)
+        self._location = open_location(self._settings, location)
+        return Registrar(
+            self._domains,
+            verifier,
+            self.stack,
+            os.urandom,
+            store=self._location,
+            nat=self._settings.nat,
+            tell=location.contact,
+        )
 
     # -- SipHome and CallHome -----------------------------------------------------------
 

@@ -10,7 +10,7 @@ from interop.calls.test_registrar import Place
 from support.peers.process import Process, free_port, require, tcp_answers
 
 from p2psip.net.clock import monotonic
-from p2psip.net.location_redis import PREFIX, RedisLocation
+from p2psip.net.location_redis import CHANNEL, PREFIX, RedisLocation
 from p2psip.server.domains import Domains
 from p2psip.server.registrar import Registrar
 from p2psip.sip.message import parse_message
@@ -135,8 +135,12 @@ def test_a_connection_to_one_is_of_no_use_to_the_other(start, node):
     assert b.phones == {"198.51.100.2", "198.51.100.3"}
 
 
+def both_listen(a, b):
+    eventually(lambda: a.store._writer.pubsub_numsub(CHANNEL)[0][1] == 2)
+
+
 def while_reading(node, act):
-    """Have `act` done once, between the answer of Redis to a node and the node's next step."""
+    """Have a node read, and `act` done between the answer of Redis and the node's next step."""
     asked = node.store._writer.hgetall
 
     def hgetall(key):
@@ -146,6 +150,8 @@ def while_reading(node, act):
         return rows
 
     node.store._writer.hgetall = hgetall
+    node.store._to_read["bob", "example.com"] = None
+    node.store._news.set()
 
 
 def test_what_changes_while_a_node_reads_is_read_as_well(start, node):
@@ -165,8 +171,9 @@ def test_what_changes_while_a_node_reads_is_read_as_well(start, node):
         eventually(lambda: len(heard) > before)
 
     a.store._hear = hear_and_count
-    while_reading(a, b_changes)
+    both_listen(a, b)
     b.register("198.51.100.1")
+    while_reading(a, b_changes)
     eventually(lambda: a.phones == {"198.51.100.1", "198.51.100.2"})
 
 
@@ -174,8 +181,9 @@ def test_what_registers_while_a_node_reads_is_written(start, node):
     """Own design: reading must not go round and round before what is to be written."""
     port = start(RedisServer).port
     a, b = node(port, "192.0.2.1"), node(port, "192.0.2.2")
-    while_reading(a, lambda: a.register("198.51.100.2"))
+    both_listen(a, b)
     b.register("198.51.100.1")
+    while_reading(a, lambda: a.register("198.51.100.2"))
     eventually(lambda: a.phones == b.phones == {"198.51.100.1", "198.51.100.2"})
 
 
