@@ -90,6 +90,7 @@ class LongTerm:
             raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")
         # §9.2.5 [same-credentials-once]
         refused = code == UNAUTHENTICATED and self.realm == realm
+        # §9.2.5 [stale-nonce-is-replaced]
         self.realm, self.nonce = realm, nonce
         if algorithms is not None:
             self.algorithms, self.algorithm = algorithms, _first_known(algorithms)

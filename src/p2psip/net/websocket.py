@@ -119,7 +119,7 @@ class WebSocketFramer:
         if len(self._message) > self._limit or self._fragments > MAX_FRAGMENTS:
             self._end(CloseConnection(code=TOO_LARGE))
             return []
-        if not event.message_finished:
+        if not event.message_finished:  # RFC 7118 §5 [one-each]
             return []
         whole = bytes(self._message)
         self._message.clear()

@@ -42,7 +42,6 @@ class Binding:
 
         The instance and the reg-id of a flow, the Contact of anything else.
         """
-        # RFC 5626 §6 [named-by-flow]
         return f"{self.instance};{self.reg_id}" if self.reg_id else str(self.contact.uri)
 
     @property

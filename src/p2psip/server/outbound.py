@@ -92,6 +92,7 @@ def is_replaced(binding: Binding, contact: Address, reg_id: int, expires: int) -
     """
     instance = instance_of(contact)
     if reg_id and binding.reg_id:  # RFC 5626 §6 [with-and-without]
+        # RFC 5626 §6 [named-by-flow]
         return (instance, reg_id) == (binding.instance, binding.reg_id)
     if equivalent(binding.contact.uri, contact.uri):
         return True

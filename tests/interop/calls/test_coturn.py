@@ -117,7 +117,7 @@ def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, passwo
 
 @pytest.mark.needs("turnserver")
 def test_a_wrong_password_is_named_and_the_call_goes_without_a_relay(start, tmp_path, monkeypatch):
-    """Covers RFC 8489 §9.2.5 [same-credentials-once]."""
+    """Covers RFC 8489 §9.2.5."""
     monkeypatch.setenv("TURN_PASSWORD", "not-the-password")
     samples, rate, caller, callee = call_with_a_tone(
         start, tmp_path, *relayed(start(Coturn)), patience=1

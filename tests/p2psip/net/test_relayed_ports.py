@@ -97,7 +97,7 @@ def test_a_call_sends_and_hears_through_channels(site, call):
 
 
 def test_only_the_server_and_permitted_peers_are_heard(site, call):
-    """Covers RFC 8656 §11.4 [only-permitted-peers] and §12.6 [needs-permission]."""
+    """Covers RFC 8656 §11.4 [only-permitted-peers] and §12.6."""
     port, heard, server = call
     port.remote = PEER
     soon(site, lambda: PEER[0] in server.permitted)
