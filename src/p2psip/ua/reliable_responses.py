@@ -96,6 +96,7 @@ class ReliableResponses:
         if self._current is not None:
             self._current.finish(now)
             self._current = None
+        self._queue.clear()  # RFC 3262 §3 [none-after-the-final]
 
     @property
     def deadline(self) -> float | None:

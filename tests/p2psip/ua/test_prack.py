@@ -156,6 +156,19 @@ def test_responses_follow_each_other_by_one_and_wait_for_each_other():
     settle(link, bob)
 
 
+def test_what_waits_for_a_prack_does_not_follow_the_200():
+    """Covers RFC 3262 §3 [none-after-the-final]: the PRACK lets the 200 go, and nothing else."""
+    link, script, bob, invite, first = called(early, Supported="100rel")
+    bob.calls[0].ring(link.now, 183, b"another")
+    bob.calls[0].accept(b"answer", link.now)
+    rack = f"{first.headers['RSeq']} 1 INVITE"
+    script.say(within(invite, first, "PRACK", 2, RAck=rack), B)
+    script.say(ack(invite, first), B)
+    link.run(until=link.now + 100)
+    assert bob.calls[0].is_up and bob.events() == ["accepted"]
+    settle(link, bob)
+
+
 def test_nothing_reliable_follows_the_final_response():
     """Source: RFC 3262 §3, also when its PRACK is late."""
     link, script, bob, invite, first = called(ring, Require="100rel")
