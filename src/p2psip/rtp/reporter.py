@@ -202,7 +202,8 @@ class Reporter:
         if self._timer.tick(now):  # §6.1 [one-an-interval]
             report = self._compound(now, *self._requests())
             self._timer.sent(len(report) + UDP_IP_OCTETS, now)
-            self._reported, self._allow_early = True, True  # RFC 4585 §3.5.3 [early-again]
+            self._reported = True
+            self._allow_early = True  # RFC 4585 §3.5.3 [early-again]
             datagrams.append(report)
         return datagrams
 

@@ -1,7 +1,7 @@
 """Wireshark and ffprobe read what the strategies of RTMP, AMF0 and FLV draw as our codecs mean it.
 
 Own design: a second opinion on valid input.  `docs/3-howto/use-as-oracle.md` says where Wireshark
-is wrong.  AMF3 is held against no other reader yet.
+is wrong.
 """
 
 import json
