@@ -30,11 +30,15 @@ from p2psip.ua.ua import UserAgent
 def add_options(command: argparse.ArgumentParser) -> None:
     """Describe the options of the command."""
     command.add_argument(
+        "--sip",
         "--listen",
-        default="127.0.0.1:5060",
+        dest="sip",
+        action="extend",
+        nargs="+",
+        default=[],
         metavar="HOST:PORT",
-        help="Receive at this address by UDP and TCP; port 0 takes a free one "
-        "(default: 127.0.0.1:5060).",
+        help="Receive at this address by UDP and TCP; port 0 takes a free one.  May be given "
+        "several times, so for IPv4 and IPv6 (default: 127.0.0.1:5060).",
     )
     command.add_argument(
         "--domain",
@@ -42,14 +46,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="Serve the users of this domain.  May be given several times.  Without it, the users "
-        "at the address of --listen are served.",
+        "at the addresses of --sip are served.",
     )
     command.add_argument(
         "--users",
         type=Path,
         metavar="FILE",
         help="Users and the hashes of their passwords, user:realm:HA1 a line, as htdigest writes "
-        "them.  Without it anybody may register as anybody, so that --listen must be on loopback.",
+        "them.  Without it anybody may register as anybody, so that --sip must be on loopback.",
     )
     command.add_argument(
         "--nat",
@@ -60,23 +64,25 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def serve(options: argparse.Namespace, stop: Event) -> int:
     """Serve until interrupted: RFC 3261 §10.3 and §16.  Raises LocalError, OSError."""
-    host, port = addresses.parse(options.listen)
-    if host in WILDCARDS:
-        raise LocalError(f"{options.listen}: name one address, which phones are told")
-    if options.users is None and not is_loopback(host):
-        raise LocalError(f"{options.listen} can be reached from other machines: give --users")
+    texts = options.sip or ["127.0.0.1:5060"]
+    listed = [addresses.parse(text) for text in texts]
+    for text, (host, _) in zip(texts, listed, strict=True):
+        if host in WILDCARDS:
+            raise LocalError(f"{text}: name one address, which phones are told")
+        if options.users is None and not is_loopback(host):
+            raise LocalError(f"{text} can be reached from other machines: give --users")
     verifier = _verifier(options.users)
     try:
-        ports = SipPorts(host, port)
+        ports = SipPorts(*listed[0], also=listed[1:])
     except OSError as error:
-        raise LocalError(f"{options.listen}: {error.strerror or error}") from None
+        raise LocalError(f"{' '.join(texts)}: {error.strerror or error}") from None
     stack = Stack(
         random=os.urandom,
         listeners=ports.listeners,
         hosts=options.domain,
         user_agent="p2psip",
     )
-    names = options.domain or [host]
+    names = options.domain or [host for host, _ in listed]
     domains = Domains(names, stack.is_own_address, distinct=bool(options.domain))
     registrar = Registrar(domains, verifier, stack, os.urandom, nat=options.nat)
     agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
@@ -84,7 +90,8 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     driver = SipDriver(stack, ports, locate=Locations().flows)
     driver.machines += [agents, proxy]
     driver.keep(lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow))
-    say(f"serving {', '.join(names)} at {bracketed(host)}:{ports.address[1]}")
+    places = [f"{bracketed(each.host)}:{each.port}" for each in ports.listeners[::2]]
+    say(f"serving {', '.join(names)} at {' '.join(places)}")
     stop.wait()
     driver.close()
     return 0

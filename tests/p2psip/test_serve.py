@@ -52,9 +52,20 @@ def test_phones_find_each_other(launch, tmp_path, monkeypatch):
     assert server.wait(20) == 0
 
 
+def test_phones_of_both_families_find_each_other(launch):
+    """Covers RFC 3261 §18.2.1: one of IPv6 writes to one of IPv4, by an address of each kind."""
+    _, said = launch("serve", "--sip", "127.0.0.1:0", "--sip", "[::1]:0", "--domain", "home")
+    assert said.startswith("serving home at ")
+    old, new = said.split()[-2:]
+    launch("listen", "a@home", "--registrar", old)
+    asked = start("message", "a@home", "hello", "--registrar", new, "--from", "b@home")
+    assert (*asked.communicate(timeout=20), asked.returncode) == ("200 OK\n", "", 0)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--sip", "127.0.0.1:0", "--sip", "192.0.2.1:5060"], "give --users"),
         (["--listen", "192.0.2.1:5060"], "give --users"),
         (["--listen", "0.0.0.0:5060"], "name one address"),
         (["--listen", "5060"], "is not HOST:PORT"),
