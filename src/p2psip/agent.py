@@ -69,8 +69,9 @@ class Agent(OutsideRequests):
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
-    offered, and nothing else.  With `tls` the agent is reached by TLS, and reaches a `registrar`
-    such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
+    offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
+    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, and reaches
+    a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
     The servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
     password, is a server that their sound goes through (RFC 8656 §3).
@@ -104,6 +105,7 @@ class Agent(OutsideRequests):
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
         srtp: bool = False,
+        rtcp_mux: bool = False,
         tls: TlsContexts | None = None,
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
@@ -117,11 +119,12 @@ class Agent(OutsideRequests):
         self.calls: list[Call] = []
         self.trusted: frozenset[str] = frozenset()
         self._closing = Event()
-        self._codecs, self._srtp = [audio_codec(name) for name in codecs], srtp
+        sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = SipPorts(*listen, sips=[] if tls is None else [(listen[0], 0)])
         self.address: HostPort = ports.address
+        self._stream = partial(AudioStream, ports.address[0], sound, srtp=srtp, rtcp_mux=rtcp_mux)
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports))
         inside = self._place.own_address
         self._stack = Stack(
@@ -334,10 +337,7 @@ class Agent(OutsideRequests):
 
     def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
         (told, ports), wake = self._place.media(peer), self._driver.wake
-        codecs, host = self._codecs, self.address[0]
-        return AudioStream(
-            host, codecs, ports, on_audio, on_event, wake, srtp=self._srtp, told=told
-        )
+        return self._stream(ports, on_audio, on_event, wake, told=told)
 
     def _next_host(self, to: Address) -> str:
         """The host that a request for `to` goes to first: §8.1.2."""

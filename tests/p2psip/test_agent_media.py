@@ -76,3 +76,25 @@ def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
     call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     assert call.send_digits("9") and not call.send_digits("9#")
+
+
+@pytest.mark.parametrize("srtp", [False, True])
+def test_sound_and_reports_share_a_port_where_both_phones_agree(make, bob, srtp):
+    """Covers RFC 5761 §5.1.1 [mux-is-answered] [no-mux-unanswered], with and without SRTP."""
+    alice = make("alice", rtcp_mux=True, srtp=srtp)
+    at_bob = []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=20)
+    wait_for(lambda: taken)
+    ends = [each._audio for each in (call, taken[0])]
+    for end in ends:
+        assert end._port.rtcp_mux and end._port.remote_rtcp == end._port.remote
+    talk(call)
+    wait_for(lambda: len(at_bob) == len(FRAMES))
+    for end, other in (ends, ends[::-1]):
+        end._port.send_rtcp(end._security.protect_rtcp(end._session.reporter._compound(1.0)))
+        wait_for(lambda other=other: other._session.last_heard is not None)
+    taken[0].hold()  # the answerer's offer keeps to one port
+    wait_for(lambda: call.is_held)
+    assert all(end._port.rtcp_mux for end in ends)
+    assert [end._session.invalid for end in ends] == [0, 0]

@@ -21,10 +21,10 @@ from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
+from p2psip.sdp.agreed_media import Agreed
 from p2psip.sdp.codec import TELEPHONE_EVENT
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
-    Agreed,
     AgreedMedia,
     Codec,
     LocalMedia,
@@ -69,7 +69,8 @@ class AudioStream:
     the order of sending, `on_event(event, clock_rate)` for each beginning and end of a telephone
     event; `wake` when `deadline` may have come nearer.  `srtp` has us offer it, and accept no
     other answer.  `host` is ours; the peer sends to `told`, or where the pool says that others
-    outside reach its ports.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).
+    outside reach its ports.  `rtcp_mux` has us offer one port for both RTP and RTCP, which we take
+    whenever it is offered.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).
     Raises NoPortsError.
     """
 
@@ -84,12 +85,13 @@ class AudioStream:
         *,
         srtp: bool = False,
         told: str | None = None,
+        rtcp_mux: bool = False,
     ) -> None:
         self._port = port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
         own = PublicPorts(told or host, port.rtp_port, port.rtcp_port)
         host, *ports = port.public or own
         self.when_lost = port.when_lost
-        self._security = MediaSecurity(*ports, wanted=srtp)
+        self._security = MediaSecurity(*ports, wanted=srtp, rtcp_mux=rtcp_mux)
         self._transport: LocalTransport = self._security.to_offer()
         self._send_rtp: Callable[[bytes], object] = self._port.send_rtp
         self._host, self._codecs = host, with_keys(codecs)
@@ -199,6 +201,7 @@ class AudioStream:
         if media.telephone_event is None or not media.sends:
             self._keys.clear()
         self._media, self._ours, self._theirs = media, ours, theirs
+        self._port.rtcp_mux = self._security.rtcp_mux = media.rtcp_mux
         self._port.remote, self._port.remote_rtcp = media.remote, media.remote_rtcp
         self._wake()
 

@@ -17,12 +17,14 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 class MediaSecurity:
     """Plain RTP until both ends agree on SRTP; from then on SRTP, and never plain again.
 
-    `wanted` has us offer SRTP; `port` and `rtcp_port` are where the peer sends.  `refused` counts
+    `wanted` has us offer SRTP; `port` and `rtcp_port` are where the peer sends.  `rtcp_mux` has us
+    offer that RTCP shares the port of RTP; where the peer offers that, we agree.  `refused` counts
     packets that were not authentic.
     """
 
-    def __init__(self, port: int, rtcp_port: int, *, wanted: bool) -> None:
+    def __init__(self, port: int, rtcp_port: int, *, wanted: bool, rtcp_mux: bool = False) -> None:
         self._port, self._rtcp_port, self._wanted = port, rtcp_port, wanted
+        self.rtcp_mux = rtcp_mux
         self._key = SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))
         self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
         self._sender: SrtpSender | None = None
@@ -37,10 +39,11 @@ class MediaSecurity:
     def to_offer(self) -> LocalTransport:
         """The transport that an offer of ours has: RFC 4568 §5.1.1."""
         if self._agreed is not None:  # the suite stays, since the key does
-            return self._at(SdesTransport.offering(self._port, self._key, self._agreed[0].suite))
+            suite = self._agreed[0].suite
+            return self._at(SdesTransport.offering(self._port, self._key, suite), self.rtcp_mux)
         if self._wanted:
-            return self._at(SdesTransport.offering(self._port, self._key))
-        return self._at(LocalTransport(self._port))
+            return self._at(SdesTransport.offering(self._port, self._key), self.rtcp_mux)
+        return self._at(LocalTransport(self._port), self.rtcp_mux)
 
     def to_answer(self, offer: SessionDescription) -> LocalTransport:
         """The transport that answers an offer: RFC 4568 §5.1.2.
@@ -51,14 +54,14 @@ class MediaSecurity:
             if line.kind == "audio" and line.port and line.protocol in SECURE:
                 ours = SdesTransport.answering(self._port, self._key, line)
                 if ours is not None:
-                    return self._at(ours)
+                    return self._at(ours, True)
         if self.is_on and any(line.kind == "audio" and line.port for line in offer.media):
             raise RemoteError("Not Acceptable Here", 488)
-        return self._at(LocalTransport(self._port))
+        return self._at(LocalTransport(self._port), True)
 
-    def _at(self, transport: LocalTransport) -> LocalTransport:
+    def _at(self, transport: LocalTransport, rtcp_mux: bool) -> LocalTransport:
         """The transport with the port for RTCP, if it is not the next one: RFC 3605 §2.1."""
-        return replace(transport, rtcp_port=self._rtcp_port)
+        return replace(transport, rtcp_port=self._rtcp_port, rtcp_mux=rtcp_mux)
 
     def settle(self, transport: LocalTransport, line: MediaDescription) -> None:
         """Use the keys of an agreement; `line` is the peer's: RFC 4568 §5.1.3."""

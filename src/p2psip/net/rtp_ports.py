@@ -1,6 +1,7 @@
 """Two UDP sockets for a stream: RTP on an even port, RTCP on the odd one above.
 
-Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.
+Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.  Where
+both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one
 datagram and calls straight into the call's machine, without greenlet or queue.  A second read
@@ -55,7 +56,8 @@ class MediaPort:
     peer, and must not wait; their exceptions are logged.  They may be set later, since their owner
     often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
     `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
-    a NAT.  `public` is where others outside send to, if the pool knows.
+    a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
+    open while RTCP uses the first, since the next answer may part them again.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class MediaPort:
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
         self.received = self.strangers = self.unsent = self.failures = 0
-        self.on_rtp, self.on_rtcp = on_rtp, on_rtcp
+        self._deliver = self._on_rtp = on_rtp  # the same, or `_part` while RTCP comes there too
+        self.on_rtcp = on_rtcp
+        self._rtcp_mux = False
         self._family = self._rtp.family
         self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
         self._source: Any = None  # accepted: `remote`, or as `_latch` or `_is_alias` decide
@@ -89,6 +93,26 @@ class MediaPort:
         )
         self._watchers[0].start(self._receive_rtp)
         self._watchers[1].start(self._receive_rtcp)
+
+    @property
+    def on_rtp(self) -> Receiver:
+        """The receiver of RTP datagrams."""
+        return self._on_rtp
+
+    @on_rtp.setter
+    def on_rtp(self, receiver: Receiver) -> None:
+        self._on_rtp = receiver
+        self._deliver = self._part if self._rtcp_mux else receiver
+
+    @property
+    def rtcp_mux(self) -> bool:
+        """Whether RTCP goes through the port of RTP at both ends: RFC 5761 §5.1."""
+        return self._rtcp_mux
+
+    @rtcp_mux.setter
+    def rtcp_mux(self, is_muxed: bool) -> None:
+        self._rtcp_mux = is_muxed
+        self.on_rtp = self._on_rtp
 
     @property
     def remote(self) -> Address | None:
@@ -151,7 +175,10 @@ class MediaPort:
             self.unsent += 1
 
     def send_rtcp(self, data: bytes) -> None:
-        """Send to `remote_rtcp`, or count a packet that cannot be sent."""
+        """Send to `remote_rtcp`, or `remote` if it shares that; count what cannot be sent."""
+        if self._rtcp_mux:
+            self.send_rtp(data)
+            return
         try:
             self._rtcp.sendto(data, self._remote_rtcp)  # RFC 3550 §11 [reports-to-the-told-port]
         except (OSError, TypeError):
@@ -175,7 +202,7 @@ class MediaPort:
             now = monotonic()
             if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
-                self.on_rtp(data, now)
+                self._deliver(data, now)
             else:
                 self.strangers += 1
                 self._look_at = now
@@ -198,10 +225,18 @@ class MediaPort:
                 return
             if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
-                self.on_rtp(data, now)
+                self._deliver(data, now)
             else:
                 self.strangers += 1
         self._look_at = now  # there may be more
+
+    def _part(self, data: bytes, now: float) -> None:
+        """Tell RTCP from RTP at one port: RFC 5761 §4."""
+        # RFC 5761 §4 [told-by-the-second-octet]
+        if fast.looks_like_rtcp(data):
+            self.on_rtcp(data, now)
+        else:
+            self._on_rtp(data, now)
 
     def _receive_rtcp(self) -> None:
         try:
@@ -246,7 +281,7 @@ class MediaPort:
     def _hear(self, data: bytes, at: float) -> None:
         self.received += 1
         try:
-            self.on_rtp(data, at)
+            self._deliver(data, at)
         except Exception as error:
             self._failed(error)
 

@@ -1,7 +1,7 @@
 """The attributes of a media line: codecs, direction, packet time, addresses.
 
 Implements RFC 8866 §6, with the static payload types of RFC 3551 §6, the RTCP port of
-RFC 3605 §2.1 and the telephone events of RFC 4733 §2.4.1.
+RFC 3605 §2.1, or RFC 5761 §5.1.1 where RTP shares it, and the telephone events of RFC 4733 §2.4.1.
 
     >>> from p2psip.sdp.session import Attribute, MediaDescription
     >>> speex = Attribute("rtpmap", "97 speex/16000")
@@ -26,6 +26,7 @@ MAX_PARAMETERS: Final = 64  # Own design: of one format; the longest seen in use
 MAX_EVENTS: Final = 256  # an event is an octet. Source: RFC 4733 §2.3.1
 DEFAULT_PTIME: Final = 20  # ms. Source: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, the longest packet a receiver must expect. Source: RFC 3551 §4.2
+RTCP_LOOKALIKES: Final = range(64, 96)  # payload types. Source: RFC 5761 §4
 _MAX_CLOCK_RATE = 2**32  # Own design: a faster clock than RTP's own timestamp is nonsense
 
 
@@ -227,6 +228,11 @@ def rtcp_address(media: MediaDescription, session: SessionDescription) -> tuple[
         case [port] if port.isascii() and port.isdigit() and len(port) < 6:
             return _address(where, int(port))  # §5.14 [ports-as-told]
     return _address(where, media.port + 1)
+
+
+def rtcp_mux(media: MediaDescription) -> bool:
+    """Tell whether the author wants RTCP at the port of RTP: RFC 5761 §5.1.1."""
+    return any(each.name == "rtcp-mux" for each in media.attributes)
 
 
 def _address(where: Connection | None, port: int) -> tuple[str, int] | None:

@@ -152,7 +152,7 @@ def _fresh(codec: Codec, taken: set[int]) -> int:
         same = Codec(static.encoding, static.clock_rate, static.channels).same(codec)
         if same and static.payload_type not in taken:
             return static.payload_type
-    # RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own]
+    # RFC 3551 §3 [dynamic-range-first] [no-numbers-of-our-own], RFC 5761 §4 [dynamic-from-96]
     free = next((number for number in DYNAMIC if number not in taken), None)
     if free is None:
         raise LocalError("more codecs than dynamic payload types")

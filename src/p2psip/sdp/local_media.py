@@ -3,17 +3,22 @@
 Implements RFC 3264 §5.1 and §6, as far as one line of one end is concerned.
 """
 
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from p2psip.sdp.attributes import connection
 from p2psip.sdp.codec import Codec
-from p2psip.sdp.line import Attribute, in_reach, is_multicast
+from p2psip.sdp.line import Attribute, find_all, in_reach, is_multicast
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles of plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain RTCP does not do:
 # RFC 4585 §4.2.
 PROTOCOLS: Final = ("RTP/AVP", "RTP/AVPF")
+ANY_FORMAT: Final = "*"  # Source: RFC 4585 §4.2
+# Source: RFC 4585 §4.2, the least ms between regular reports; longer than 100 s is nonsense
+REPORT_INTERVAL: Final = re.compile(r"trr-int ([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +26,16 @@ class LocalTransport:
     """Plain RTP at one of our ports: §5.1.
 
     `host` and `rtcp_port` are only for a stream that does not follow the session's address or the
-    next-higher-port rule.  Own design: a transport with keys or with candidates is a subclass that
-    accepts other lines and has more attributes.
+    next-higher-port rule.  `rtcp_mux` has RTCP share the port of RTP if the peer wants it too
+    (RFC 5761 §5.1.1); what `rtcp_port` says then holds for other peers.  Own design: a transport
+    with keys or with candidates is a subclass that accepts other lines and has more attributes.
     """
 
     port: int
     host: str | None = None
     rtcp_port: int | None = None
     protocol: str = "RTP/AVP"
+    rtcp_mux: bool = False
 
     def accepts(
         self, line: MediaDescription, session: SessionDescription, host: str | None = None
@@ -65,8 +72,11 @@ class LocalMedia:
 
     Formats come in order of preference.  `direction` is the one we ask for.  `mid` names the line
     in an offer; an answer then takes the offer's name.  `feedback` are RTCP messages that we
-    understand, such as "nack pli" (RFC 4585 §4.2); they count with RTP/AVPF alone.  `ptime` and
-    `maxptime` (ms) are what we want to receive.
+    understand, such as "nack pli" (RFC 4585 §4.2, RFC 5104 §7.1), and in an offer perhaps
+    "trr-int 1000".  `ptime` and `maxptime` (ms) are what we want to receive.
+    Departs from RFC 4585 §4.2 [feedback-with-avpf-alone]: phones offer feedback with RTP/AVP and
+    send it when both name it, since many others refuse a line of RTP/AVPF (Field §"Feedback with
+    RTP/AVP").
     """
 
     kind: str
@@ -79,7 +89,37 @@ class LocalMedia:
     maxptime: int | None = None
 
 
-def feedback_of(line: MediaDescription) -> tuple[str, ...]:
-    """The feedback messages that a line names, for any of its formats: RFC 4585 §4.2."""
-    values = (each.value or "" for each in line.attributes if each.name == "rtcp-fb")
-    return tuple(value.partition(" ")[2].strip() for value in values)
+def feedback_of(line: MediaDescription, payload_type: int) -> frozenset[str]:
+    """The feedback messages that a line names for a format: RFC 4585 §4.2."""
+    return frozenset(
+        message for number, message in _named(line) if number in (ANY_FORMAT, str(payload_type))
+    )
+
+
+def feedback_to_offer(ours: LocalMedia) -> Iterator[Attribute]:
+    """Name the messages that we understand, for all formats: RFC 4585 §4.2."""
+    # RFC 4585 §4.2 [line-for-each-type]
+    return (Attribute("rtcp-fb", f"{ANY_FORMAT} {message}") for message in ours.feedback)
+
+
+def feedback_to_answer(
+    ours: LocalMedia, offered: MediaDescription, numbers: Collection[int]
+) -> Iterator[Attribute]:
+    """Repeat what is offered for formats that we accept, as far as we understand it: §4.2.
+
+    RFC 4585 §4.2; whoever understands any feedback can wait between reports.
+    """
+    for number, message in _named(offered):
+        is_interval = ours.feedback and REPORT_INTERVAL.fullmatch(message)
+        is_known = message in ours.feedback or is_interval
+        is_ours = number == ANY_FORMAT or any(number == str(each) for each in numbers)
+        if is_known and is_ours:  # RFC 4585 §4.2 [unknown-feedback-removed]
+            # RFC 4585 §4.2 [no-feedback-added]
+            yield Attribute("rtcp-fb", f"{number} {message}")
+
+
+def _named(line: MediaDescription) -> Iterator[tuple[str, str]]:
+    """Yield (format or "*", message) of each `a=rtcp-fb`: RFC 4585 §4.2."""
+    for value in find_all(line.attributes, "rtcp-fb"):
+        number, _, message = value.partition(" ")
+        yield number, message.strip()

@@ -24,14 +24,18 @@ Not done: RFC 3264 §6.2: a multicast stream is refused, since no phone call has
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
-from typing import Final, Literal
+from typing import Literal
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.agreed_media import FLOWS, WORDS, Agreed
+from p2psip.sdp.agreed_media import AgreedMedia as AgreedMedia
+from p2psip.sdp.agreed_media import accepted as accepted
 from p2psip.sdp.attributes import (
     DEFAULT_PTIME,
     MAX_PTIME,
+    RTCP_LOOKALIKES,
     connection,
     direction,
     events,
@@ -40,6 +44,7 @@ from p2psip.sdp.attributes import (
     mid,
     ptime,
     rtcp_address,
+    rtcp_mux,
 )
 from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
@@ -49,68 +54,8 @@ from p2psip.sdp.line import Attribute, Connection, Origin, is_unspecified
 from p2psip.sdp.local_media import PROTOCOLS as PROTOCOLS
 from p2psip.sdp.local_media import LocalMedia as LocalMedia
 from p2psip.sdp.local_media import LocalTransport as LocalTransport
-from p2psip.sdp.local_media import feedback_of
+from p2psip.sdp.local_media import feedback_of, feedback_to_answer, feedback_to_offer
 from p2psip.sdp.session import MediaDescription, SessionDescription
-
-# A direction as (its author sends, its author receives): RFC 8866 §6.7.
-_FLOWS: Final = {
-    "sendrecv": (True, True),
-    "sendonly": (True, False),
-    "recvonly": (False, True),
-    "inactive": (False, False),
-}
-_WORDS: Final = {flows: word for word, flows in _FLOWS.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class AgreedMedia:
-    """The outcome of one line for our end: §6.1, §7.
-
-    `codecs` are those in common, the one to send first in front, without telephone-event;
-    their numbers and `fmtp` are the peer's, that is what to send (`send_payload_types`).
-    `receive_payload_types` stand in the same order and are what will arrive.  `remote` and
-    `remote_rtcp` are None where nothing may be sent.  `direction` is ours; `held` says that
-    the peer wants no media for now (§8.4).  `ptime` is the packet time to send with, in ms.
-    `port` is our own; `mid` names the line, and `feedback` are the RTCP messages that both
-    understand.  A refused line has `accepted` False and the other fields empty.
-    """
-
-    kind: str
-    accepted: bool = False
-    port: int = 0
-    remote: tuple[str, int] | None = None
-    remote_rtcp: tuple[str, int] | None = None
-    codecs: tuple[Codec, ...] = ()
-    send_payload_types: tuple[int, ...] = ()
-    receive_payload_types: tuple[int, ...] = ()
-    telephone_event: int | None = None
-    receive_telephone_event: int | None = None
-    events: frozenset[int] = frozenset()
-    direction: str = "inactive"
-    held: bool = False
-    ptime: int = DEFAULT_PTIME
-    mid: str | None = None
-    feedback: frozenset[str] = frozenset()
-
-    @property
-    def sends(self) -> bool:
-        """Say whether we may send media: §6.1, and §8.4 for an address of 0.0.0.0."""
-        return self.remote is not None and _FLOWS[self.direction][0]  # §6 [refused-is-silent]
-
-    @property
-    def receives(self) -> bool:
-        """Say whether media may arrive: §6.1."""
-        return _FLOWS[self.direction][1]
-
-    def received_codec(self, payload_type: int) -> Codec | None:
-        """Give the codec that a payload type number on arriving packets means: §5.1."""
-        for number, codec in zip(self.receive_payload_types, self.codecs, strict=True):
-            if number == payload_type:
-                return codec
-        return None
-
-
-Agreed = tuple[AgreedMedia, ...]
 
 
 def make_offer(
@@ -211,11 +156,6 @@ def apply_answer(
     return tuple(agreed)
 
 
-def accepted(agreed: Agreed, kind: str) -> AgreedMedia | None:
-    """Give the first accepted line of this kind, or None: §6."""
-    return next((media for media in agreed if media.accepted and media.kind == kind), None)
-
-
 def refusal(media: MediaDescription) -> MediaDescription:
     """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
     # §6 [refused-has-port-zero] [refused-has-a-format]
@@ -240,10 +180,10 @@ def _accept(
     pairs: Sequence[tuple[Codec, Codec]],
 ) -> tuple[MediaDescription, AgreedMedia]:
     """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
-    sends, receives = _FLOWS[direction(theirs, offer)]
-    we_send, we_receive = _FLOWS[ours.direction]
+    sends, receives = FLOWS[direction(theirs, offer)]
+    we_send, we_receive = FLOWS[ours.direction]
     # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
-    word = _WORDS[we_send and receives, we_receive and sends]
+    word = WORDS[we_send and receives, we_receive and sends]
     # §6.1 [numbers-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
     line = _line(ours, answered, word, theirs)
@@ -266,9 +206,9 @@ def _outcome(
     pairs = _pairs(codecs_of(theirs, offered), offered, "remote")
     if not _is_enough(pairs, offered):
         return AgreedMedia(ours.kind)
-    we_send, we_receive = _FLOWS[direction(ours, offer)]
-    sends, receives = _FLOWS[direction(theirs, answer)]
-    word = _WORDS[we_send and receives, we_receive and sends]
+    we_send, we_receive = FLOWS[direction(ours, offer)]
+    sends, receives = FLOWS[direction(theirs, answer)]
+    word = WORDS[we_send and receives, we_receive and sends]
     both = [(other, mine.payload_type) for other, mine in pairs]
     return _agreed(ours, answer, theirs, both, word)
 
@@ -286,12 +226,15 @@ def _agreed(
     event, event_number = _telephone_event(both, first)
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
+    remote = media_address(theirs, session)
+    # RFC 5761 §5.1.1 [no-mux-unanswered]
+    is_muxed = rtcp_mux(ours) and rtcp_mux(theirs)
     return AgreedMedia(
         kind=theirs.kind,
         accepted=True,
         port=ours.port,
-        remote=media_address(theirs, session),
-        remote_rtcp=rtcp_address(theirs, session),
+        remote=remote,
+        remote_rtcp=remote if is_muxed else rtcp_address(theirs, session),
         # §6.1 [sends-what-both-list], §7 [sends-what-is-answered]
         # RFC 8866 §5.14 [first-acceptable]
         codecs=tuple(codec for codec, _ in codecs),
@@ -302,13 +245,25 @@ def _agreed(
         receive_telephone_event=event_number,
         events=events(event.fmtp) if event else frozenset(),
         direction=word,
-        held=black_hole or not _FLOWS[direction(theirs, session)][1],
+        held=black_hole or not FLOWS[direction(theirs, session)][1],
         # §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer]
         # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
         mid=mid(ours),
-        feedback=frozenset(feedback_of(ours)).intersection(feedback_of(theirs)),
+        rtcp_mux=is_muxed,
+        # RFC 4585 §4.2 [only-what-is-answered]
+        feedback=_feedback(ours, theirs, both),
     )
+
+
+def _feedback(
+    ours: MediaDescription, theirs: MediaDescription, both: Sequence[tuple[Codec, int]]
+) -> frozenset[str]:
+    """Give the messages that both lines name for the first codec: RFC 4585 §4.2."""
+    if not both:
+        return frozenset()
+    first, number = both[0]
+    return feedback_of(ours, number) & feedback_of(theirs, first.payload_type)
 
 
 def _telephone_event(
@@ -363,12 +318,15 @@ def _line(
     if ours.maxptime:
         attributes.append(Attribute("maxptime", str(ours.maxptime)))
     attributes += transport.attributes()
+    if transport.rtcp_mux and _may_mux(codecs) and (offered is None or rtcp_mux(offered)):
+        # RFC 5761 §5.1.1 [mux-is-offered] [mux-is-answered]
+        attributes.append(Attribute("rtcp-mux"))
     if name is not None:
         attributes.append(Attribute("mid", name))
-    if protocol.endswith("F"):
-        known = ours.feedback if offered is None else feedback_of(offered)
-        both = [each for each in ours.feedback if each in known]
-        attributes += [Attribute("rtcp-fb", f"* {each}") for each in both]
+    if offered is None:
+        attributes += feedback_to_offer(ours)
+    else:
+        attributes += feedback_to_answer(ours, offered, [each.payload_type for each in codecs])
     if word != "sendrecv":  # the default, left unsaid: §5.1
         attributes.append(Attribute(word))  # §5.1 [says-sendonly] [says-recvonly] [says-inactive]
     return MediaDescription(
@@ -381,6 +339,12 @@ def _line(
         connection=Connection.to(transport.host) if transport.host else None,
         attributes=tuple(attributes),
     )
+
+
+def _may_mux(codecs: Iterable[Codec]) -> bool:
+    """Say whether no packet of these can be taken for RTCP: RFC 5761 §4."""
+    # RFC 5761 §4 [no-lookalikes], §5.1.1 [answer-without-lookalikes]
+    return all(codec.payload_type not in RTCP_LOOKALIKES for codec in codecs)
 
 
 def _session(origin: Origin, host: str, lines: Iterable[MediaDescription]) -> SessionDescription:

@@ -114,7 +114,7 @@ class Leg:
         self.alive(now)
         if not early:
             self._silence_at = now + self._timeout - self._patience
-        self._wire.hosts = hosts
+        self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
         # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:

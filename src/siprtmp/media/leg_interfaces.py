@@ -12,6 +12,7 @@ class Wire(Protocol):
 
     remote: tuple[str, int] | None
     remote_rtcp: tuple[str, int] | None
+    rtcp_mux: bool
     hosts: Collection[str]
 
     def send_rtp(self, data: bytes) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.sdp.attributes import rtcp_mux
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -145,11 +146,14 @@ def offer_again(
     """A new offer of all our codecs within a call: RFC 3264 §8, RFC 6337 §5.3.
 
     `before` and `theirs` are the descriptions in force: every codec keeps its number.  A
-    line on hold is offered both ways, since the peer asks for our wish.
+    line on hold is offered both ways, since the peer asks for our wish.  RTCP goes on sharing the
+    port of RTP (RFC 5761 §5.1.1).
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
     mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
-    lines = [None] * next(mine, 0) + [LocalMedia("audio", codecs, ours.transport)]
+    place = next(mine, 0)
+    transport = replace(ours.transport, rtcp_mux=any(map(rtcp_mux, before.media[place:][:1])))
+    lines = [None] * place + [LocalMedia("audio", codecs, transport)]
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
 
 
@@ -163,10 +167,11 @@ def answer(
 ) -> tuple[SessionDescription, AudioPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
-    Raises RemoteError(488) when no audio codec is in common.
+    RTCP may share the port of RTP: see RFC 5761 §5.1.1.  Raises RemoteError(488) when no audio
+    codec is in common.
     """
     codecs = tuple(_codec(name, False) for name in names if name != "flv")
-    media = [LocalMedia("audio", codecs, ours.transport, direction)]
+    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), direction)]
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plan(accepted(agreed, "audio"), ours.host)
 

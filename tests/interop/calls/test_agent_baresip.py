@@ -112,3 +112,41 @@ def test_blind_transfers_both_ways(start, agents, transport):
     until(lambda: len(carol.taken) == 2 and bob.taken, "carol's call")
     assert carol.taken[1].is_up and bob.taken[0].remote.uri.user == "carol"
     assert carol.taken[0].wait_ended(PATIENCE)
+
+
+def reports_of(call):
+    """What a call has sent and heard of RTCP: whether the phone reported, and the round trip."""
+    session = call._audio._session
+    return session.last_heard is not None and session.rtt is not None
+
+
+@pytest.mark.parametrize("is_caller", [True, False])
+def test_sound_and_reports_share_one_port_with_a_phone(start, is_caller):
+    """Covers RFC 5761 §5.1.1 both ways: reports come by it, and ours are answered."""
+    phone = start(Baresip, "alice", hz=THEIRS, rtcp_mux=True)
+    sound = Recording()
+    with Agent(user="bob", rtcp_mux=True) as bob:
+        if is_caller:
+            call = bob.call(phone.uri, timeout=PATIENCE, on_audio=sound.add)
+        else:
+            taken = []
+
+            def on_call(call):
+                call.on_audio = sound.add
+                call.answer(PATIENCE)
+                taken.append(call)
+
+            bob.on_call = on_call
+            phone.dial(uri(bob, "udp"))
+            until(lambda: taken, "the call")
+            [call] = taken
+        speech = speak(call)
+        audio = call._audio
+        assert audio._port.rtcp_mux and audio._port.remote_rtcp == audio._port.remote
+        until(lambda: reports_of(call), "reports both ways")
+        until(lambda: len(sound.samples) > ENOUGH, "sound")
+        assert audio._session.invalid == 0
+        call.hangup()
+        speech.join(PATIENCE)
+    heard = from_s16(sound.samples.tobytes())
+    assert tone_fraction(trimmed(heard, 8000), 8000, THEIRS) > 0.95

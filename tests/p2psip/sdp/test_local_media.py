@@ -1,5 +1,7 @@
 """Lines of ours: their names, the feedback they agree on, and transports of other kinds."""
 
+from dataclasses import replace
+
 import pytest
 
 from p2psip.errors import LocalError
@@ -34,16 +36,61 @@ def test_a_line_keeps_the_name_that_the_offer_gave_it():
         make_offer([audio(PCMU, mid="sound"), audio(PCMU, mid="sound")], ALICE, A)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "agreed"), [("RTP/AVP", frozenset()), ("RTP/AVPF", frozenset({"nack pli"}))]
-)
-def test_feedback_is_what_both_understand(protocol, agreed):
-    """RFC 4585 §4.2: with RTP/AVPF alone."""
+PCMA = Codec("PCMA", 8000, 1, 8)
+
+
+def named(description):
+    """The values of `a=rtcp-fb` of the first line."""
+    return [each.value for each in description.media[0].attributes if each.name == "rtcp-fb"]
+
+
+@pytest.mark.parametrize("protocol", ["RTP/AVP", "RTP/AVPF"])
+def test_feedback_is_what_both_understand(protocol):
+    """Covers RFC 4585 §4.2 [line-for-each-type] [unknown-feedback-removed] [only-what-is-answered].
+
+    With RTP/AVP as well: Field §"Feedback with RTP/AVP".
+    """
     ours = audio(PCMU, feedback=("nack", "nack pli"), protocol=protocol)
     offer = make_offer([ours], ALICE, A)
     answer, (at_bob,) = answer_to(offer, audio(PCMU, feedback=("nack pli", "ccm fir")))
     (at_alice,) = apply_answer(offer, answer)
-    assert at_bob.feedback == at_alice.feedback == agreed
+    assert named(offer) == ["* nack", "* nack pli"] and named(answer) == ["* nack pli"]
+    assert at_bob.feedback == at_alice.feedback == {"nack pli"}
+    assert answer.media[0].protocol == offer.media[0].protocol == protocol
+    assert named(answer_to(offer, audio(PCMU))[0]) == []
+
+
+def test_feedback_is_that_of_the_codec_in_use():
+    """Covers RFC 4585 §4.2 [no-feedback-added] [only-what-is-answered]."""
+    line = make_offer([audio(PCMU, PCMA)], ALICE, A)
+    for text in ("0 nack", "8 nack pli", "8 ccm fir", "*  nack pli ", "8", "18 nack"):
+        line = with_attribute(line, Attribute("rtcp-fb", text))
+    ours = {"feedback": ("nack", "nack pli", "ccm fir")}
+    answer, (at_bob,) = answer_to(line, audio(PCMA, **ours))
+    assert named(answer) == ["8 nack pli", "8 ccm fir", "* nack pli"]
+    assert at_bob.feedback == {"nack pli", "ccm fir"}
+    assert apply_answer(line, answer)[0].feedback == at_bob.feedback
+    _, (at_bob,) = answer_to(line, audio(PCMU, PCMA, **ours))
+    assert at_bob.feedback == {"nack", "nack pli"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("trr-int 1500", 1.5), ("trr-int 123456", 0.0), ("trr-int x", 0.0)]
+)
+def test_the_time_between_reports_is_that_of_the_offer(text, seconds):
+    """Covers RFC 4585 §4.2 [no-interval-by-default] [no-feedback-added]."""
+    offer = with_attribute(make_offer([audio(PCMU)], ALICE, A), Attribute("rtcp-fb", f"* {text}"))
+    answer, (at_bob,) = answer_to(offer, audio(PCMU, feedback=("nack",)))
+    assert named(answer) == ([f"* {text}"] if seconds else [])
+    assert at_bob.report_interval == seconds
+    assert named(answer_to(offer, audio(PCMU))[0]) == []
+
+
+def with_attribute(description, attribute):
+    """The description with one attribute more in its line."""
+    (line,) = description.media
+    attributes = (*line.attributes, attribute)
+    return replace(description, media=(replace(line, attributes=attributes),))
 
 
 class Secure(LocalTransport):

@@ -94,3 +94,21 @@ def test_an_address_is_compared_however_it_is_written():
     six = Endpoint("2001:db8::9", 4000, 7)
     _, plan = sdp_map.answer(description("2001:DB8:0::0:1"), ["pcmu"], six)
     assert plan.media.remote == ("2001:db8::1", 5004)
+
+
+def has_mux(description):
+    return any(each.name == "rtcp-mux" for each in description.media[0].attributes)
+
+
+def test_rtcp_shares_a_port_where_the_phone_offers_it_and_goes_on_to():
+    """Covers RFC 5761 §5.1.1 [mux-is-answered] and [mux-is-offered]."""
+    assert not has_mux(sdp_map.offer(["pcmu"], OURS))  # old phones get the offer they know
+    theirs = description(more="a=rtcp-mux\r\n")
+    ours, plan = sdp_map.answer(theirs, ["pcmu"], OURS)
+    assert has_mux(ours) and plan.media.rtcp_mux
+    assert plan.media.remote_rtcp == plan.media.remote == ("192.0.2.9", 5004)
+    again = sdp_map.offer_again(["pcmu"], OURS, ours, theirs)
+    assert has_mux(again) and sdp_map.conclude(again, theirs).media.rtcp_mux
+    ours, plan = sdp_map.answer(description(), ["pcmu"], OURS)
+    assert not has_mux(ours) and not plan.media.rtcp_mux
+    assert not has_mux(sdp_map.offer_again(["pcmu"], OURS, ours, description()))

@@ -27,7 +27,7 @@ ausrc_srate {rate}
 auplay_srate {rate}
 audio_buffer 20-160
 rtp_ports {low}-{high}
-rtcp_mux no
+rtcp_mux {rtcp_mux}
 jitter_buffer_delay 1-5
 rtp_stats yes
 module_path {modules_path}
@@ -60,9 +60,11 @@ class Baresip(Process):
         transport: str = "udp",
         account: str = "",
         ca: Path | None = None,
+        rtcp_mux: bool = False,
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value").
 
+        With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
         program = require("baresip", "baresip-core")
@@ -74,7 +76,7 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         write_wav(folder / "tone.wav", tone(hz, 120, rate), rate)
-        self._write_config(rate, ca)
+        self._write_config(rate, ca, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
@@ -86,7 +88,7 @@ class Baresip(Process):
         (folder / "contacts").write_text("")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
-    def _write_config(self, rate: int, ca: Path | None) -> None:
+    def _write_config(self, rate: int, ca: Path | None, rtcp_mux: bool) -> None:
         lines = [f"module {name}.so" for name in MODULES]
         lines += [f"module_app {name}.so" for name in APPLICATIONS]
         text = CONFIG.format(
@@ -96,6 +98,7 @@ class Baresip(Process):
             high=PHONE_PORTS[-1],
             folder=self.folder,
             rate=rate,
+            rtcp_mux="yes" if rtcp_mux else "no",
             modules_path=MODULES_PATH,
             modules="\n".join(lines),
         )

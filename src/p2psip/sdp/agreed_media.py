@@ -1,0 +1,86 @@
+"""The outcome of offer and answer: what one end sends and receives on each line.
+
+Implements RFC 3264 §6.1 and §7.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from p2psip.sdp.attributes import DEFAULT_PTIME
+from p2psip.sdp.codec import Codec
+from p2psip.sdp.local_media import REPORT_INTERVAL
+
+# A direction as (its author sends, its author receives): RFC 8866 §6.7.
+FLOWS: Final = {
+    "sendrecv": (True, True),
+    "sendonly": (True, False),
+    "recvonly": (False, True),
+    "inactive": (False, False),
+}
+WORDS: Final = {flows: word for word, flows in FLOWS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedMedia:
+    """The outcome of one line for our end: §6.1, §7.
+
+    `codecs` are those in common, the one to send first in front, without telephone-event;
+    their numbers and `fmtp` are the peer's, that is what to send (`send_payload_types`).
+    `receive_payload_types` stand in the same order and are what will arrive.  `remote` and
+    `remote_rtcp` are None where nothing may be sent; `rtcp_mux` says that RTCP shares the ports of
+    RTP, at both ends.  `direction` is ours; `held` says that the peer wants no media for now
+    (§8.4).  `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
+    line, and `feedback` are the RTCP messages that both understand for the first codec.  A refused
+    line has `accepted` False and the other fields empty.
+    """
+
+    kind: str
+    accepted: bool = False
+    port: int = 0
+    remote: tuple[str, int] | None = None
+    remote_rtcp: tuple[str, int] | None = None
+    codecs: tuple[Codec, ...] = ()
+    send_payload_types: tuple[int, ...] = ()
+    receive_payload_types: tuple[int, ...] = ()
+    telephone_event: int | None = None
+    receive_telephone_event: int | None = None
+    events: frozenset[int] = frozenset()
+    direction: str = "inactive"
+    held: bool = False
+    ptime: int = DEFAULT_PTIME
+    mid: str | None = None
+    feedback: frozenset[str] = frozenset()
+    rtcp_mux: bool = False
+
+    @property
+    def sends(self) -> bool:
+        """Say whether we may send media: §6.1, and §8.4 for an address of 0.0.0.0."""
+        return self.remote is not None and FLOWS[self.direction][0]  # §6 [refused-is-silent]
+
+    @property
+    def receives(self) -> bool:
+        """Say whether media may arrive: §6.1."""
+        return FLOWS[self.direction][1]
+
+    @property
+    def report_interval(self) -> float:
+        """The least time between regular reports in s, T_rr_interval: RFC 4585 §4.2."""
+        found = (REPORT_INTERVAL.fullmatch(each) for each in self.feedback)
+        times = (int(each[1]) for each in found if each)
+        # RFC 4585 §4.2 [no-interval-by-default]
+        return max(times, default=0) / 1000
+
+    def received_codec(self, payload_type: int) -> Codec | None:
+        """Give the codec that a payload type number on arriving packets means: §5.1."""
+        for number, codec in zip(self.receive_payload_types, self.codecs, strict=True):
+            if number == payload_type:
+                return codec
+        return None
+
+
+Agreed = tuple[AgreedMedia, ...]
+
+
+def accepted(agreed: Agreed, kind: str) -> AgreedMedia | None:
+    """Give the first accepted line of this kind, or None: §6."""
+    return next((media for media in agreed if media.accepted and media.kind == kind), None)
