@@ -8,6 +8,7 @@ import json
 import subprocess
 from itertools import accumulate, chain, pairwise
 
+import pytest
 from support.oracle import drawn
 from support.peers.process import require
 from support.tshark import COMPLAINT, dissect, segments
@@ -21,6 +22,8 @@ from rtmplite.strategies import flv, rtmp
 
 HANDSHAKE = b"\3" + bytes(1536) + bytes(1536)
 UNKNOWN = 23  # and the hundred behind it: Wireshark looks into no message of these types
+
+pytestmark = pytest.mark.timeout(2400)
 
 
 def connections(path, streams, *fields):

@@ -9,7 +9,6 @@ import os
 from struct import pack
 
 import pytest
-from hypothesis import strategies as st
 from support.oracle import drawn
 
 from rtmplite.amf import amf3 as ours
@@ -29,6 +28,9 @@ from rtmplite.strategies import amf3
 
 UNKNOWN = (Vector, Dictionary, Externalizable)
 CONTAINERS = (list, dict, Array)
+TOGETHER = 5  # values of one message
+
+pytestmark = pytest.mark.timeout(2400)
 
 
 @pytest.fixture
@@ -36,13 +38,19 @@ def read(monkeypatch):
     """Give a function that reads all values of a message.
 
     Dates are left as seconds and XML as text, of which Py3AMF would make a `datetime` and a tree:
-    neither takes everything that AMF3 may carry.
+    neither takes everything that AMF3 may carry.  It would import a module that has the name of a
+    class, too.
     """
     if importlib.util.find_spec("pyamf") is None:
         missing = "Py3AMF is not installed: pip install .[test]"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
+    import pyamf
     from pyamf import amf3, util, xml
 
+    def load_class(name):
+        raise pyamf.UnknownClassAlias(name)
+
+    monkeypatch.setattr(pyamf, "load_class", load_class)
     monkeypatch.setattr(util, "get_datetime", lambda seconds: seconds)
     monkeypatch.setattr(xml, "fromstring", lambda text, **_: text.decode())
 
@@ -128,26 +136,17 @@ def alike(some, others, met):
     )
 
 
-@pytest.mark.parametrize(
-    ("shape", "wanted"),
-    [
-        (amf3.values(), {*CONTAINERS, EcmaArray, TypedObject}),
-        (amf3.graphs(), {*CONTAINERS, TypedObject}),
-    ],
-    ids=["trees", "graphs"],
-)
-def test_values(read, shape, wanted):
+@pytest.mark.parametrize("shape", [amf3.values(), amf3.graphs()], ids=["trees", "graphs"])
+def test_values(read, shape):
     """Covers AMF3 §2 and §3: each kind, and what is written as a reference to something before.
 
     Several values share the tables of one message (AMF3 §4.1).
     """
-    reached = set()
-    for values in drawn(st.lists(shape, min_size=5, max_size=5)):
-        known = [each for each in values if is_known(each)]
-        reached.update(*map(kinds, known))
-        met = {}
-        assert alike(known, list(read(ours.encode(*known))), met), known
-    assert reached >= wanted
+    known = [each for each in drawn(shape) if is_known(each)]
+    for at in range(0, len(known), TOGETHER):
+        some = known[at : at + TOGETHER]
+        assert alike(some, list(read(ours.encode(*some))), {}), some
+    assert len(set().union(*map(kinds, known)) & {*CONTAINERS, EcmaArray, TypedObject}) > 1
 
 
 def test_unusual_encodings(read):
