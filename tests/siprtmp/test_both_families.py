@@ -20,7 +20,7 @@ def gateway(tmp_path_factory):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_phone_of_either_family_has_sound_both_ways(gateway, host):
-    """Covers RFC 6157 §3.1: signalling and media have the family of the phone."""
+    """Covers RFC 8866 §5.7: signalling and media have the family of the phone."""
     [server] = [each for each in gateway.sip.split(",") if host in each]
     with Agent((host, 0), "bob", "home", registrar=server) as bob:
         bob.register(20)
@@ -40,7 +40,7 @@ def test_a_phone_of_either_family_has_sound_both_ways(gateway, host):
 
 
 def test_a_stream_calls_a_phone_of_ipv6(gateway):
-    """Covers RFC 6157 §3.1: the offer names the address of the phone's family."""
+    """Covers RFC 8866 §5.7: the offer names the address of the phone's family."""
     [server] = [each for each in gateway.sip.split(",") if "::1" in each]
     with Agent(("::1", 0), "carol", "home", registrar=server) as carol:
         heard = Event()

@@ -29,7 +29,7 @@ class LocalNetwork:
     """Chooses the address for ourselves in SIP and SDP, by peer.
 
     `listener` is the host that SIP listens on, `beside` the one of the other address family, if
-    there is one (RFC 6157 §3).  `outside` is the address for peers outside; setting
+    there is one.  `outside` is the address for peers outside; setting
     `external` changes it.  `relay` is the host of a server that media of peers outside goes by.
     """
 

@@ -106,6 +106,8 @@ class Hops:
 
         With `secure` the dialog began with a SIPS URI, and the Contact is one too (§12.1.1).
         """
+        if contact.is_gruu:
+            return contact  # RFC 5627 §4.2 [gruu-stays-as-it-is] [no-parameters-of-ours]
         name, before = "TLS" if secure else (transport or "").upper(), _transport(contact) or "UDP"
         if name == before and not secure:
             return contact

@@ -62,5 +62,5 @@ def test_a_listener_on_every_interface_tells_the_one_that_leads_there():
     ],
 )
 def test_peers_of_the_other_family_are_told_the_address_of_that(peers, told):
-    """Covers RFC 6157 §3.1: of two families media has the peer's."""
+    """Covers RFC 8866 §5.7: of two families media has the peer's."""
     assert LocalNetwork("192.168.1.10", OUTSIDE, "2001:db8::1").host_for(peers) == told
