@@ -74,7 +74,10 @@ def supports(request: Request, tag: str) -> bool:
 
 
 def answer_headers(request: Request, asked: Registrant) -> list[tuple[str, object]]:
-    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3."""
+    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3.
+
+    It does not ask the phone for GRUU: RFC 5627 §5.2 [no-gruu-in-200].
+    """
     headers: list[tuple[str, object]] = []
     # RFC 5626 §6 [require-in-200] [no-require-without]
     if supports(request, "outbound") and any(map(asked.reg_id, request.contacts)):

@@ -225,9 +225,11 @@ class Stack:
         """The flows for a request within a dialog, None to look them up as usual (§12.2.1.1).
 
         `by` are connections that the other side has opened: they lead to that side alone, so they
-        are not used when the request has a route (RFC 5626 §5.3).
+        are not used when the request has a route (RFC 5626 §5.3), nor for a GRUU.
         """
-        return self.flows_to(request.uri, by) if by and not request.routes else None
+        if not by or request.routes or request.uri.is_gruu:  # RFC 5627 §4.5 [no-mending]
+            return None
+        return self.flows_to(request.uri, by)
 
     def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
         """Have `expects` tell known dialogs and registrations, which have room kept for them."""
