@@ -15,7 +15,7 @@ from options import Options
 from results import SipRow
 from sip_servers import Kamailio, Proxy, Uas, free_port, register
 
-SCENARIO = Path(__file__).resolve().parent / "sipp_caller.xml"
+HERE = Path(__file__).resolve().parent
 RATE = 100  # calls a second to the user agent
 FIRST = 50  # to a proxy; the next rates are a quarter higher each
 HIGHEST = 5000
@@ -26,7 +26,14 @@ def load(port: int, rate: int, options: Options) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         statistics = Path(folder) / "statistics.csv"
         calls = max(1, round(rate * options.seconds))
-        words = ["sipp", "-sf", str(SCENARIO), f"127.0.0.1:{port}", "-i", "127.0.0.1"]
+        words = [
+            "sipp",
+            "-sf",
+            str(HERE / "sipp_caller.xml"),
+            f"127.0.0.1:{port}",
+            "-i",
+            "127.0.0.1",
+        ]
         words += ["-p", str(free_port()), "-r", str(rate), "-m", str(calls), "-nostdin"]
         words += ["-trace_stat", "-stf", str(statistics), "-fd", "3600", "-timeout", "300"]
         words = ["taskset", "-c", str(options.load_core), *words]
@@ -69,10 +76,9 @@ def proxied(subject: str, made: type[Proxy] | type[Kamailio], options: Options) 
     """The highest clean rate of a proxy, between two SIPps."""
     best: SipRow | None = None
     rate, port = float(FIRST), free_port()
-    words = ["taskset", "-c", str(options.load_core), "sipp", "-sn", "uas", "-i", "127.0.0.1"]
-    answering = subprocess.Popen(
-        [*words, "-p", str(port), "-nostdin"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    words = ["taskset", "-c", str(options.load_core), "sipp", "-nostdin"]
+    words += ["-sf", str(HERE / "sipp_callee.xml"), "-i", "127.0.0.1", "-p", str(port)]
+    answering = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while rate <= HIGHEST:
             with made(options.server_core) as server:

@@ -46,6 +46,10 @@ class Anchors:
         return (statement for statement, _ in self._statements)
 
     @cached_property
+    def _own_lines(self) -> list[range]:
+        return [_own_lines(statement) for statement, _ in self._statements]
+
+    @cached_property
     def _module(self) -> Lines:
         return function_lines(self.tree)
 
@@ -70,9 +74,9 @@ class Anchors:
         return statement, _own_lines(statement) if statement else range(0)
 
     def _statement(self, line: int, column: int) -> tuple[ast.stmt | None, bool]:
-        around = [found for found in self._statements if line in _own_lines(found[0])]
-        if around and not (column and line > _head(around[-1][0])):
-            return around[-1]
+        around = [number for number, lines in enumerate(self._own_lines) if line in lines]
+        if around and not (column and line > _head(self._statements[around[-1]][0])):
+            return self._statements[around[-1]]
         return next((s for s in self._statements if _first(s[0]) > line), (None, False))
 
 
@@ -131,8 +135,8 @@ def _head(statement: ast.stmt) -> int:
 
 
 def _first(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(d.lineno for d in decorators)])
+    decorators: list[ast.expr] | None = getattr(statement, "decorator_list", None)
+    return decorators[0].lineno if decorators else statement.lineno
 
 
 def _last(statement: ast.stmt) -> int:

@@ -8,6 +8,8 @@ something of the tests that asserts.
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import Final
 
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS
@@ -19,6 +21,7 @@ BROAD: Final = {"AssertionError", "Exception", "BaseException"}  # what takes an
 EXPECTING: Final = {"raises", "warns", "fail"}  # of pytest: they assert
 LEAVING: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 LOGGING: Final = {"debug", "info", "warning", "error", "exception"}
+BARE: Final = {"ctx", "id", "attr", "arg", "name", "op", "ops", "kind", "names", "module", "rest"}
 Finding = tuple[str, int, str]  # file, line, message
 
 
@@ -61,21 +64,42 @@ def _tests(file: str, tests: "Tests", claims: Iterable[Cited]) -> Iterator[Findi
                 yield file, line, f"{name} asserts nothing"
 
 
-def walk(top: ast.AST) -> Iterator[ast.AST]:
-    """Yield `top` and every node within, in no order; `ast.walk` takes three times as long.
+def walk(top: ast.AST, shut: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
+    """Yield `top` and every node within, in no order; `ast.walk` takes five times as long.
 
-    The contexts of names, which are nodes as well, are left out.
+    Nodes that hold nothing but a word of Python are left out.  Those of a `shut` kind are not
+    looked into, unless it is `top`.
     """
     todo = [top]
     while todo:
         node = todo.pop()
         yield node
-        for name in node._fields:
+        if isinstance(node, shut) and node is not top:
+            continue
+        for name in _fields(type(node).__name__):
             below = getattr(node, name, None)
             if isinstance(below, list):
                 todo += [each for each in below if isinstance(each, ast.AST)]
-            elif isinstance(below, ast.AST) and name != "ctx":
+            elif isinstance(below, ast.AST):
                 todo.append(below)
+
+
+@cache
+def _fields(kind: str) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold such nodes."""
+    return tuple(name for name in getattr(ast, kind)._fields if name not in BARE)
+
+
+def blocks(top: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every block of statements within a statement or a module; expressions have none."""
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(top, name, None):
+            yield block
+            for statement in block:
+                yield from blocks(statement)
+    for name in ("handlers", "cases"):
+        for branch in getattr(top, name, ()):
+            yield from blocks(branch)
 
 
 # Tests
@@ -128,13 +152,23 @@ def _asserting(tests: Iterable[tuple[ast.Module, list[tuple[int, str]]]]) -> fro
     """Name the helpers of the tests that assert, by themselves or by others."""
     mentioned: dict[str, set[str]] = {}
     found: set[str] = set()
+
+    def read(top: ast.AST, idle: set[int]) -> tuple[set[str], bool]:
+        """Note every definition within, and say what `top` uses, and whether it asserts."""
+        names, asserts = set[str](), False
+        for node in walk(top, DEFINITIONS):
+            inner = isinstance(node, DEFINITIONS) and node is not top
+            used, does = read(node, idle) if inner else (_used_here(node), _fails(node, idle))
+            names.update(used)
+            asserts = asserts or does
+        if isinstance(top, DEFINITIONS) and not top.name.startswith("__"):
+            mentioned.setdefault(top.name, set()).update(names)
+            if asserts:
+                found.add(top.name)
+        return names, asserts
+
     for tree, assertions in tests:
-        idle = _lines(assertions)
-        for node in walk(tree):
-            if isinstance(node, DEFINITIONS) and not node.name.startswith("__"):
-                mentioned.setdefault(node.name, set()).update(_used(node))
-                if _asserts(node, idle):
-                    found.add(node.name)
+        read(tree, _lines(assertions))
     while more := {n for n, others in mentioned.items() if n not in found and others & found}:
         found |= more
     return frozenset(found)
@@ -142,16 +176,18 @@ def _asserting(tests: Iterable[tuple[ast.Module, list[tuple[int, str]]]]) -> fro
 
 def _used(node: ast.AST) -> set[str]:
     """Every name that `node` calls, and every class it mentions: a state machine may be run."""
-    names = set()
-    for inner in walk(node):
-        match inner:
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name[:1].isupper():
-                names.add(name)
-            case ast.Call(func=ast.Name(id=name)):
-                names.add(name)
-            case ast.Call(func=called):
-                names |= _mentioned(called)
-    return names
+    return {name for inner in walk(node) for name in _used_here(inner)}
+
+
+def _used_here(node: ast.AST) -> Iterable[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name[:1].isupper():
+            return (name,)
+        case ast.Call(func=ast.Name(id=name)):
+            return (name,)
+        case ast.Call(func=called):
+            return _mentioned(called)
+    return ()
 
 
 def _mentioned(node: ast.AST) -> set[str]:
@@ -164,24 +200,26 @@ def _mentioned(node: ast.AST) -> set[str]:
 
 
 def _asserts(node: ast.AST, idle: set[int]) -> bool:
-    for inner in walk(node):
-        match inner:
-            case ast.Assert(lineno=line) if line not in idle:
-                return True
-            case ast.Raise(exc=raised) if raised and "AssertionError" in _mentioned(raised):
-                return True
-            case ast.Call(func=ast.Attribute(value=ast.Name("pytest"), attr=name)) if (
-                name in EXPECTING
-            ):
-                return True
-            case ast.Call(func=ast.Attribute(attr=name)) if name.startswith("assert"):
-                return True
+    return any(_fails(inner, idle) for inner in walk(node))
+
+
+def _fails(node: ast.AST, idle: set[int]) -> bool:
+    """May this node, by itself, fail a test?"""
+    match node:
+        case ast.Assert(lineno=line):
+            return line not in idle
+        case ast.Raise(exc=raised):
+            return raised is not None and "AssertionError" in _mentioned(raised)
+        case ast.Call(func=ast.Attribute(value=ast.Name("pytest"), attr=name)) if name in EXPECTING:
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith("assert")
     return False
 
 
 def idle_assertions(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the assertions that cannot fail a test, by line."""
-    for node in walk(tree):
+    for node in chain.from_iterable(blocks(tree)):
         match node:
             case ast.Assert(test=test, lineno=line) if always(test) is True:
                 yield line, f"always true: assert {ast.unparse(test)}"
@@ -249,29 +287,28 @@ def _suppresses(item: ast.withitem) -> bool:
 
 def idle_lines(tree: ast.Module) -> Iterator[tuple[range, str]]:
     """Yield the lines that cannot meet a claim, and why they cannot."""
-    for node in walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                yield from _unreached(block)
-        match node:
-            case ast.If(test=test, body=body) | ast.While(test=test, body=body) if (
-                always(test) is False
-            ):
-                yield _span(body[0], body[-1]), "a claim in dead code: its condition is never true"
-            case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
-                text = f"a claim on a statement that does nothing: {ast.unparse(node)[:40]}"
-                yield _span(node, node), text
-            case ast.Expr(ast.Call(func=ast.Attribute(value=of, attr=name))) if (
-                name in LOGGING and any("log" in word.lower() for word in _mentioned(of))
-            ):
-                yield _span(node, node), "a claim on a line of the log, which no peer sees"
-            case ast.Module(body=body):
+    yield from _empty(tree.body)
+    for block in blocks(tree):
+        yield from _unreached(block)
+        yield from chain.from_iterable(map(_idle, block))
+
+
+def _idle(node: ast.stmt) -> Iterator[tuple[range, str]]:
+    match node:
+        case ast.If(test=test, body=body) | ast.While(test=test, body=body) if (
+            always(test) is False
+        ):
+            yield _span(body[0], body[-1]), "a claim in dead code: its condition is never true"
+        case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
+            yield _span(node, node), "a claim on a statement that does nothing"
+        case ast.Expr(ast.Call(func=ast.Attribute(value=of, attr=name))) if name in LOGGING and any(
+            "log" in word.lower() for word in _mentioned(of)
+        ):
+            yield _span(node, node), "a claim on a line of the log, which no peer sees"
+        case ast.ClassDef(body=body, bases=bases):
+            # What a base class would do, a method may be there to leave undone.
+            if not bases or any("Protocol" in _mentioned(base) for base in bases):
                 yield from _empty(body)
-            case ast.ClassDef(body=body, bases=bases):
-                # What a base class would do, a method may be there to leave undone.
-                if not bases or any("Protocol" in _mentioned(base) for base in bases):
-                    yield from _empty(body)
 
 
 def _unreached(block: list[ast.stmt]) -> Iterator[tuple[range, str]]:

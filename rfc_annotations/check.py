@@ -20,7 +20,7 @@ from rfc_annotations.evidence import Evidence
 from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import TOOL, Project
-from rfc_annotations.scan import Prose
+from rfc_annotations.scan import Prose, uncollected
 
 QUOTED: Final = 60  # characters of a sentence that a problem shows
 STRICT: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT", "SHOULD", "SHOULD NOT"}
@@ -49,7 +49,8 @@ class Check:
 
     def run(self, rules: Iterable["Rule"] | None = None) -> list[Problem]:
         """Apply every rule, or only `rules`, and sort the problems found."""
-        return sorted({problem for rule in rules or RULES for problem in rule(self)})
+        with uncollected():
+            return sorted({problem for rule in rules or RULES for problem in rule(self)})
 
     @cached_property
     def claims(self) -> Mapping[Key, Claims]:

@@ -9,8 +9,6 @@ taken away.
 """
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,7 +22,7 @@ from rfc_annotations.anchors import (
     body_lines,
     function_lines,
 )
-from rfc_annotations.scan import Comment, comments
+from rfc_annotations.lexical import Comment, comments, tokens
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Eq: (ast.NotEq,),
@@ -94,8 +92,7 @@ class Mutator:
         self._offsets = [0]
         for line in lines:
             self._offsets.append(self._offsets[-1] + len(line.encode()))
-        tokens = list(tokenize.generate_tokens(io.StringIO(self.source).readline))
-        self._comments = list(comments(tokens))
+        self._comments = list(comments(tokens(self.source)))
         self._enums = dict(_enums(self._tree))
         functions = (node for node in ast.walk(self._tree) if isinstance(node, FUNCTIONS))
         self._inside = {line for node in functions for line in body_lines(node)}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rfc_annotations import catalogue, specs
 from rfc_annotations.grammar import Grammar
-from rfc_annotations.scan import Cited, Kind, Scanned, scan
+from rfc_annotations.scan import Cited, Kind, Scanned, scan, uncollected
 
 SKIPPED: Final = {"build", "_build", "dist", "node_modules", "__pycache__"}
 TOOL: Final = "rfc_annotations"
@@ -67,11 +67,12 @@ class Project:
     def scanned(self) -> list[Scanned]:
         """Every file, read."""
         grammar = Grammar(self.library.specs)
-        return [
-            scan(self.root / file, file, kind, grammar)
-            for file, kind in self._files()
-            if self._about is None or _may_cite((self.root / file).read_text(), *self._about)
-        ]
+        with uncollected():
+            return [
+                scan(self.root / file, file, kind, grammar)
+                for file, kind in self._files()
+                if self._about is None or _may_cite((self.root / file).read_text(), *self._about)
+            ]
 
     @cached_property
     def cited(self) -> list[Cited]:

@@ -1,27 +1,25 @@
 """Reads source files: their citations, their prose, and their public names.
 
-Python is read with `ast` and `tokenize`: citations count in docstrings and comments, never in
-other strings.  In Markdown everything counts except what stands between code fences.
+Python is read with `ast` and `lexical`: citations count in docstrings and comments, never in other
+strings.  In Markdown everything counts except what stands between code fences.
 """
 
 import ast
 import gc
-import io
 import re
-import tokenize
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, Anchors, Definition, Lines
 from rfc_annotations.grammar import OWN_DESIGN, Grammar, Mistake
+from rfc_annotations.lexical import Comment, comments, literals, tokens
 
 Kind = Literal["code", "test", "tool", "doc"]
 FENCED: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
-LITERALS: Final = ("STRING", "FSTRING_MIDDLE", "NUMBER")
-BETWEEN: Final = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +68,8 @@ def scan(path: Path, file: str, kind: Kind, grammar: Grammar) -> Scanned:
     else:
         try:
             _Python(result, grammar, text).read()
-        except (SyntaxError, tokenize.TokenError) as error:
-            result.mistakes.append((getattr(error, "lineno", None) or 1, f"cannot read: {error}"))
+        except SyntaxError as error:
+            result.mistakes.append((error.lineno or 1, f"cannot read: {error}"))
     return result
 
 
@@ -119,37 +117,33 @@ class _Markdown(_Reader):
         self.cite(blank, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """One comment, or a block of comments with nothing beside them (`alone`), line by line."""
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let the garbage collector rest: it looks into every tree again and again, and finds nothing.
 
-    line: int
-    last: int
-    text: str
-    alone: bool
-    column: int = 0
-
-
-def parsed(source: str) -> ast.Module:
-    """Parse a module while the garbage collector rests; raise SyntaxError where it is none.
-
-    Own design: some versions of CPython take the end of a tree for a SystemError if a finalizer
-    that runs in between parses too, as the report of an exception in it does.
+    Own design: some versions of CPython, besides, take the end of a tree for a SystemError if a
+    finalizer that runs while it is made parses too, as the report of an exception in it does.
     """
     rests = gc.isenabled()
     gc.disable()
     try:
-        return ast.parse(source)
+        yield
     finally:
         if rests:
             gc.enable()
+
+
+def parsed(source: str) -> ast.Module:
+    """Parse a module; raise SyntaxError where it is none."""
+    with uncollected():
+        return ast.parse(source)
 
 
 class _Python(_Reader):
     def __init__(self, result: Scanned, grammar: Grammar, source: str) -> None:
         super().__init__(result, grammar)
         self._tree = parsed(source)
-        self._tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        self._tokens = list(tokens(source))
         self._anchors = Anchors(self._tree)
         self._sources: set[int] = set()  # lines of comments that cite
 
@@ -161,7 +155,10 @@ class _Python(_Reader):
             if self.cite(comment.text, comment.line, partial(self._beside, comment)):
                 self._sources.update(range(comment.line, comment.last + 1))
             self.result.prose.append(Prose(comment.line, comment.text))
-        self.result.prose += _literals(self._tokens, strings, self._sources)
+        for lines, text in literals(self._tokens, strings):
+            # a comment right above a line still counts as on it
+            cites = not self._sources.isdisjoint(range(lines.start - 1, lines.stop))
+            self.result.prose.append(Prose(lines.start, text, literal=True, cites=cites))
         if not OWN_DESIGN.search(about):
             self._judge(self._tree.body, "")
 
@@ -198,14 +195,8 @@ class _Python(_Reader):
     def _within(self, node: ast.Module | Definition, line: int) -> tuple[str, Lines]:
         return self._owner(line), self._anchors.of_docstring(node)
 
-    @cached_property
-    def _owners(self) -> dict[range, str]:
-        return test_owners(self._tree) if self.result.kind == "test" else {}
-
     def _owner(self, line: int) -> str:
-        """Name the test, or the group of tests, that a claim on `line` speaks for."""
-        inner = [(len(span), name) for span, name in self._owners.items() if line in span]
-        return min(inner)[1] if inner else ""
+        return test_owner(self._tree, line) if self.result.kind == "test" else ""
 
     def _judge(self, body: list[ast.stmt], prefix: str) -> None:
         """List the public names with neither a citation nor an `Own design`.
@@ -253,22 +244,21 @@ def _repeated(node: Definition) -> bool:
     )
 
 
-def test_owners(tree: ast.Module) -> dict[range, str]:
-    """Map the lines of a test module to the tests they belong to, by pytest's names.
+def test_owner(tree: ast.Module, line: int) -> str:
+    """Name the test of a module, or the group of tests, that a claim on `line` speaks for.
 
     A state machine speaks for the test that its `TestCase` was assigned to, or for the test
     function that runs it; a class for all the tests in it.
     """
-    owners: dict[range, str] = {}
     for node in tree.body:
-        if not isinstance(node, DEFINITIONS):
+        if not isinstance(node, DEFINITIONS) or line not in _lines(node):
             continue
         name = node.name if node.name.startswith(("test", "Test")) else _runner(tree, node.name)
-        owners[_lines(node)] = name
         for inner in node.body:
-            if isinstance(inner, FUNCTIONS) and inner.name.startswith("test"):
-                owners[_lines(inner)] = f"{name}::{inner.name}"
-    return owners
+            if isinstance(inner, FUNCTIONS) and line in _lines(inner):
+                return f"{name}::{inner.name}" if inner.name.startswith("test") else name
+        return name
+    return ""
 
 
 def _runner(tree: ast.Module, machine: str) -> str:
@@ -285,52 +275,3 @@ def _runner(tree: ast.Module, machine: str) -> str:
 
 def _lines(node: Definition) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def comments(tokens: list[tokenize.TokenInfo]) -> Iterator[Comment]:
-    """Yield the comments of a file, those on consecutive lines of their own as one."""
-    block: list[tokenize.TokenInfo] = []
-    for token in tokens:
-        if token.type != tokenize.COMMENT:
-            continue
-        alone = token.line[: token.start[1]].strip() == ""
-        if block and not (alone and token.start[0] == block[-1].start[0] + 1):
-            yield _comment(block)
-            block = []
-        if alone:
-            block.append(token)
-        else:
-            yield Comment(token.start[0], token.start[0], token.string.lstrip("#: "), False)
-    if block:
-        yield _comment(block)
-
-
-def _comment(block: list[tokenize.TokenInfo]) -> Comment:
-    text = "\n".join(token.string.lstrip("#: ") for token in block)
-    return Comment(block[0].start[0], block[-1].start[0], text, True, block[0].start[1])
-
-
-def _literals(
-    tokens: list[tokenize.TokenInfo], docstrings: set[int], sources: set[int]
-) -> Iterator[Prose]:
-    """Yield the strings and numbers of each logical line as one piece of text."""
-    words: list[str] = []
-    start = 0  # of the logical line; a comment right above it still counts as on it
-    for token in tokens:
-        if token.type == tokenize.NEWLINE:
-            if words:
-                cites = not sources.isdisjoint(range(start - 1, token.end[0] + 1))
-                yield Prose(start, " ".join(words), literal=True, cites=cites)
-            words, start = [], 0
-        elif token.type not in BETWEEN:
-            start = start or token.start[0]
-            if tokenize.tok_name[token.type] in LITERALS and token.start[0] not in docstrings:
-                words.append(_value(token.string))
-
-
-def _value(literal: str) -> str:
-    try:
-        value = ast.literal_eval(literal)
-    except (SyntaxError, ValueError):  # an f-string, or a piece of one
-        return re.sub(r"\\[rnt]", " ", literal)
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -8,7 +8,7 @@ What the Python domain describes gets a link to its source, found through the fr
 import importlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from types import ModuleType
 from typing import Any
@@ -23,6 +23,8 @@ from sphinx.application import Sphinx
 
 SHOWN = ("src", "docs/_ext")
 SCHEME = "source:"
+NAME = "public-name:"
+TOP = "_modules"  # folder of the pages
 LINK = re.compile(r"\]\(((?:\.\./)+[\w/]+\.py)((?:#[\w.]+)?)\)")
 LINE = re.compile(r"L[0-9]+")
 
@@ -42,10 +44,9 @@ def link_descriptions(app: Sphinx, tree: nodes.document) -> None:
     """Put a link to its source beside the signature of each public name."""
     for signature in tree.findall(addnodes.desc_signature):
         name, door = signature.get("fullname"), signature.get("module")
-        home = home_of(door, name) if name and door else ""
-        if home:
+        if name and door and home_of(door, name):
             text = nodes.inline("", "[source]", classes=["viewcode-link"])
-            signature += nodes.reference("", "", text, refuri=f"{SCHEME}{home}", internal=True)
+            signature += nodes.reference("", "", text, refuri=f"{NAME}{door}:{name}", internal=True)
 
 
 def home_of(door: str, name: str) -> str:
@@ -66,7 +67,13 @@ def home_of(door: str, name: str) -> str:
 
 def open_links(app: Sphinx, tree: nodes.document, name: str) -> None:
     """Point links at the pages of sources, and at the line."""
-    for link in tree.findall(nodes.reference):
+    for link in list(tree.findall(nodes.reference)):
+        if link.get("refuri", "").startswith(NAME):  # which may have moved since it was read
+            home = home_of(*link["refuri"].removeprefix(NAME).split(":"))
+            link["refuri"] = SCHEME + home
+            if not home:
+                link.parent.remove(link)
+                continue
         if not link.get("refuri", "").startswith(SCHEME):
             continue
         file, _, place = link["refuri"].removeprefix(SCHEME).partition("#")
@@ -79,9 +86,36 @@ def open_links(app: Sphinx, tree: nodes.document, name: str) -> None:
         link["refuri"] += f"#{place}" if place else ""
 
 
+class Navigation:
+    """The list of all pages, as it stands beside a source.
+
+    It has no source in it, so it is the same beside all sources in folders of one depth.  Sphinx
+    makes it for each page, which would take longer than all the rest.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[object, str] = {}
+
+    def share(
+        self, app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object
+    ) -> None:
+        """Make it once for all sources that are equally deep."""
+        make: Callable[..., str] | None = context.get("toctree")
+        if make is None or not page.startswith(f"{TOP}/"):
+            return
+
+        def toctree(**options: object) -> str:
+            key = page.count("/"), *sorted(options.items())
+            if key not in self._made:
+                self._made[key] = make(**options)
+            return self._made[key]
+
+        context["toctree"] = toctree
+
+
 def page_of(file: str) -> str:
     """The page that shows a file."""
-    return f"_modules/{file.removesuffix('.py')}"
+    return f"{TOP}/{file.removesuffix('.py')}"
 
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -93,13 +127,13 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         page = page_of(file)
         shown = highlight((REPO / file).read_text(encoding="utf-8"), PythonLexer(), formatter)
         body = shown.replace('<span id="L-', '<span id="L')
-        parents = [{"title": "Sources", "link": uri(page, "_modules/index")}]
+        parents = [{"title": "Sources", "link": uri(page, f"{TOP}/index")}]
         title = file.removeprefix("src/")
         body = f'<h1>{escape(title)}</h1><div class="source">{body}</div>'
         yield page, {"title": title, "body": body, "parents": parents}, "page.html"
-        items.append(f'<li><a href="{uri("_modules/index", page)}">{escape(title)}</a></li>')
+        items.append(f'<li><a href="{uri(f"{TOP}/index", page)}">{escape(title)}</a></li>')
     body = f"<h1>Sources</h1><ul>{''.join(items)}</ul>"
-    yield "_modules/index", {"title": "Sources", "body": body, "parents": []}, "page.html"
+    yield f"{TOP}/index", {"title": "Sources", "body": body, "parents": []}, "page.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -108,5 +142,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", link_descriptions)
     app.connect("doctree-resolved", open_links)
     app.connect("html-collect-pages", pages)
+    app.connect("html-page-context", Navigation().share, priority=400)  # before the theme
     app.add_css_file("source.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -36,7 +36,7 @@ from p2psip.net.phone_core import PhoneCore, user_agent_of
 from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.net.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.tls import TlsContexts
-from p2psip.net.waiting import Registered, result_of
+from p2psip.net.waiting import Registered, result_of, settles
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
@@ -55,7 +55,6 @@ from p2psip.ua.ua import UserAgentCall as Signalling
 
 __all__ = ["Agent", "Call"]
 
-PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
 
@@ -140,6 +139,7 @@ class Agent(OutsideRequests):
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
+        self.serving.reached_at = lambda: self._reached_at(self.contact)
         self._stack.core = self._core(user)
         self._registrations = Registrations(lambda flow: self._driver.ping(flow))
         self._registrations.follow(self._stack)
@@ -204,7 +204,7 @@ class Agent(OutsideRequests):
     def unregister(self, timeout: float = 5.0) -> bool:
         """Remove the registration: §10.2.2.  False if the registrar has not confirmed in time."""
         registration = self._forget_registration()
-        return registration is None or self._settles(lambda: not registration.pending, timeout)
+        return registration is None or settles(lambda: not registration.pending, timeout)
 
     def _forget_registration(self) -> Registration | None:
         registration, self._registration = self._registration, None
@@ -262,7 +262,7 @@ class Agent(OutsideRequests):
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()
-        self._settles(
+        settles(
             lambda: not self._agents.calls and (registration is None or not registration.pending),
             timeout,
         )
@@ -276,15 +276,6 @@ class Agent(OutsideRequests):
         self.close()
 
     # -- inside -------------------------------------------------------------------------
-
-    def _settles(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait for a condition that no event announces; False if time runs out first."""
-        end = monotonic() + timeout
-        while not condition():
-            if monotonic() > end:
-                return False
-            gevent.sleep(PATIENCE)
-        return True
 
     @property
     def _own_login(self) -> Login | None:
@@ -307,7 +298,7 @@ class Agent(OutsideRequests):
             return self._agents.invite(
                 to,
                 ANONYMOUS if private else self.aor,
-                contact.replace(user=None) if private else contact,
+                self._reached_at(contact, private=private),
                 offer,
                 owner,
                 monotonic(),
@@ -349,9 +340,7 @@ class Agent(OutsideRequests):
     def _moved(self, address: HostPort) -> None:
         """Be reached at this address, which a router has given us: RFC 8489 §2."""
         self._stack.advertise(address)
-        self.contact = self.serving.contact = self._stack.contact(
-            self.contact.user, self._transport
-        )
+        self.contact = self._stack.contact(self.contact.user, self._transport)
         self._driver.run(self._registrations.move, *address, monotonic())
 
     def _changed(self, call: Call) -> None:
@@ -375,6 +364,8 @@ class Agent(OutsideRequests):
         def accept(owner: CallHandler) -> IncomingCall:
             login = self._own_login
             contact = self._contact_for(server.flow.remote[0])
+            if server.request.uri.scheme != "sips":  # ours begin with sip: RFC 5630 §3.1.2
+                contact = self._reached_at(contact)
             return self._agents.incoming(server, contact, owner, now, credentials=login)
 
         if call.take(accept):

@@ -5,15 +5,20 @@ Own design: what is kept of bindings and dialogs ends with the process.
 
 import argparse
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+import gevent
 from gevent.event import Event
 
 from p2psip.errors import LocalError
-from p2psip.net import addresses
+from p2psip.net import addresses, websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations
+from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import SipElement
@@ -24,18 +29,14 @@ from p2psip.sip.grammar import bracketed
 from p2psip.stack.routing import WILDCARDS, is_loopback
 from p2psip.stack.stack import Stack
 from p2psip.talk import say
+from p2psip.transaction.flow import HostPort
 from p2psip.ua.ua import UserAgent
+
+NAMES: Final = {"TLS": "TLS", "WS": "WebSocket"}  # of transports beside UDP and TCP
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Describe the options of the command."""
-    command.add_argument(
-        "--listen",
-        default="127.0.0.1:5060",
-        metavar="HOST:PORT",
-        help="Receive at this address by UDP and TCP; port 0 takes a free one "
-        "(default: 127.0.0.1:5060).",
-    )
     command.add_argument(
         "--domain",
         action="append",
@@ -49,9 +50,55 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="Users and the hashes of their passwords, user:realm:HA1 a line, as htdigest writes "
-        "them.  Without it anybody may register as anybody, so that --listen must be on loopback.",
+        "them; read again at SIGHUP.  Without it anybody may register as anybody, so that all "
+        "listeners must be on loopback.",
     )
-    command.add_argument(
+    _add_listeners(command.add_argument_group("network"))
+
+
+def _add_listeners(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--sip",
+        "--listen",
+        dest="sip",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="HOST:PORT",
+        help="Receive at this address by UDP and TCP; port 0 takes a free one.  May be given "
+        "several times, so for IPv4 and IPv6 (default: 127.0.0.1:5060).",
+    )
+    group.add_argument(
+        "--sips",
+        metavar="HOST:PORT",
+        help="Receive at this address by TLS, with the certificate of --tls-cert.",
+    )
+    group.add_argument(
+        "--ws",
+        metavar="HOST:PORT",
+        help="Receive browser phones at this address by WebSocket; also by wss:// if there is a "
+        "--tls-cert.",
+    )
+    group.add_argument(
+        "--tls-cert",
+        type=Path,
+        metavar="FILE",
+        help="The certificate, a PEM file with its chain; read again at SIGHUP.",
+    )
+    group.add_argument(
+        "--tls-key",
+        type=Path,
+        metavar="FILE",
+        help="Its key, if that is not in the file of the certificate.",
+    )
+    group.add_argument(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="Trust the certificates in this PEM file for TLS to other servers, instead of the "
+        "system's.",
+    )
+    group.add_argument(
         "--nat",
         action="store_true",
         help="Reach a phone at the address it registers from, whatever its Contact says.",
@@ -60,40 +107,102 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def serve(options: argparse.Namespace, stop: Event) -> int:
     """Serve until interrupted: RFC 3261 §10.3 and §16.  Raises LocalError, OSError."""
-    host, port = addresses.parse(options.listen)
-    if host in WILDCARDS:
-        raise LocalError(f"{options.listen}: name one address, which phones are told")
-    if options.users is None and not is_loopback(host):
-        raise LocalError(f"{options.listen} can be reached from other machines: give --users")
-    verifier = _verifier(options.users)
-    try:
-        ports = SipPorts(host, port)
-    except OSError as error:
-        raise LocalError(f"{options.listen}: {error.strerror or error}") from None
+    verifier = None if options.users is None else DigestServer(_users(options.users), os.urandom)
+    hosts, ports, tls = *_open(options), _contexts(options)
     stack = Stack(
-        random=os.urandom,
-        listeners=ports.listeners,
-        hosts=options.domain,
-        user_agent="p2psip",
+        random=os.urandom, listeners=ports.listeners, hosts=options.domain, user_agent="p2psip"
     )
-    names = options.domain or [host]
+    names = options.domain or hosts
     domains = Domains(names, stack.is_own_address, distinct=bool(options.domain))
     registrar = Registrar(domains, verifier, stack, os.urandom, nat=options.nat)
     agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
     SipElement(stack, agents, registrar, proxy, domains, verifier=verifier, nat=options.nat)
-    driver = SipDriver(stack, ports, locate=Locations().flows)
+    driver = SipDriver(stack, ports, locate=Locations(transports=ports.transports).flows, tls=tls)
     driver.machines += [agents, proxy]
     driver.keep(lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow))
-    say(f"serving {', '.join(names)} at {bracketed(host)}:{ports.address[1]}")
+    _renew_at_hangup(options, verifier, tls)
+    say(f"serving {', '.join(names)} at {', '.join(_told(ports))}")
     stop.wait()
     driver.close()
     return 0
 
 
-def _verifier(path: Path | None) -> DigestServer | None:
-    if path is None:
-        return None
+def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
+    """The hosts of --sip, and all sockets.  Raises LocalError."""
+    plain = options.sip or ["127.0.0.1:5060"]
+    texts = [*plain, *filter(None, (options.sips, options.ws))]
+    places: dict[str, HostPort] = {text: addresses.parse(text) for text in texts}
+    for text, (host, _) in places.items():
+        if host in WILDCARDS:
+            raise LocalError(f"{text}: name one address, which phones are told")
+        if options.users is None and not is_loopback(host):
+            raise LocalError(f"{text} can be reached from other machines: give --users")
+    if options.sips and options.tls_cert is None:
+        raise LocalError("--sips needs --tls-cert")
+    if options.ws and not websocket.AVAILABLE:
+        raise LocalError("--ws needs wsproto: pip install 'siprtmp[web]'")
+    sips, ws = ([places[text]] if text else [] for text in (options.sips, options.ws))
+    first, *also = (places[text] for text in plain)
     try:
-        return DigestServer(UserStore.parse(path.read_text()), os.urandom)
+        return [first[0], *(host for host, _ in also)], SipPorts(
+            *first, also=also, sips=sips, ws=ws
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)  # which names the address of TLS or WebSocket
+        named = reason if " at " in reason else f"{' '.join(plain)}: {reason}"
+        raise LocalError(named) from None
+
+
+def _contexts(options: argparse.Namespace) -> TlsContexts | None:
+    """The settings of TLS, None without a certificate.  Raises LocalError."""
+    if options.tls_cert is None:
+        return None
+    return TlsContexts(
+        client_context(options.ca), server_context(options.tls_cert, options.tls_key)
+    )
+
+
+def _users(path: Path) -> UserStore:
+    try:
+        return UserStore.parse(path.read_text())
     except (LocalError, UnicodeError) as error:
         raise LocalError(f"{path}: {error}") from None
+
+
+def _renew_at_hangup(
+    options: argparse.Namespace, verifier: DigestServer | None, tls: TlsContexts | None
+) -> None:
+    """Read the files again at SIGHUP; one that is wrong changes nothing."""
+
+    def renew() -> None:
+        try:
+            users = _users(options.users) if verifier is not None else None
+            contexts = _contexts(options)
+        except (LocalError, OSError) as error:
+            say(f"not read again: {error}")
+            return
+        if verifier is not None and users is not None:
+            verifier.users = users
+        if tls is not None and contexts is not None:
+            tls.server, tls.client = contexts.server, contexts.client
+        say("users and certificate are read again")
+
+    if not _has_terminal():  # which ends its programs by that signal
+        gevent.signal_handler(signal.SIGHUP, renew)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _told(ports: SipPorts) -> Iterator[str]:
+    """The addresses of all listeners, for the line that says that they are up."""
+    plain = [each for each in ports.listeners if each.transport == "UDP"]
+    yield " ".join(f"{bracketed(each.host)}:{each.port}" for each in plain)
+    for transport, name in NAMES.items():
+        if (address := ports.address_of(transport)) is not None:
+            yield f"by {name} {bracketed(address[0])}:{address[1]}"

@@ -18,7 +18,6 @@ from gevent.event import AsyncResult
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from p2psip.sip.auth import ha1
-from rtmplite.net import addresses
 from rtmplite.net.redaction import public
 from rtmplite.net.sighup import on_hangup
 from siprtmp import __version__
@@ -89,10 +88,8 @@ def serve(arguments: Sequence[str]) -> int:
     gateway.start()
     settle()
     Alarm(Collector(gateway.is_quiet, monotonic())).set()
-    listening = " ".join(
-        f"{name}={addresses.written(*address)}" for name, address in gateway.addresses().items()
-    )
-    print(f"ready {listening}", flush=True)
+    listening = (f"{name}={address}" for name, address in gateway.addresses().items())
+    print("ready", *listening, flush=True)
     gateway.stop_calls(done.get())
     gevent.sleep(FAREWELL_SECONDS)
     gateway.stop()

@@ -1,18 +1,21 @@
 """`python -m p2psip serve` with phones of its own kind."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
+from support.certificates import certificate
 
-from p2psip import __main__
+from p2psip import Agent, TlsContexts, __main__, client_context
 from p2psip.sip.auth import ha1
 
 
 def start(*words):
     program = [sys.executable, "-m", "p2psip", *map(str, words)]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(program, **pipes, text=True, start_new_session=True)
 
 
 @pytest.fixture
@@ -52,17 +55,64 @@ def test_phones_find_each_other(launch, tmp_path, monkeypatch):
     assert server.wait(20) == 0
 
 
+def test_phones_of_both_families_find_each_other(launch):
+    """Covers RFC 3261 §18.2.1: one of IPv6 writes to one of IPv4, by an address of each kind."""
+    _, said = launch("serve", "--sip", "127.0.0.1:0", "--sip", "[::1]:0", "--domain", "home")
+    assert said.startswith("serving home at ")
+    old, new = said.split()[-2:]
+    launch("listen", "a@home", "--registrar", old)
+    asked = start("message", "a@home", "hello", "--registrar", new, "--from", "b@home")
+    assert (*asked.communicate(timeout=20), asked.returncode) == ("200 OK\n", "", 0)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--sip", "127.0.0.1:0", "--sip", "192.0.2.1:5060"], "give --users"),
         (["--listen", "192.0.2.1:5060"], "give --users"),
         (["--listen", "0.0.0.0:5060"], "name one address"),
         (["--listen", "5060"], "is not HOST:PORT"),
         (["--users", os.devnull + "/none"], "Not a directory"),
         (["--users", __file__], "line 1 is not user:realm:HA1"),
+        (["--sips", "127.0.0.1:0"], "--sips needs --tls-cert"),
+        (["--ws", "192.0.2.1:0"], "give --users"),
+        (["--sips", "[::]:0", "--tls-cert", __file__], "name one address"),
+        (["--sips", "127.0.0.1:0", "--tls-cert", "/absent.pem"], "/absent.pem: no such file"),
+        (["--tls-cert", __file__], "no usable certificate"),
     ],
 )
 def test_what_it_refuses(capsys, words, said):
     """Own design: nobody outside of this machine is served without passwords."""
     assert __main__.main(["serve", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_phones_by_tls_and_files_that_are_read_again(launch, tmp_path):
+    """Covers RFC 3261 §26.2.2: the certificate is checked, and SIGHUP takes its successor."""
+    made = certificate(tmp_path / "first")
+    (users := tmp_path / "users").write_text(f"a:home:{ha1('a', 'home', 'secret')}\n")
+    files = ["--users", users, "--tls-cert", made.file, "--tls-key", made.key]
+    listeners = ["--listen", "127.0.0.1:0", "--sips", "127.0.0.1:0", "--ws", "127.0.0.1:0"]
+    server, said = launch("serve", "--domain", "home", *listeners, *files)
+    udp, tls, ws = said.removeprefix("serving home at ").split(", ")
+    assert udp.startswith("127.0.0.1:") and ws.startswith("by WebSocket 127.0.0.1:")
+    place = tls.removeprefix("by TLS ")
+
+    def registered(user, ca):
+        trusted = TlsContexts(client_context(ca))
+        at = f"sip:{place};transport=tls"
+        with Agent(user=user, domain="home", password="secret", registrar=at, tls=trusted) as agent:
+            return agent.register(timeout=20) > 0
+
+    assert registered("a", made.file)
+    renewed = certificate(tmp_path / "second")
+    for path in (made.file, made.key):
+        path.write_bytes((renewed.file.parent / path.name).read_bytes())
+    users.write_text(f"b:home:{ha1('b', 'home', 'secret')}\n")
+    server.send_signal(signal.SIGHUP)
+    assert "read again" in server.stdout.readline()
+    assert registered("b", renewed.file)
+    users.write_text("nonsense")
+    server.send_signal(signal.SIGHUP)
+    assert "not read again: " in server.stdout.readline()
+    assert registered("b", renewed.file)

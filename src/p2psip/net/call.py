@@ -16,6 +16,7 @@ from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
 from p2psip.net.call_events import CallEvents
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import result_of
 from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent
 from p2psip.rtp.session import Statistics
@@ -318,7 +319,11 @@ class Call:
     def _refer(self, referral: Referral) -> None:
         if not self.on_transfer(referral.target):
             raise RemoteError("Decline", 603)
-        gevent.spawn(self._hand_over, self._follow(referral))
+        try:
+            new = self._follow(referral)
+        except NoPortsError:
+            raise RemoteError("No Media Port", 503) from None
+        gevent.spawn(self._hand_over, new)
 
     def _hand_over(self, new: "Call") -> None:
         try:

@@ -52,7 +52,7 @@ class SipPorts:
         self.bound: list[tuple[str, socket.socket]] = []
         try:
             for address in ((host, port), *also):
-                udp, tcp = _bind_both(*address)
+                udp, tcp = _bind_both(*address, alone=bool(also))
                 self.bound += [("UDP", udp), ("TCP", tcp)]
             for transport, addresses in (("TLS", sips), ("WS", ws)):
                 for address in addresses:
@@ -275,13 +275,13 @@ class SipDriver:
         log.error("a fault of ours: %s", kind, exc_info=error if is_new else None)
 
 
-def _bind_both(host: str, port: int) -> tuple[socket.socket, socket.socket]:
+def _bind_both(host: str, port: int, *, alone: bool = False) -> tuple[socket.socket, socket.socket]:
     tries = 1 if port else BIND_TRIES
     while True:
         tries -= 1
-        udp = _bound(socket.SOCK_DGRAM, host, port)
+        udp = _bound(socket.SOCK_DGRAM, host, port, alone=alone)
         try:
-            return udp, _bound(socket.SOCK_STREAM, host, udp.getsockname()[1])
+            return udp, _bound(socket.SOCK_STREAM, host, udp.getsockname()[1], alone=alone)
         except OSError:
             udp.close()
             if not tries:
@@ -296,13 +296,16 @@ def _named(transport: str, host: str, port: int) -> socket.socket:
         raise OSError(error.errno, f"{transport} at {host}:{port}: {error.strerror}") from None
 
 
-def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+def _bound(kind: socket.SocketKind, host: str, port: int, *, alone: bool = False) -> socket.socket:
+    """A socket bound to an address; `alone` leaves IPv4 to a socket of its own."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = plain_socket(family, kind)
     try:
         opened.setblocking(False)
         if kind is socket.SOCK_STREAM:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if alone and family == socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         opened.bind((host, port))
     except OSError:
         opened.close()

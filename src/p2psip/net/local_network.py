@@ -28,12 +28,15 @@ _ANY_PORT: Final = 9  # a datagram socket is connected, and nothing sent
 class LocalNetwork:
     """Chooses the address for ourselves in SIP and SDP, by peer.
 
-    `listener` is the host that SIP listens on.  `outside` is the address for peers outside; setting
+    `listener` is the host that SIP listens on, `beside` the one of the other address family, if
+    there is one.  `outside` is the address for peers outside; setting
     `external` changes it.  `relay` is the host of a server that media of peers outside goes by.
     """
 
-    def __init__(self, listener: str, external: str | None = None) -> None:
-        self._listener, self.external = listener, external
+    def __init__(
+        self, listener: str, external: str | None = None, beside: str | None = None
+    ) -> None:
+        self._listener, self.external, self._beside = listener, external, beside
         self.relay: str | None = None
 
     @property
@@ -43,9 +46,21 @@ class LocalNetwork:
 
     def host_for(self, peers: Collection[str]) -> str:
         """The address for peers at these hosts: the inside one if all of them are inside."""
+        if (beside := self.beside(peers)) is not None:
+            return beside
         if not self.is_inside(peers):
             return self.outside
         return self.own_address(next(iter(peers))) or self.outside
+
+    def beside(self, peers: Collection[str]) -> str | None:
+        """Our address in the family of these peers, where the first listener's is another.
+
+        A name counts as one of the first listener's family.
+        """
+        if self._beside is None or not peers:
+            return None
+        is_other = all(is_of_family(peer, self._beside) for peer in peers)
+        return self._beside if is_other else None
 
     def is_inside(self, peers: Collection[str]) -> bool:
         """Whether peers at these hosts are all inside, where that makes a difference."""
@@ -66,6 +81,14 @@ def is_inside(host: str) -> bool:
     except ValueError:
         return False
     return any(address in network for network in _INSIDE)
+
+
+def is_of_family(host: str, other: str) -> bool:
+    """Whether `host` is an address of the same family as the address `other`; a name is not."""
+    try:
+        return ipaddress.ip_address(host).version == ipaddress.ip_address(other).version
+    except ValueError:
+        return False
 
 
 def _address_towards(peer: str) -> str | None:

@@ -32,6 +32,7 @@ from redis.retry import Retry
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.server.domains import Aor
+from p2psip.server.gruu import SECRET
 from p2psip.server.location import Binding, flow_of, flow_text
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
@@ -39,6 +40,7 @@ from p2psip.transaction.flow import LOCAL
 
 PREFIX: Final = "p2psip:location:"  # before the user in the name of a hash
 CHANNEL: Final = "p2psip:location"
+KEY: Final = "p2psip:secret"  # where the key of all processes is
 PATIENCE: Final = 2.0  # s for an answer of Redis, and between questions whether it is still there
 RETRY_SECONDS: Final = 1.0
 BATCH: Final = 500  # users asked for at once
@@ -74,6 +76,7 @@ class RedisLocation:
             raise LocalError("no URL such as redis://192.0.2.7:6379/0") from error
         self._writer, self._reader = (Redis(connection_pool=pool) for pool in pools)
         self._tell, self._clock = tell, clock
+        self.secret = os.urandom(SECRET)  # until Redis has told that of the others
         self._node = os.urandom(8).hex()
         self._adopt: Adopt = lambda aor, bindings, now: bindings
         self._wanted: dict[Aor, _Rows] = {}  # the bindings in force here
@@ -90,6 +93,7 @@ class RedisLocation:
         """All stored bindings that have not expired; none if Redis cannot be reached.  May wait."""
         try:
             self._run, found = self._run_of_redis(), list(self._everything())
+            self._share_secret()
         except (RedisError, OSError) as error:
             self._fail(error)
             return []
@@ -109,6 +113,7 @@ class RedisLocation:
                     binding.call_id,
                     binding.cseq,
                     binding.is_proven,
+                    binding.gruu,
                 ]
                 rows[contact] = theirs if theirs and is_same else self._row(binding, ahead)
         self._wanted[aor] = rows
@@ -191,6 +196,7 @@ class RedisLocation:
     def _begin_again(self) -> None:
         """Read everything; write our own bindings again if this Redis has never seen them."""
         run, found = self._run_of_redis(), dict(self._everything())
+        self._share_secret()
         if run == self._run:  # only the connection was lost: what is gone was removed by others
             found = dict.fromkeys(self._wanted, _Rows()) | found
         else:
@@ -202,6 +208,12 @@ class RedisLocation:
                     self._to_write[aor] = None
         for aor, rows in found.items():
             self._take(aor, rows)
+
+    def _share_secret(self) -> None:
+        """Take the secret of the others, or give them ours if they have none."""
+        self._writer.set(KEY, self.secret, nx=True)
+        known: Any = self._writer.get(KEY)
+        self.secret = known or self.secret
 
     def _run_of_redis(self) -> object:
         """What tells two runs of Redis apart."""
@@ -285,8 +297,9 @@ class RedisLocation:
         version = [binding.call_id, binding.cseq, binding.is_proven]
         expires_at = binding.expires_at + ahead
         row = [self._node, expires_at, str(binding.contact), flow_text(binding.flow), proven]
-        if binding.reg_id or binding.path:  # which nodes of before would not read
-            return json.dumps([version, *row, binding.reg_id, list(map(str, binding.path))])
+        if binding.reg_id or binding.path or binding.gruu:  # which nodes of before would not read
+            path = list(map(str, binding.path))
+            return json.dumps([version, *row, binding.reg_id, path, binding.gruu])
         return json.dumps([version, *row])
 
     def _is_ours(self, row: str) -> bool:
@@ -298,7 +311,9 @@ class RedisLocation:
         for text in rows.values():
             try:
                 (call_id, cseq, is_proven), _, *row = json.loads(text)
-                expires_at, contact, source, proven, reg_id, path = (*row, 0, [])[:6]
+                expires_at, contact, source, proven, *more = row
+                more += [0, [], ""][len(more) :]
+                reg_id, path, gruu = more
                 until = float(expires_at) + behind
                 binding = Binding(
                     Address.parse(contact),
@@ -310,6 +325,7 @@ class RedisLocation:
                     flow_of(proven) if proven else None,
                     reg_id,
                     tuple(map(Address.parse, path)),
+                    str(gruu),
                 )
             except (RemoteError, ValueError, TypeError):
                 continue
@@ -334,8 +350,8 @@ def _text(rows: Mapping[bytes, bytes]) -> _Rows:
 
 
 def _version(row: str) -> list[Any]:
-    version: list[Any] = json.loads(row)[0]
-    return version
+    version, *rest = json.loads(row)
+    return [*version, *(rest[7:] or [""])]
 
 
 def _expiry(row: str) -> float:

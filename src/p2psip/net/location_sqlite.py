@@ -10,6 +10,7 @@ file cannot be written, the registrar continues from memory; once it can, all bi
 again, some with each change.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +21,13 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.domains import Aor
+from p2psip.server.gruu import SECRET
 from p2psip.server.location import Binding, flow_of, flow_text
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
 from p2psip.transaction.flow import LOCAL
 
-VERSION: Final = 2  # of the schema, as `PRAGMA user_version`
+VERSION: Final = 3  # of the schema, as `PRAGMA user_version`
 MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
 RETRY_SECONDS: Final = 30.0  # after a failure, and at the next change
 CHECKPOINT: Final = 200  # pages of the log, then they are moved into the file
@@ -48,16 +50,21 @@ _SINCE_2: Final = """
 ALTER TABLE binding ADD COLUMN reg_id INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE binding ADD COLUMN path BLOB NOT NULL DEFAULT x'';
 """
+_SINCE_3: Final = """
+ALTER TABLE binding ADD COLUMN gruu TEXT NOT NULL DEFAULT '';
+CREATE TABLE secret (value BLOB NOT NULL);
+"""
 _COLUMNS: Final = (
-    "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven, reg_id, path"
+    "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven, reg_id, path, "
+    "gruu"
 )
-_INSERT: Final = f"INSERT INTO binding ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT: Final = f"INSERT INTO binding ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PURGE: Final = """
 DELETE FROM binding WHERE rowid IN
     (SELECT rowid FROM binding WHERE expires_at < ? ORDER BY expires_at LIMIT ?)
 """
 
-_Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None, int, bytes]
+_Row = tuple[bytes, bytes, bytes, bytes, int, float, str, int, str | None, int, bytes, str]
 
 
 class SqliteLocation:
@@ -77,6 +84,7 @@ class SqliteLocation:
         clock: Callable[[], float] = time.time,
         max_pages: int = MAX_PAGES,
     ) -> None:
+        self.secret = b""
         self._path, self._tell, self._clock = path, tell, clock
         self._max_pages = max_pages
         self._db: sqlite3.Connection | None = None
@@ -157,11 +165,14 @@ class SqliteLocation:
             db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
             db.execute(f"PRAGMA max_page_count = {self._max_pages}")
             if version < VERSION:
-                text = _SINCE_2 if version else _SCHEMA + _SINCE_2
+                text = (_SCHEMA, _SINCE_2, _SINCE_3)[version:]
                 with _transaction(db):
-                    for statement in text.split(";")[:-1]:
+                    for statement in "".join(text).split(";")[:-1]:
                         db.execute(statement)
                     db.execute(f"PRAGMA user_version = {VERSION}")
+                    made = self.secret or os.urandom(SECRET)
+                    db.execute("INSERT INTO secret VALUES (?)", (made,))
+            (self.secret,) = db.execute("SELECT value FROM secret").fetchone()
         except BaseException:
             db.close()
             raise
@@ -228,13 +239,14 @@ def _rows(aor: Aor, bindings: Sequence[Binding], ahead: float) -> Iterator[_Row]
                 flow_text(binding.proven) if binding.proven else None,
                 binding.reg_id,
                 bytes_of(", ".join(map(str, binding.path))),
+                binding.gruu,
             )
 
 
 def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
     """The binding of a row; raises the parsers' exceptions if it is none."""
     user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven = row[:9]
-    reg_id, path = row[9:]
+    reg_id, path, gruu = row[9:]
     binding = Binding(
         Address.parse(contact),
         flow_of(source),
@@ -245,5 +257,6 @@ def _binding(row: _Row, behind: float) -> tuple[Aor, Binding]:
         flow_of(proven) if proven else None,
         reg_id,
         Address.parse_list(text_of(path)) if path else (),
+        gruu,
     )
     return (text_of(user), text_of(domain)), binding

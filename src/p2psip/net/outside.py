@@ -27,6 +27,7 @@ from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login
 from p2psip.ua.messages import TEXT, Messages
 from p2psip.ua.outside import outside_request
+from p2psip.ua.registration import Registration
 from p2psip.ua.request_validation import SDP
 from p2psip.ua.subscriptions import EventName as EventName
 from p2psip.ua.subscriptions import Subscription
@@ -91,6 +92,7 @@ class OutsideRequests(ABC):
 
     contact: Uri
     aor: Address
+    _registration: Registration | None
     _driver: SipDriver
     _agents: UserAgent
     _messages: Messages
@@ -108,13 +110,29 @@ class OutsideRequests(ABC):
     @abstractmethod
     def _own_login(self) -> Login | None: ...
 
+    @property
+    def gruu(self) -> Uri | None:
+        """The URI that leads to this agent from anywhere, None without one: RFC 5627 §4.2.
+
+        It is the registrar's, and public: it shows the user.
+        """
+        registration = self._registration
+        return None if registration is None else registration.gruu(monotonic())
+
+    def _reached_at(self, contact: Uri, *, private: bool = False) -> Uri:
+        """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4)."""
+        registration, now = self._registration, monotonic()
+        # RFC 5627 §4.4 [contact-is-a-gruu]
+        gruu = None if registration is None else registration.gruu(now, private=private)
+        return gruu or (contact.replace(user=None) if private else contact)
+
     def options(self, uri: str, timeout: float = 10.0) -> Response:
         """Ask a user or server for its capabilities, and return the answer: §11.1.
 
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = destination(uri, self._home)
-        headers = [("Contact", Address(self.contact)), ("Accept", SDP)]
+        headers = [("Contact", Address(self._reached_at(self.contact))), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
         exchange = AuthenticatedRequest(
@@ -198,10 +216,11 @@ class OutsideRequests(ABC):
         timeout: float,
     ) -> Watch:
         watch, now = Watch(self._driver, on_notify), monotonic()
+        contact = self._reached_at(self.contact)
         watch.subscription = Subscription(
-            self._agents, watch, self.contact, event, now, keyring=self._keyring
+            self._agents, watch, contact, event, now, keyring=self._keyring
         )
-        request = self._request(method, to, [("Contact", Address(self.contact)), *fields])
+        request = self._request(method, to, [("Contact", Address(contact)), *fields])
         self._driver.run(watch.subscription.start, request, now)
         result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
         return watch
@@ -213,7 +232,8 @@ class OutsideRequests(ABC):
             if not self.on_refer(referral.target, server.request.from_):
                 raise RemoteError("Decline", 603)
 
-        referral = self._agents.referred(server, self.contact, allow, now)
+        contact = self._reached_at(self.contact)
+        referral = self._agents.referred(server, contact, allow, now)
         try:
             gevent.spawn(self._hand_over, self._follow(referral))
         except (LocalError, NoPortsError) as error:

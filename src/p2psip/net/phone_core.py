@@ -18,7 +18,7 @@ from p2psip.ua.ua import UserAgent
 # What a phone takes beyond calls.
 EXTENSIONS: Final = Extensions(
     methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
-    options=("100rel", "timer", "replaces"),
+    options=("100rel", "timer", "replaces", "gruu"),  # RFC 5627 §4.4 [says-gruu]
 )
 MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
 

@@ -44,16 +44,20 @@ class Serving:
     """Tells those who may know of the calls and messages of a user (RFC 6665 §4.2).
 
     `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
-    calls as they are now.  `contact` is where we are reached.
+    calls as they are now, `reached_at` where we are reached.  `contact` names our user.
     """
 
     def __init__(
-        self, agents: UserAgent, contact: Uri, calls: Callable[[], Iterable[DialogState]]
+        self,
+        agents: UserAgent,
+        contact: Uri,
+        calls: Callable[[], Iterable[DialogState]],
     ) -> None:
         self.may_watch: Callable[[str, Address], bool] = lambda package, sender: False
         self.summary = MessageSummary()
         self.entity = str(contact)
-        self._agents, self.contact, self._calls = agents, contact, calls
+        self._agents, self._calls = agents, calls
+        self.reached_at: Callable[[], Uri] = lambda: contact
         self._served: dict[ServedSubscription, int] = {}  # and the version told last
 
     def on_subscribe(self, server: ServerHandle, now: float) -> None:
@@ -65,7 +69,7 @@ class Serving:
             return
         if not self.may_watch(event.package, request.from_):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
-        served = self._agents.serve(server, self.contact, now)
+        served = self._agents.serve(server, self.reached_at(), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1
         self._tell(served, now)

@@ -4,17 +4,20 @@ Own design: `TimeoutError` is Python's word for it; gevent's own is no `Exceptio
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
 import gevent
 from gevent.event import AsyncResult
 
 from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
 from p2psip.sip.message import Response
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.registration import Registration
 
 T = TypeVar("T")
+PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
 
@@ -63,3 +66,13 @@ class Registered:
             log.warning("no longer registered: %d %s", status, reason)
         else:
             self._granted.set_exception(RemoteError(reason, status))
+
+
+def settles(condition: Callable[[], bool], timeout: float) -> bool:
+    """Wait for a condition that no event announces; False if time runs out first."""
+    end = monotonic() + timeout
+    while not condition():
+        if monotonic() > end:
+            return False
+        gevent.sleep(PATIENCE)
+    return True

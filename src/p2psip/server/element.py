@@ -10,21 +10,22 @@ password.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer, without_credentials
 from p2psip.server.domains import Aor, Domains
 from p2psip.server.judge import Judge, Lenient
-from p2psip.server.outbound import by_phone
-from p2psip.server.proxied_dialogs import Passage, Side, ends
-from p2psip.server.proxy import Proxy, Target
+from p2psip.server.proxied_dialogs import Passage, ends
+from p2psip.server.proxy import Proxy, Target, to_device
 from p2psip.server.registrar import Binding, Registrar
+from p2psip.server.ways import Ways
 from p2psip.sip.build import REASONS
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_REGISTERED
-from p2psip.stack.request_origin import Peer, is_way_back, origin
+from p2psip.stack.request_origin import Peer, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, WEB
@@ -85,10 +86,11 @@ class SipElement:
         self._judge = Lenient() if judge is None else judge
         self._stack, self._agents, self._domains = stack, agents, domains
         self.registrar, self.proxy = registrar, proxy
-        self._route, self._verifier, self._nat = route, verifier, nat
+        self._route, self._verifier = route, verifier
         self._vouches = vouches
+        self.ways = Ways(stack, registrar, domains, nat=nat)
         stack.core = self
-        agents.bound = self.bound
+        agents.bound = self.ways.bound
         stack.expect(self._expects)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
@@ -113,8 +115,11 @@ class SipElement:
             if self._is_at_its_place(bare, place, self._peer(bare, passage)) or not request.body:
                 self._agents.on_ack(request, flow, now)
         elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
-            by = self._ways(passage.receiver, now)
-            self.proxy.forward_ack(self._without_secrets(bare), passage, by, now)
+            with suppress(RemoteError):  # a device that is not there
+                device, by = self.ways.side(passage.receiver, now)
+                self.proxy.forward_ack(self._without_secrets(bare), passage, by, now, device)
+        elif passage is None and self.ways.is_gruu(bare.uri):
+            self._ack_device(bare, now)
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
         if not server.flow.secure:
@@ -132,8 +137,15 @@ class SipElement:
             self._decide(server, bare, now)
         elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
             server.request = self._without_secrets(server.request)
-            by = self._ways(passage.receiver, now)
-            self.proxy.forward_within(server, passage, by, now)
+            device, by = self.ways.side(passage.receiver, now)
+            self.proxy.forward_within(server, passage, by, now, device)
+
+    def _ack_device(self, ack: Request, now: float) -> None:
+        """Send the ACK of a dialog that did not begin here to a device: RFC 5627 §6.1."""
+        for binding in self.ways.device(ack.uri, now)[:1]:
+            device = self.ways.target(binding)
+            ack = to_device(self._without_secrets(ack), device)
+            self.proxy.send_ack(ack, () if ack.routes else device.flows or (), now)
 
     def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
         """The peer of a call of our user agents.
@@ -174,8 +186,8 @@ class SipElement:
         """
         if self._is_at_its_place(request, origin(request, server.flow), peer):
             return True
-        aor = self._domains.address_of_record(request.from_.uri)
-        owner = self._domains.address_of_record(peer.uri) if peer is not None else None
+        aor = self.ways.user_of(request.from_.uri, now)
+        owner = self.ways.user_of(peer.uri, now) if peer is not None else None
         if self._verifier is None or aor is None or aor != owner:
             raise RemoteError("Forbidden", 403)
         return self._is_proven(server, request, aor, now, proxy=proxy)
@@ -196,7 +208,7 @@ class SipElement:
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
-        if request.to.tag is not None:
+        if request.to.tag is not None and not self.ways.is_gruu(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         if domain is None or request.routes:
             self._relay(server, request, now)
@@ -206,7 +218,29 @@ class SipElement:
             refuse_extensions(request)
             server.reply(200, now, headers=[("Allow", ALLOWED), ("Accept", SDP)])
         elif self._is_admitted(server, request, now):
-            self._deliver(server, server.request, now)
+            if self.ways.is_gruu(request.uri):
+                self._deliver_to_device(server, server.request, now)
+            else:
+                self._deliver(server, server.request, now)
+
+    def _deliver_to_device(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Deliver a request to one device of a user, and to nothing else: RFC 5627 §6.1.
+
+        It is judged as a request for its user.
+        """
+        aor, gruu = self.ways.user_of(request.uri, now), request.uri
+        if aor is None:
+            raise RemoteError("Not Found", 404)  # RFC 5627 §6.1 [404-for-no-gruu]
+        user = gruu.replace(user=aor[0], params=(), headers=())
+        server.request = request = request.replace(uri=user)
+        # RFC 5627 §6.1 [screened-as-the-user]
+        self._judge.judge(server, request, now)
+        self.proxy.check(request)
+        bound = self.ways.device(gruu, now)
+        chosen = self._callable(server, gruu, bound, now)
+        if not chosen:
+            raise self._unavailable(request, now)  # RFC 5627 §6.1 [480-without-contact]
+        self._forward(server, self.ways.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
@@ -223,14 +257,8 @@ class SipElement:
         if acceptor is None:
             self.proxy.check(request)  # before the search for targets
         bound = self.registrar.bindings(request.uri, now)
-        chosen = [
-            binding
-            for binding in self._judge.choose(server, bound, now)
-            if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
-            and (request.uri.scheme != "sips" or binding.contact.uri.scheme == "sips")
-        ]
-        targets = [self._target(*group) for group in by_phone(chosen)]
-        if targets:
+        chosen = self._callable(server, request.uri, bound, now)
+        if targets := self.ways.targets(chosen):
             self._forward(server, targets, now)
         elif acceptor is None:
             raise self._unavailable(request, now)
@@ -241,6 +269,18 @@ class SipElement:
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
             refuse_method(request)
+
+    def _callable(
+        self, server: ServerHandle, uri: Uri, bound: Sequence[Binding], now: float
+    ) -> list[Binding]:
+        """The bindings that a request for `uri` may go to."""
+        proven = [binding for binding in bound if binding.is_proven]
+        return [
+            binding
+            for binding in self._judge.choose(server, proven, now)
+            if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
+            and (uri.scheme != "sips" or binding.contact.uri.scheme == "sips")
+        ]
 
     def _unavailable(self, request: Request, now: float) -> RefusalError:
         """Refuse with 480 and its cause: RFC 3261 §21.4.18.
@@ -283,40 +323,6 @@ class SipElement:
         user = "@".join(aor) if aor is not None and self._verifier is not None else None
         self.proxy.forward(server, targets, now, user=user)
 
-    def _target(self, binding: Binding, *spares: Binding) -> Target:
-        """A phone as a target: by its path or its own connection, or else as its Contact says.
-
-        `spares` are its other flows.
-        """
-        uri, path = binding.contact.uri, binding.path
-        next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
-        flows = binding.way(nat=self._nat) or self._stack.flows_to(next_hop)
-        return Target(uri, flows, binding.q, path, tuple(map(self._target, spares)))
-
-    def _ways(self, side: Side, now: float) -> Sequence[Flow]:
-        """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.
-
-        They are the flows by which a user of ours has registered that very Contact since, and the
-        flow by which the side was last heard.
-        """
-        bound = self.bound(side.uri, side.target, now)
-        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
-        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
-
-    def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
-        """The flows by which a user of ours has registered the Contact `target`.
-
-        A phone that has connected again registers again, but may send nothing in its dialogs.  The
-        bindings of other users do not count.
-        """
-        place = target.user, target.host, target.port
-        return [
-            flow
-            for binding in self.registrar.bindings(user, now)
-            if (uri := binding.contact.uri) and (uri.user, uri.host, uri.port) == place
-            for flow in binding.way(nat=self._nat)
-        ]
-
     def _without_secrets(self, request: Request) -> Request:
         """The request without the credentials for our realms: RFC 3261 §22.3."""
         if self._verifier is None:
@@ -333,10 +339,20 @@ class SipElement:
         if self._verifier is None or aor is None:
             return True
         if _is_born_here(server) and (
-            not self._verifier.knows(aor) or self._vouches(request.from_.uri)
+            request.to.tag is not None  # in a call of a user agent of this process
+            or not self._verifier.knows(aor)
+            or self._vouches(request.from_.uri)
         ):
             return True
-        return self._is_proven(server, request, aor, now, proxy=True)
+        if not self._is_proven(server, request, aor, now, proxy=True):
+            return False
+        for contact in request.contacts:
+            if self.ways.is_gruu(contact.uri) and self.ways.user_of(contact.uri, now) not in (
+                None,
+                aor,
+            ):
+                raise RemoteError("GRUU Of Another User", 403)  # RFC 5627 §6.2 [403-for-anothers]
+        return True
 
     def _is_proven(
         self, server: ServerHandle, request: Request, aor: Aor, now: float, *, proxy: bool

@@ -23,7 +23,8 @@ class Binding:
     `flow` is where the REGISTER came from; if that is a connection, it is the way back as well.
     While `is_proven` is False nothing but one OPTIONS is sent to the contact; `proven` is the flow
     that the answer to it came by.  `reg_id` tells the flows of one instance apart (RFC 5626 §6), 0
-    without outbound; `path` are the proxies on the way to the phone, the nearest first.
+    without outbound; `path` are the proxies on the way to the phone, the nearest first.  `gruu` is
+    the number in the temporary GRUUs of its device, "" without a device (RFC 5627 §5.4).
     """
 
     contact: Address
@@ -35,6 +36,7 @@ class Binding:
     proven: Flow | None = None
     reg_id: int = 0
     path: tuple[Address, ...] = ()
+    gruu: str = ""
 
     @property
     def name(self) -> str:
@@ -47,7 +49,7 @@ class Binding:
     @property
     def instance(self) -> str | None:
         """The device that the contact names: RFC 5626 §4.1."""
-        return instance_of(self.contact)
+        return self.contact.instance
 
     @property
     def q(self) -> float:
@@ -92,14 +94,6 @@ class Binding:
         return replace(self, is_proven=False)
 
 
-def instance_of(contact: Address) -> str | None:
-    """The device that a contact names, None if it names none: RFC 5626 §4.1.
-
-    Without the brackets, and in lower case, since a UUID means the same in capitals.
-    """
-    return (contact.param("+sip.instance") or "").strip("<> ").lower() or None
-
-
 def is_at_host(uri: Uri, flow: Flow) -> bool:
     """Whether a request for `uri` goes to the host at the far end of `flow`: RFC 3263 §4.2.
 
@@ -134,7 +128,12 @@ class LocationStore(Protocol):
 
     Own design: RFC 3261 §10.3 leaves storage to the implementation.  Neither method ever raises: a
     store that fails reports it once, and the registrar continues from memory.
+
+    `secret` is a key for as long as the bindings are kept, the same for all that share the store;
+    while it is empty the registrar sets it.
     """
+
+    secret: bytes
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
         """All stored bindings, the oldest first, with `expires_at` on the clock of `now`."""
@@ -147,6 +146,7 @@ class MemoryLocation:
     """A `LocationStore` in memory.  Own design: the default, for a registrar without a file."""
 
     def __init__(self) -> None:
+        self.secret = b""
         self._kept: dict[Aor, Sequence[Binding]] = {}
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.server.location import Binding, instance_of, is_at_host
+from p2psip.server.location import Binding, is_at_host
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request
@@ -90,7 +90,7 @@ def is_replaced(binding: Binding, contact: Address, reg_id: int, expires: int) -
     A flow replaces the one of its name, whatever their Contacts are.  Own design: a device without
     outbound has one binding, the last; if it takes back an old contact, the others stay.
     """
-    instance = instance_of(contact)
+    instance = contact.instance
     if reg_id and binding.reg_id:  # RFC 5626 §6 [with-and-without]
         # RFC 5626 §6 [named-by-flow]
         return (instance, reg_id) == (binding.instance, binding.reg_id)
@@ -129,7 +129,7 @@ def _path(request: Request, flow: Flow, is_ours: Callable[[Uri], bool]) -> tuple
 
 def _reg_id(contact: Address) -> int:
     """The reg-id of a contact, 0 if it has none, or no instance to go with it."""
-    if contact.is_star or instance_of(contact) is None:
+    if contact.is_star or contact.instance is None:
         return 0
     try:
         return number(contact.param("reg-id") or "0", MAX_REG_ID)

@@ -7,10 +7,11 @@ through this proxy, and then to the other side's own target by the route of that
 request itself says.  A stranger who has read our Record-Route gains nothing by it.
 
 Own design: the table is in memory and lost with the process; a request for an unknown dialog is
-answered with 481 (§12.2.2), and its user agents end the dialog.  Each request under way takes one
-place in its caller's share, and so does each dialog that it makes.  All strangers together have
-one share for one callee, who may be in league with them, and never the whole table: a part is left
-for users who have proved their password.
+answered with 481 (§12.2.2), and its user agents end the dialog.  A request that waits for its 2xx
+takes one place in its caller's share, and so does each dialog until it is over: a share bounds the
+calls at one time, not the calls a second.  All strangers together have one share for one callee,
+who may be in league with them, and never the whole table: a part is left for users who have proved
+their password.
 """
 
 from collections import Counter
@@ -31,6 +32,7 @@ from p2psip.ua.request_validation import RefusalError
 
 MAX_DIALOGS: Final = 10_000
 MAX_OF_ONE: Final = 1_000  # of one calling host (maybe a whole office) or user, or of one callee
+MAX_OVER: Final = 5_000  # that are over, and wait for what is late
 MAX_STATE: Final = 8192  # octets of the headers that a dialog keeps
 MAX_FORKS: Final = 16  # of one request: phones that have answered it, or ring
 MAX_NAMESAKES: Final = 4  # dialogs of one name: a call may come by here twice on its way
@@ -99,12 +101,13 @@ class PassingDialogs:
         self._known: dict[_Name, list[PassingDialog]] = {}
         self._held = Counter[str]()  # by share
         self._count = 0
+        self._over: dict[PassingDialog, None] = {}  # by age
         self._flows = Counter[Flow]()  # by which the sides of all are reached
         self._agenda = Agenda[PassingDialog]()
         self._linger = 64 * t1
 
     def __len__(self) -> int:
-        """The number of dialogs, and of requests that may begin one: a figure for `/status`."""
+        """The dialogs that last, and the requests that may begin one: a figure for `/status`."""
         return self._count
 
     def begin(self, server: ServerHandle, user: str | None) -> "Beginning":
@@ -166,10 +169,19 @@ class PassingDialogs:
                 _retarget(passage.receiver, response)
 
     def fade(self, dialog: PassingDialog, now: float) -> None:
-        """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2)."""
-        if dialog.name in self._known and not dialog.over:
+        """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2).
+
+        Its place is free at once.
+        """
+        if self._is_known(dialog) and not dialog.over:
             dialog.over = True
+            self._over[dialog] = None
+            self.hold(dialog.shares, -1)
             self._agenda.set(dialog, now + self._linger)
+            if len(self._over) > MAX_OVER:
+                oldest = next(iter(self._over))
+                self._agenda.set(oldest, None)
+                self._forget(oldest)
 
     @property
     def deadline(self) -> float | None:
@@ -224,7 +236,10 @@ class PassingDialogs:
         namesakes = self._known.get(dialog.name, [])
         if dialog in namesakes:
             namesakes.remove(dialog)
-            self.hold(dialog.shares, -1)
+            if dialog.over:
+                del self._over[dialog]
+            else:
+                self.hold(dialog.shares, -1)
             self._reached(dialog.caller.flow, -1)
             self._reached(dialog.callee.flow, -1)
         if not namesakes:
@@ -252,6 +267,7 @@ class Beginning:
         self._holder, self._shares = holder, shares
         self._below = len(request.record_routes)
         self._mine: dict[str, PassingDialog] = {}
+        self._waits = True
         dialogs.hold(shares[:1], 1)
 
     def on_response(
@@ -271,11 +287,17 @@ class Beginning:
         _retarget(dialog.callee, response)
         if response.status >= 200:
             self._dialogs.confirm(dialog, now)
+            self._give_back()
 
     def end(self) -> None:
         """Note that no other answer can come (§12.3)."""
         self._dialogs.drop_early(self._mine.values())
-        self._dialogs.hold(self._shares[:1], -1)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._waits:
+            self._waits = False
+            self._dialogs.hold(self._shares[:1], -1)
 
     def _new(self, tag: str, asked: Request, flow: Flow) -> PassingDialog | None:
         """The dialog of a phone that answers first now; at the limit an early one is dropped."""

@@ -80,11 +80,17 @@ class Proxy:
         self._start(server, targets, breadth, now, watcher)
 
     def forward_within(
-        self, server: ServerHandle, passage: Passage, by: Sequence[Flow], now: float
+        self,
+        server: ServerHandle,
+        passage: Passage,
+        by: Sequence[Flow],
+        now: float,
+        device: Target | None = None,
     ) -> None:
         """Forward a request of a dialog to its other side, and nowhere else: §16.4, §12.2.
 
-        `by` are the connections that the other side has opened.  Raises RemoteError as `forward`
+        `by` are the connections that the other side has opened, `device` is what a GRUU that is its
+        target leads to (RFC 5627 §6.1).  Raises RemoteError as `forward`
         does, 405 for a method that no dialog has, and 481 when the other side was a user of this
         process and has gone.
         """
@@ -92,7 +98,7 @@ class Proxy:
         if request.method not in WITHIN:
             allowed = ", ".join(sorted(WITHIN))
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
-        server.request = request = self._directed(request, passage)
+        server.request = request = self._directed(request, passage, device)
         breadth = self.check(request)
         if not request.routes and self._stack.is_ours(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
@@ -102,10 +108,18 @@ class Proxy:
         self._start(server, [target], breadth, now, watcher)
 
     def forward_ack(
-        self, request: Request, passage: Passage, by: Sequence[Flow], now: float
+        self,
+        request: Request,
+        passage: Passage,
+        by: Sequence[Flow],
+        now: float,
+        device: Target | None = None,
     ) -> None:
         """Forward the ACK of a 2xx to the dialog's other side, without state: §16.11."""
-        request = self._directed(request, passage)
+        self.send_ack(self._directed(request, passage, device), by, now)
+
+    def send_ack(self, request: Request, by: Sequence[Flow], now: float) -> None:
+        """Forward an ACK to its target, without state: §16.11."""
         if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
             ack = _one_hop_less(request, _breadth(request))
             self._stack.send_ack(ack, now, self._stack.ways(ack, by))
@@ -172,11 +186,12 @@ class Proxy:
         context.begin(_one_hop_less(request, breadth), targets, now)
 
     @staticmethod
-    def _directed(request: Request, passage: Passage) -> Request:
+    def _directed(request: Request, passage: Passage, device: Target | None) -> Request:
         """The request with its target and route replaced by the receiver's: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
-        return request.replace(uri=receiver.target, headers=headers)
+        request = request.replace(uri=receiver.target, headers=headers)
+        return request if device is None else to_device(request, device)
 
     def _forget(self, same: _Sameness) -> None:
         self._contexts -= 1
@@ -204,6 +219,14 @@ class Proxy:
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""
         return uri.user is None and uri.param("lr") is not None and self._stack.is_ours(uri)
+
+
+def to_device(request: Request, device: Target) -> Request:
+    """The request for the contact of a device in place of its GRUU: RFC 5627 §6.1."""
+    # RFC 5627 §6.1 [path-is-discarded]
+    routes = request.routes or device.path
+    headers = request.headers.with_("Route", *routes)
+    return request.replace(uri=device.uri, headers=headers)
 
 
 def _sameness(request: Request) -> _Sameness:

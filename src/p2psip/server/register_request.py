@@ -26,7 +26,9 @@ def wishes(request: Request) -> Iterator[tuple[Address, int]]:
         if contact.is_star or len(str(contact)) > MAX_CONTACT:
             raise RemoteError("Bad Contact")
         if contact.uri.scheme not in ("sip", "sips"):
-            raise RemoteError("Unsupported URI Scheme", 416)
+            # RFC 5627 §5.1 [403-for-other-schemes]
+            is_device = contact.instance is not None
+            raise RemoteError("Unsupported URI Scheme", 403 if is_device else 416)
         text = contact.param("expires")
         expires = request.expires if text is None else seconds(text)
         if expires is None:

@@ -20,8 +20,15 @@ from p2psip.errors import RemoteError
 from p2psip.server.contact_probe import Probation
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
+from p2psip.server.gruu import Gruus, of_one_number, without_gruus
 from p2psip.server.location import Binding, LocationStore, MemoryLocation, is_at_host
-from p2psip.server.outbound import Registrant, answer_headers, is_replaced, registrant
+from p2psip.server.outbound import (
+    Registrant,
+    answer_headers,
+    is_replaced,
+    registrant,
+    supports,
+)
 from p2psip.server.register_request import MAX_EXPIRES, is_clear_all, wishes
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
@@ -66,6 +73,7 @@ class Registrar:
         self._location, self._nat, self._tell = store or MemoryLocation(), nat, tell
         self._max_bindings, self._max_users = max_bindings, max_users
         self._bindings: dict[Aor, list[Binding]] = {}
+        self.gruus = Gruus(self._location, random, domains)
         self._of_flow: dict[Flow, set[Aor]] = {}  # connections that phones have opened
         self._probation = Probation(stack, random, self)
         stack.on_lost = self.on_flow_lost
@@ -103,7 +111,9 @@ class Registrar:
         for binding in stored:
             known = mine.get(binding.name)
             is_same = known and (known.call_id, known.cseq) == (binding.call_id, binding.cseq)
-            if left := known if is_same else self._again(binding, now):
+            if known is not None and is_same:
+                kept.append(of_one_number(known, binding))
+            elif left := self._again(binding, now):
                 kept.append(left)
         self._put(aor, kept[-self._max_bindings :])
         self._ask_again(aor, now)
@@ -112,7 +122,8 @@ class Registrar:
     def on_register(self, server: ServerHandle, request: Request, now: float) -> None:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
         has_passwords = self._verifier is not None
-        refuse_extensions(request, ("outbound", "path") if has_passwords else ("outbound",))
+        options = ("outbound", "gruu", "path") if has_passwords else ("outbound", "gruu")
+        refuse_extensions(request, options)
         if request.to.uri.scheme not in ("sip", "sips"):
             raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4 [registrar-wants-sip]
         aor = self._domains.address_of_record(request.to.uri)
@@ -260,6 +271,7 @@ class Registrar:
         kept, fresh = list(old), list[Binding]()
         for contact, expires in wishes(request):
             if expires:
+                self.gruus.refuse_loop(contact, request.to.uri, aor)
                 self._refuse_claim(aor, contact.uri, server)
             reg_id = asked.reg_id(contact)
             replaced = [b for b in kept if is_replaced(b, contact, reg_id, expires)]
@@ -271,8 +283,10 @@ class Registrar:
                 call = request.call_id, request.cseq.number
                 # RFC 3327 §5.3 [path-is-stored]
                 # RFC 5626 §6 [stores-flow] [keeps-the-flow] [updates-flow]
-                made = Binding(contact, server.flow, *call, now + expires)
+                made = Binding(without_gruus(contact), server.flow, *call, now + expires)
                 made = replace(made, reg_id=reg_id, path=asked.path)
+                made = self.gruus.numbered(made, [*old, *fresh])
+                kept = [of_one_number(each, made) for each in kept]
                 fresh.append(self._bind(made, replaced, now))
         if len(fresh) > self._max_bindings:
             raise RemoteError("Too Many Contacts", 403)
@@ -321,9 +335,13 @@ class Registrar:
         Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
         make it more than `MAX_FACTOR` times as long as the question, whose source may be forged.
         """
+        bindings = self._alive(aor, now)[::-1]
+        told = [binding.contact for binding in bindings]
+        if supports(server.request, "gruu"):
+            told = self.gruus.told(bindings, server.request.to.uri)
         contacts = [
-            ("Contact", binding.contact.with_param("expires", str(_left(binding, now))))
-            for binding in reversed(self._alive(aor, now))
+            ("Contact", contact.with_param("expires", str(_left(binding, now))))
+            for contact, binding in zip(told, bindings, strict=True)
         ]
         more, tag = answer_headers(server.request, asked), server.to_tag
         response = response_to(server.request, 200, to_tag=tag, headers=[*more, *contacts])
@@ -348,6 +366,7 @@ class Registrar:
             self._location.keep(aor, self._bindings, now)
 
     def _put(self, aor: Aor, bindings: list[Binding]) -> None:
+        self.gruus.moved(aor, self._bindings.get(aor, ()), bindings)
         for binding in self._bindings.pop(aor, ()):
             if binding.flow in self._of_flow:
                 self._of_flow[binding.flow].discard(aor)

@@ -79,6 +79,14 @@ class Address:
         """The tag, which names this side in a dialog; None before there is one (§19.3)."""
         return find(self.params, "tag")
 
+    @property
+    def instance(self) -> str | None:
+        """The device that a contact names, None if it names none: RFC 5626 §4.1.
+
+        Without the brackets, and in lower case, since a UUID means the same in capitals.
+        """
+        return (self.param("+sip.instance") or "").strip("<> ").lower() or None
+
     def with_tag(self, tag: str) -> Self:
         """Return a copy with this tag (§19.3)."""
         return self.with_param("tag", tag)

@@ -124,6 +124,11 @@ class Uri:
         """Return a URI parameter: "" when it has no value, None when absent (§19.1.1)."""
         return find(self.params, name)
 
+    @property
+    def is_gruu(self) -> bool:
+        """Whether it leads to one device of a user, from anywhere: RFC 5627 §4.5."""
+        return self.scheme in ("sip", "sips") and self.param("gr") is not None
+
     def with_params(self, **values: str | None) -> Self:
         """Return a copy with these parameters set; None sets one without a value (§19.1.1)."""
         kept = drop(self.params, *values)

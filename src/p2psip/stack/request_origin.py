@@ -34,7 +34,12 @@ def place_of(flow: Flow) -> str:
 
 
 def place_named(uri: Uri) -> frozenset[str]:
-    """The place that a URI names, empty if it has to be looked up (RFC 3263 §4.2)."""
+    """The place that a URI names, empty if it has to be looked up (RFC 3263 §4.2).
+
+    A GRUU names a domain, and not the place of its device (RFC 5627 §3.1).
+    """
+    if uri.is_gruu:
+        return frozenset()
     host = (uri.param("maddr") or uri.host).strip("[]")
     try:
         ipaddress.ip_address(host)

@@ -106,6 +106,8 @@ class Hops:
 
         With `secure` the dialog began with a SIPS URI, and the Contact is one too (§12.1.1).
         """
+        if contact.is_gruu:
+            return contact  # RFC 5627 §4.2 [gruu-stays-as-it-is] [no-parameters-of-ours]
         name, before = "TLS" if secure else (transport or "").upper(), _transport(contact) or "UDP"
         if name == before and not secure:
             return contact
@@ -187,9 +189,16 @@ class Hops:
         inside = self._inside(peer) if peer is not None else None
         if inside is not None and inside not in self._hosts:
             self._hosts |= {inside}
-        if inside is None and self._mapped is not None and listener.transport == "UDP":
-            return self._mapped
-        return inside or self._advertised or listener.host, listener.port
+        mapped = self._mapped if listener.transport == "UDP" else None
+        outside = mapped[0] if mapped is not None else self._advertised
+        if inside is not None or outside is None or self._is_beside(listener, outside):
+            return inside or listener.host, listener.port
+        return mapped or (outside, listener.port)
+
+    def _is_beside(self, listener: Listener, outside: str) -> bool:
+        """Whether an outside address is that of another listener, of the other family."""
+        named = self._of_family.get((listener.transport, ":" in outside), listener)
+        return named.host != listener.host
 
 
 def is_loopback(host: str) -> bool:

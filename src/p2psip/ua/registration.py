@@ -25,6 +25,7 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
 from p2psip.ua.keep_alive import KeepAlives, retry_delay
+from p2psip.ua.own_gruus import OwnGruus
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
@@ -107,6 +108,7 @@ class Registration:
         self._instance = instance or _new_instance(random)
         self._wants_flow, self._is_outbound, self._failures = True, False, 0
         self._random = random
+        self._gruus = OwnGruus(self._instance)
         self._act_at: float | None = None
         self._keep_alive = KeepAlives(random)
 
@@ -124,6 +126,13 @@ class Registration:
         if service and first and equivalent(service[0], first[-1]):
             service = service[1:]
         return [*first, *service]  # RFC 3608 §6.1 [route-is-used]
+
+    def gruu(self, now: float, *, private: bool = False) -> Uri | None:
+        """A URI of the registrar's that leads to this device from anywhere, None without one.
+
+        RFC 5627 §4.4.  A `private` one does not show the user.
+        """
+        return self._gruus.usable(now, private=private)
 
     @property
     def login(self) -> Login | None:
@@ -153,6 +162,7 @@ class Registration:
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
+        self._gruus.lapse()
         self._keep_alive.stop()
         self._wake_at(None)
         if self._was_registered and not self.pending:
@@ -203,7 +213,9 @@ class Registration:
         self.service_route = _service_route(response)
         self._has_flow(response, now)
         # the registrar counts from the request, which may have come long before its answer
-        self._wake_at(max(now + RETRY_MIN, self._asked_at + granted * REFRESH_AT))
+        self._gruus.learn(response, self._asked_at + granted)
+        refresh = self._gruus.refresh_after(granted, granted * REFRESH_AT)
+        self._wake_at(max(now + RETRY_MIN, self._asked_at + refresh))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
             self._owner.on_registered(self, granted, now)
@@ -272,7 +284,8 @@ class Registration:
                     *(("Contact", each) for each in contacts),
                     ("Expires", expires),
                     # RFC 5626 §4.2.1 [supports-outbound] [supports-path]
-                    ("Supported", "path, outbound" if self._wants_flow else "path"),
+                    # RFC 5627 §4.1 [supports-gruu]
+                    ("Supported", f"path, gruu{', outbound' if self._wants_flow else ''}"),
                 ]
             ),
         )
@@ -283,6 +296,7 @@ class Registration:
     def _contact_field(self) -> Address:
         """Our Contact with instance and reg-id, the same each time: RFC 5626 §4.2.1."""
         # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
+        # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu] [contact-is-not-the-aor]
         contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
         return contact.with_param("reg-id", REG_ID) if self._wants_flow else contact
 

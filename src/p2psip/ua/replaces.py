@@ -34,6 +34,8 @@ class Replaces(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the value of the header (§3).  Raises RemoteError."""
+        if "\r" in text or "\n" in text:  # escaped in a Refer-To, and never part of a header
+            raise RemoteError("Bad Replaces")
         call_id, *rest = split(text, ";")
         parameters = parse_params(rest)
         to_tag, from_tag = find(parameters, "to-tag"), find(parameters, "from-tag")

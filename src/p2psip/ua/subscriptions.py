@@ -250,6 +250,7 @@ class ServedSubscription:
         elif self.is_over:
             self._shared.detach(self)
             self._agent.set_deadline(self, None)
+            self._agent.unserve(self)
             self.on_over(self)
 
     def takes(self, request: Request) -> bool:

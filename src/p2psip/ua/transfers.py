@@ -38,6 +38,8 @@ class Referral:
         # RFC 3515 §2.4.3: the headers of the URI become headers of the INVITE
         wanted = {name.lower(): value for name, value in address.uri.headers}
         self.replaces = wanted.get("replaces")
+        if self.replaces is not None:
+            Replaces.parse(self.replaces)  # a wrong one is its sender's error, not our peer's
         self.target = Address(address.uri.replace(headers=()).without_params("method"))
         self.referred_by = request.headers.get("Referred-By")
         self._served: ServedSubscription | None = None

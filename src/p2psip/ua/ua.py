@@ -16,8 +16,10 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.fair_pool import Pool
 from p2psip.stack.request_origin import Peer, Whereabouts
 from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.transaction.flow import rate_limit_key
 from p2psip.transaction.table import Agenda
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
@@ -47,7 +49,7 @@ __all__ = [
 
 
 _Origin = tuple[str, int, str, str]
-MAX_SERVED: Final = 100  # subscriptions of others at a time, for a flood not to fill our memory
+MAX_SERVED: Final = 250  # subscriptions of others at a time; one host has less than half
 
 
 class Timed(Protocol):
@@ -90,7 +92,8 @@ class UserAgent:
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[UserAgentCall]()
         self._others = Agenda[Timed]()
-        self._served: set[object] = set()
+        self._served: dict[ServedSubscription, str] = {}  # and the host that has asked for it
+        self._places = Pool(MAX_SERVED)
         self._watching: dict[tuple[str, str], Subscription] = {}
         self._dialogs: dict[DialogId, SharedDialog] = {}
         self._calls: dict[UserAgentCall, None] = {}
@@ -281,14 +284,16 @@ class UserAgent:
         self, server: ServerHandle, contact: Uri, event: EventName, expires: int, now: float
     ) -> ServedSubscription:
         """The subscription in the new dialog that a request begins (RFC 6665 §4.2.1.2)."""
-        if len(self._served) >= MAX_SERVED:
+        host = rate_limit_key(server.flow.remote[0])
+        if not self._places.has_room(host):
             raise RemoteError("Too Many Subscriptions", 503)
         dialog = Dialog.of_server(server.request, server.to_tag)
         whereabouts = Whereabouts(nat=self.nat)
         whereabouts.heard(server.request, server.flow)
         shared = SharedDialog(self, dialog, whereabouts)
         subscription = ServedSubscription(self, shared, contact, event, expires, now)
-        self._served.add(subscription)
+        self._served[subscription] = host
+        self._places.add(host, 1)
         return subscription
 
     def watch(self, subscription: Subscription) -> None:
@@ -308,8 +313,15 @@ class UserAgent:
     def set_deadline(self, usage: "Timed", at: float | None) -> None:
         """Say when a subscription is due; None once it is over.  Own design: one agenda."""
         self._others.set(usage, at)
-        if at is None:
-            self._served.discard(usage)
+
+    def unserve(self, subscription: ServedSubscription) -> None:
+        """Give back the place of a subscription whose last NOTIFY is done.
+
+        Own design: one that was to end at once takes a place until then, or a flood of them would
+        fill our memory.
+        """
+        if (host := self._served.pop(subscription, None)) is not None:
+            self._places.add(host, -1)
 
     def schedule(self, call: UserAgentCall, at: float | None) -> None:
         """Say when a call is due.  Own design: one agenda for all calls."""

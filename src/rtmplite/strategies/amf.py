@@ -4,6 +4,7 @@ Own design, over the grammar of AMF0 §2.
 """
 
 from collections.abc import Callable, Collection
+from functools import cache
 from struct import pack
 from typing import cast
 
@@ -29,6 +30,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 
 
+@cache
 def scalars() -> SearchStrategy[Value]:
     """Values that hold no others, of every kind: AMF0 §2.2 to §2.8, and AMF0 §2.13 to §2.17."""
     return cast(
@@ -58,11 +60,13 @@ def _containers(inner: SearchStrategy[Value]) -> SearchStrategy[Value]:
     )
 
 
+@cache
 def values(max_leaves: int = 12) -> SearchStrategy[Value]:
     """Any value, up to a few levels deep: AMF0 §2.1."""
     return st.recursive(scalars(), _containers, max_leaves=max_leaves)
 
 
+@cache
 @st.composite
 def graphs(draw: DrawFn) -> Value:
     """Containers that hold each other and themselves: AMF0 §2.9."""
@@ -82,11 +86,13 @@ def _typed() -> Value:
     return TypedObject("T", {})
 
 
+@cache
 def encoded() -> SearchStrategy[bytes]:
     """Some values as our own writer puts them: AMF0 §2.1."""
     return st.lists(values(), min_size=1, max_size=4).map(lambda some: amf0.encode(*some))
 
 
+@cache
 def unusual() -> SearchStrategy[tuple[bytes, Value]]:
     """One value and an encoding of it that is legal, or accepted, but not the usual one.
 

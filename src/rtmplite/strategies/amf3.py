@@ -4,6 +4,7 @@ Own design, over the grammar of AMF3 §3.
 """
 
 from collections.abc import Callable
+from functools import cache
 from struct import pack
 from typing import cast
 
@@ -39,6 +40,7 @@ _ITEMS = {
 }
 
 
+@cache
 def scalars() -> SearchStrategy[Value]:
     """Values that hold no others, of every kind: AMF3 §3.2 to §3.10, and §3.13 to §3.15."""
     return cast(
@@ -59,11 +61,13 @@ def scalars() -> SearchStrategy[Value]:
     )
 
 
+@cache
 def _numbers(kind: VectorKind) -> SearchStrategy[Vector]:
     items = st.lists(cast(SearchStrategy[Value], _ITEMS[kind]), max_size=4)
     return st.builds(Vector, st.just(kind), items, st.booleans())
 
 
+@cache
 def values(max_leaves: int = 12) -> SearchStrategy[Value]:
     """Any value in which nothing occurs twice, up to a few levels deep: AMF3 §3.1."""
     return st.recursive(scalars(), _containers, max_leaves=max_leaves)
@@ -98,6 +102,7 @@ def _instance(
     return every if traits == Traits() else TypedObject(traits, every)
 
 
+@cache
 @st.composite
 def graphs(draw: DrawFn) -> Value:
     """Containers that hold each other and themselves: AMF3 §2.2."""
@@ -148,12 +153,14 @@ def _join(node: Value, name: str, link: Value) -> None:
             node.content = link
 
 
+@cache
 def encoded() -> SearchStrategy[bytes]:
     """Some values as our own writer puts them: AMF3 §3.1."""
     trees = st.lists(values(), min_size=1, max_size=4)
     return (trees | graphs().map(lambda graph: [graph])).map(lambda some: amf3.encode(*some))
 
 
+@cache
 def unusual() -> SearchStrategy[tuple[bytes, Value]]:
     """One value and an encoding of it that is legal, or accepted, but not the usual one.
 

@@ -4,6 +4,8 @@ Own design, over the tables of E-RTMP v2 §"Enhanced Audio", E-RTMP v2 §"Enhanc
 v2 §"Metadata Frame".
 """
 
+from functools import cache
+
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -41,6 +43,7 @@ _AUDIO_KINDS = st.sampled_from(
 ) | st.integers(8, 15)
 
 
+@cache
 def mod_ex() -> SearchStrategy[ModEx]:
     """One modifier, of the known kind or another: E-RTMP v2 §"Enhanced Video"."""
     sizes = st.integers(1, 300).flatmap(lambda size: st.binary(min_size=size, max_size=size))
@@ -52,6 +55,7 @@ def mod_ex() -> SearchStrategy[ModEx]:
     return offsets | longer | st.builds(ModEx, unknown, sizes)
 
 
+@cache
 def video_tags() -> SearchStrategy[ExVideoTag]:
     """Frames, headers, metadata and commands in any layout: E-RTMP v2 §"Enhanced Video"."""
     command = st.builds(
@@ -64,6 +68,7 @@ def video_tags() -> SearchStrategy[ExVideoTag]:
     return command | _pictures()
 
 
+@cache
 @st.composite
 def _pictures(draw: st.DrawFn) -> ExVideoTag:
     kind = int(draw(_VIDEO_KINDS))
@@ -78,6 +83,7 @@ def _pictures(draw: st.DrawFn) -> ExVideoTag:
     return ExVideoTag(frame_type, kind, tuple(tracks), layout, None, draw(_modifiers()))
 
 
+@cache
 @st.composite
 def audio_tags(draw: st.DrawFn) -> ExAudioTag:
     """Frames, headers and loudspeakers in any layout: E-RTMP v2 §"Enhanced Audio"."""
@@ -91,6 +97,7 @@ def audio_tags(draw: st.DrawFn) -> ExAudioTag:
     return ExAudioTag(kind, tuple(tracks), layout, draw(_modifiers()))
 
 
+@cache
 def multichannel_configs() -> SearchStrategy[MultichannelConfig]:
     """Loudspeakers in all three orders: E-RTMP v2 §"Enhanced Audio"."""
     count = st.integers(0, 255)
@@ -109,6 +116,7 @@ def multichannel_configs() -> SearchStrategy[MultichannelConfig]:
     )
 
 
+@cache
 def color_infos() -> SearchStrategy[ColorInfo]:
     """Colors within their bounds, and the reset: E-RTMP v2 §"Metadata Frame"."""
     index = st.integers(0, 255).map(float)
@@ -133,12 +141,14 @@ def color_infos() -> SearchStrategy[ColorInfo]:
     return st.builds(ColorInfo, config, levels, mastering)
 
 
+@cache
 def payloads() -> SearchStrategy[tuple[int, bytes]]:
     """Message type and payload of either medium.  Own design: the input of a relay."""
     audio = audio_tags().map(lambda tag: (8, bytes(tag)))
     return audio | video_tags().map(lambda tag: (9, bytes(tag)))
 
 
+@cache
 def _modifiers() -> SearchStrategy[tuple[ModEx, ...]]:
     return st.just(()) | st.lists(mod_ex(), min_size=1, max_size=3).map(tuple)
 

@@ -1,5 +1,7 @@
 """Messages of Flash peers in RTMFP flows, with every freedom that RFC 7425 §5 gives them."""
 
+from functools import cache
+
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -20,11 +22,13 @@ _U32 = st.integers(0, 0xFFFFFFFF)
 _STREAM_IDS = st.sampled_from([0, 1, 127, 128, 0xFFFFFF]) | st.integers(0, 0xFFFFFF)
 
 
+@cache
 def metadata() -> SearchStrategy[FlowMetadata]:
     """The metadata of flows of RTMP messages: RFC 7425 §5.1.1."""
     return st.builds(FlowMetadata, _STREAM_IDS, st.sampled_from(Intent))
 
 
+@cache
 def odd_metadata() -> SearchStrategy[tuple[FlowMetadata, bytes]]:
     """Metadata as a peer may write them, reserved bits and longer numbers and all: RFC 7425 §5.1.1.
 
@@ -41,6 +45,7 @@ def odd_metadata() -> SearchStrategy[tuple[FlowMetadata, bytes]]:
     )
 
 
+@cache
 def flow_messages() -> SearchStrategy[bytes]:
     """RTMP messages as flows carry them: RFC 7425 §5.1.2."""
     anything = messages() | controls().map(lambda each: each.message())
@@ -51,22 +56,26 @@ def flow_messages() -> SearchStrategy[bytes]:
     )
 
 
+@cache
 def synchronizations() -> SearchStrategy[FlowSynchronization]:
     """Barriers: RFC 7425 §5.2."""
     return st.builds(FlowSynchronization, _U32, st.integers(1, 4) | _U32)
 
 
+@cache
 def keepalive_timers() -> SearchStrategy[SetKeepaliveTimers]:
     """Advice about keep-alive periods: RFC 7425 §5.3.4."""
     return st.builds(SetKeepaliveTimers, _U32, _U32)
 
 
+@cache
 def addresses() -> SearchStrategy[Address]:
     """Addresses by which a client may be reached: RFC 7425 §5.3.3."""
     hosts = st.ip_addresses().map(str).filter(lambda host: "%" not in host)
     return st.tuples(hosts, st.integers(1, 65535))
 
 
+@cache
 def peer_infos() -> SearchStrategy[Command]:
     """setPeerInfo commands: RFC 7425 §5.3.3."""
     return st.lists(addresses(), max_size=4).map(peer_info)

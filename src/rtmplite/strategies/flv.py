@@ -3,6 +3,8 @@
 Own design, over the tables of FLV 10.1 §E.2 to §E.4.
 """
 
+from functools import cache
+
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -17,6 +19,7 @@ _BIT = st.integers(0, 1)
 _CLASSIC = [each for each in SoundFormat if each not in (SoundFormat.EXTENDED, SoundFormat.AAC)]
 
 
+@cache
 def audio_tags() -> SearchStrategy[AudioTag]:
     """Audio in every format that has an AudioTagHeader: FLV 10.1 §E.4.2.1."""
     rate = st.integers(0, 3)
@@ -27,6 +30,7 @@ def audio_tags() -> SearchStrategy[AudioTag]:
     return aac | other
 
 
+@cache
 def video_tags() -> SearchStrategy[VideoTag]:
     """Video in every codec that has a VideoTagHeader: FLV 10.1 §E.4.3.1."""
     times = st.integers(-(1 << 23), (1 << 23) - 1)
@@ -45,6 +49,7 @@ def video_tags() -> SearchStrategy[VideoTag]:
     return avc | other | info
 
 
+@cache
 def tags() -> SearchStrategy[Tag]:
     """Tags of the three types, with proper bodies and any time: FLV 10.1 §E.4.1."""
     times = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -56,11 +61,13 @@ def tags() -> SearchStrategy[Tag]:
     )
 
 
+@cache
 def files() -> SearchStrategy[bytes]:
     """Whole files: FLV 10.1 §E.3."""
     return st.lists(tags(), max_size=5).map(file.write_flv)
 
 
+@cache
 def damaged() -> SearchStrategy[tuple[list[Tag], bytes]]:
     """Tags, and a file that holds them with wrong sizes after them and a last one cut short.
 

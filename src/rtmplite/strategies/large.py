@@ -5,6 +5,7 @@ from its clause; depth and number of items are beyond any message in the field, 
 reader with bounded memory can allow.
 """
 
+from functools import cache
 from typing import Final, TypeAlias, cast
 
 from hypothesis import strategies as st
@@ -24,11 +25,13 @@ _COUNTS: Final = (1, MAX_TRACKS - 1, MAX_TRACKS)
 MultitrackTag: TypeAlias = ExAudioTag | ExVideoTag
 
 
+@cache
 def values() -> SearchStrategy[Value]:
     """Values for AMF0 and AMF3: AMF0 §2.4, §2.14, AMF3 §1.3.2."""
     return cast(SearchStrategy[Value], st.one_of(texts(), deep(), wide()))
 
 
+@cache
 def texts() -> SearchStrategy[str]:
     """Texts on either side of 65535 bytes, where AMF0 changes the form: AMF0 §2.14.
 
@@ -44,6 +47,7 @@ def _text(size: int, letter: str) -> str:
     return letter * count + "." * rest
 
 
+@cache
 def deep() -> SearchStrategy[Value]:
     """Containers in each other, one in each: AMF0 §2.5, §2.10 and §2.12."""
     return st.builds(_nested, st.sampled_from("loe"), st.sampled_from([2, DEPTH - 1, DEPTH]))
@@ -62,6 +66,7 @@ def _nested(kind: str, depth: int) -> Value:
     return value
 
 
+@cache
 def wide() -> SearchStrategy[Value]:
     """Many items or members, or half as many containers: AMF0 §2.5, §2.12, §2.18."""
     items = st.sampled_from([None, 1.5, "a text"])
@@ -80,6 +85,7 @@ def _many(kind: str, item: Value) -> Value:
             return TypedObject("T", {f"member {number}": item for number in range(ITEMS)})
 
 
+@cache
 def tracks() -> SearchStrategy[MultitrackTag]:
     """As many tracks as there are ids, behind up to sixteen modifiers.
 

@@ -5,6 +5,7 @@ though our encoders never write it: longer numbers, reserved bits, chunks to ign
 """
 
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 from typing import cast
 
@@ -27,11 +28,13 @@ _OF_ONE_MODE = chunks.STARTUP_TYPES | chunks.SESSION_TYPES
 _UNKNOWN_TYPES = sorted({0xEC, *range(1, 0xFF)} - set(chunks.PARSERS))
 
 
+@cache
 def numbers() -> SearchStrategy[int]:
     """Whole numbers of up to 64 bits, with a liking for where a VLU grows: RFC 7016 §2.1.2."""
     return st.integers(0, 200) | st.sampled_from(_EDGES) | st.integers(0, (1 << 64) - 1)
 
 
+@cache
 @st.composite
 def long_vlus(draw: DrawFn) -> tuple[int, bytes]:
     """A number, and a VLU of it that begins with digits of 0: RFC 7016 §2.1.2."""
@@ -39,28 +42,33 @@ def long_vlus(draw: DrawFn) -> tuple[int, bytes]:
     return number, b"\x80" * zeros + encode_vlu(number)
 
 
+@cache
 def blobs() -> SearchStrategy[bytes]:
     """Own design: bytes without meaning, some beyond the 127 that one byte of length counts."""
     return st.binary(max_size=24) | st.sampled_from([bytes(128), b"\xff" * 300])
 
 
+@cache
 def options() -> SearchStrategy[Option]:
     """Options of any type: RFC 7016 §2.1.3."""
     kinds = st.sampled_from([0x00, 0x0A, 0x1FFF, 0x2000]) | numbers()
     return st.builds(Option, kinds, blobs())
 
 
+@cache
 def option_lists() -> SearchStrategy[tuple[Option, ...] | None]:
     """The options before user data: no list, or one of any length: RFC 7016 §2.3.11."""
     return st.none() | st.lists(options(), max_size=3).map(tuple)
 
 
+@cache
 def addresses() -> SearchStrategy[SocketAddress]:
     """IPv4 and IPv6 addresses, spelled as `parse_address` spells them: RFC 7016 §2.1.5."""
     texts = st.ip_addresses(v=4).map(str) | st.ip_addresses(v=6).map(str)
     return st.builds(SocketAddress, texts, st.integers(0, 0xFFFF), st.sampled_from(Origin))
 
 
+@cache
 def startup_chunks() -> SearchStrategy[chunks.Chunk]:
     """The chunks of packets of mode 3: RFC 7016 §2.3.2 and §2.3.4 to §2.3.8."""
     destinations = st.lists(addresses(), max_size=3).map(tuple)
@@ -80,6 +88,7 @@ def startup_chunks() -> SearchStrategy[chunks.Chunk]:
     )
 
 
+@cache
 def session_chunks() -> SearchStrategy[chunks.Chunk]:
     """The chunks of packets of modes 1 and 2: RFC 7016 §2.3.1, §2.3.3 and §2.3.9 to §2.3.18."""
     return cast(
@@ -102,17 +111,20 @@ def session_chunks() -> SearchStrategy[chunks.Chunk]:
     )
 
 
+@cache
 def fragments() -> SearchStrategy[chunks.Fragment]:
     """Pieces of packets, which go with every mode: RFC 7016 §2.3.1."""
     pieces = st.binary(min_size=1, max_size=24)
     return st.builds(chunks.Fragment, numbers(), numbers(), pieces, st.booleans())
 
 
+@cache
 def unknown_chunks() -> SearchStrategy[chunks.UnknownChunk]:
     """Chunks of types that nobody has defined: RFC 7016 §2.3."""
     return st.builds(chunks.UnknownChunk, st.sampled_from(_UNKNOWN_TYPES), blobs())
 
 
+@cache
 @st.composite
 def user_data(draw: DrawFn) -> chunks.UserData:
     """User data whose Forward Sequence Number is possible: RFC 7016 §2.3.11."""
@@ -133,18 +145,21 @@ def user_data(draw: DrawFn) -> chunks.UserData:
     )
 
 
+@cache
 def next_user_data() -> SearchStrategy[chunks.NextUserData]:
     """Next User Data chunks, which follow user data: RFC 7016 §2.3.12."""
     control, flag = st.sampled_from(FragmentControl), st.booleans()
     return st.builds(chunks.NextUserData, blobs(), control, flag, flag, option_lists())
 
 
+@cache
 def bitmap_acks() -> SearchStrategy[chunks.DataAckBitmap]:
     """Acknowledgements with any bits, trailing zeros too: RFC 7016 §2.3.13."""
     bits = st.binary(max_size=8)
     return st.builds(chunks.DataAckBitmap, numbers(), numbers(), numbers(), bits)
 
 
+@cache
 def range_acks() -> SearchStrategy[chunks.DataAckRanges]:
     """Acknowledgements with any runs: RFC 7016 §2.3.14."""
     run = _SMALL | st.integers(1, 1 << 64)
@@ -152,6 +167,7 @@ def range_acks() -> SearchStrategy[chunks.DataAckRanges]:
     return st.builds(chunks.DataAckRanges, numbers(), numbers(), numbers(), runs)
 
 
+@cache
 @st.composite
 def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
     """Ranges that a receiver may acknowledge: first and last of each, the first range from 0.
@@ -167,6 +183,7 @@ def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+@cache
 @st.composite
 def packets(draw: DrawFn) -> Packet:
     """Packets of every mode that is allowed, with chunks that go with it: RFC 7016 §2.2.4."""
@@ -177,6 +194,7 @@ def packets(draw: DrawFn) -> Packet:
     return Packet(mode, inside, draw(_TIMES), draw(_TIMES), draw(flag), draw(flag))
 
 
+@cache
 def padding() -> SearchStrategy[bytes]:
     """Ends of packets in which no chunk begins, or none that fits: RFC 7016 §2.2.4."""
     too_long = st.tuples(_BYTES, st.binary(max_size=12)).map(
@@ -185,6 +203,7 @@ def padding() -> SearchStrategy[bytes]:
     return st.integers(0, 40).map(lambda count: b"\xff" * count) | st.binary(max_size=2) | too_long
 
 
+@cache
 @st.composite
 def received_packets(draw: DrawFn) -> tuple[Packet, bytes]:
     """A packet, and bytes that a receiver reads it from: RFC 7016 §2.2.4 and §2.3.

@@ -4,6 +4,7 @@ Own design, over RFC 7425 §4: what is written here must be accepted, the odd wi
 what `build` and `encode` of our own never write is among it.
 """
 
+from functools import cache
 from typing import cast
 
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ _PUBLIC = st.integers(1, (1 << 256) - 1)
 _KNOWN = {*CertificateOption, *EpdOption, *KeyingOption}
 
 
+@cache
 def unknown_options() -> SearchStrategy[Option]:
     """Options that no list of this profile has, to be passed over.
 
@@ -33,6 +35,7 @@ def unknown_options() -> SearchStrategy[Option]:
     return st.builds(Option, types, _VALUE)
 
 
+@cache
 def key_pairs(group_id: int = 2) -> SearchStrategy[KeyPair]:
     """Key pairs of one group, with short exponents to be quick: RFC 7425 §4.6.2."""
     group = GROUPS[group_id]
@@ -40,6 +43,7 @@ def key_pairs(group_id: int = 2) -> SearchStrategy[KeyPair]:
     return exponents.map(lambda private: KeyPair.of(group, private))
 
 
+@cache
 @st.composite
 def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
     """A certificate as bytes, and the value to read from it: RFC 7425 §4.3.
@@ -66,6 +70,7 @@ def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
     return canonical + draw(_tails()), certificate
 
 
+@cache
 def _tails() -> SearchStrategy[bytes]:
     """The bytes after the canonical section: none, or a marker and bytes that do not count."""
     ignored = st.sampled_from(
@@ -80,6 +85,7 @@ def _tails() -> SearchStrategy[bytes]:
     return st.just(b"") | st.lists(rest, max_size=2).map(lambda r: MARKER + MARKER.join(r))
 
 
+@cache
 @st.composite
 def epds(draw: st.DrawFn) -> tuple[bytes, Epd]:
     """A discriminator as bytes, in any order, and the value to read: RFC 7425 §4.4."""
@@ -92,16 +98,19 @@ def epds(draw: st.DrawFn) -> tuple[bytes, Epd]:
     return encode_options(draw(st.permutations(options))), epd
 
 
+@cache
 def negotiations() -> SearchStrategy[Negotiation]:
     """All eight that three flags can say: RFC 7425 §4.5.2.4 and §4.5.2.5."""
     return st.builds(Negotiation, st.booleans(), st.booleans(), st.booleans())
 
 
+@cache
 def policies() -> SearchStrategy[Policy]:
     """An endpoint's wishes, none of them a demand: RFC 7425 §4.6.4 and §4.6.6."""
     return st.builds(Policy, negotiations(), st.integers(4, 32), negotiations())
 
 
+@cache
 @st.composite
 def components(draw: st.DrawFn) -> tuple[bytes, Component]:
     """A keying component as bytes, in any order, and the value to read: RFC 7425 §4.5."""
@@ -114,6 +123,7 @@ def components(draw: st.DrawFn) -> tuple[bytes, Component]:
     return encode_options(draw(st.permutations(options))), component
 
 
+@cache
 def signatures() -> SearchStrategy[bytes]:
     """Signature fields: none, the letter X, passwords' and unknown ones: RFC 7425 §4.3.5."""
     passwords = st.binary(min_size=32, max_size=48).map(lambda value: Option(0x1D, value))

@@ -7,6 +7,7 @@ abandons messages half way.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from struct import pack
 from typing import TypeAlias, cast
 
@@ -26,12 +27,14 @@ _IDS = st.sampled_from([2, 3, 63, 64, 319, 320, 65599])
 _EXTENDED = 0xFFFFFF
 
 
+@cache
 def timestamps() -> SearchStrategy[int]:
     """Times in ms, with a liking for the edges of RTMP 1.0 §5.3.1.3 and of the 32 bits."""
     edges = st.sampled_from([0, _EXTENDED - 1, _EXTENDED, _EXTENDED + 1, 0x7FFFFFFF, 0xFFFFFFFF])
     return st.integers(0, 5000) | edges | _U32
 
 
+@cache
 def messages() -> SearchStrategy[Message]:
     """Messages that chunks carry without looking into them: RTMP 1.0 §6.1.1."""
     payloads = st.binary(max_size=20) | _LENGTHS.map(lambda length: bytes(range(256)) * 2)
@@ -45,6 +48,7 @@ def messages() -> SearchStrategy[Message]:
     )
 
 
+@cache
 def commands() -> SearchStrategy[Command]:
     """Commands with any arguments: RTMP 1.0 §7.1.1."""
     names = st.sampled_from(["connect", "play", "_result", "onStatus"]) | st.text("aé", max_size=9)
@@ -53,6 +57,7 @@ def commands() -> SearchStrategy[Command]:
     return st.builds(Command, names, numbers, amf.values(6), arguments)
 
 
+@cache
 def controls() -> SearchStrategy[control.Control]:
     """Protocol control and user control of every kind: RTMP 1.0 §5.4 and §7.1.7."""
     limits = st.sampled_from(control.LimitType)
@@ -149,6 +154,7 @@ class _Sender:
             self.go_on(2)
 
 
+@cache
 @st.composite
 def chunk_streams(
     draw: DrawFn, of: SearchStrategy[Message] | None = None

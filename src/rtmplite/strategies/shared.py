@@ -1,5 +1,6 @@
 """Shared object messages of every kind: RTMP 1.0 §7.1.3."""
 
+from functools import cache
 from typing import cast
 
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ _NAMES = st.text(max_size=8)
 _BARE = st.sampled_from([said.Use(), said.Release(), said.Clear(), said.UseSuccess()])
 
 
+@cache
 def events() -> SearchStrategy[Event]:
     """One event of any type, listed in RTMP 1.0 §7.1.3 or not."""
     values = amf.values(max_leaves=4)
@@ -32,6 +34,7 @@ def events() -> SearchStrategy[Event]:
     )
 
 
+@cache
 def messages() -> SearchStrategy[SharedObject]:
     """One message with some events: RTMP 1.0 §7.1.3."""
     return st.builds(

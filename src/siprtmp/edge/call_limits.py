@@ -26,9 +26,8 @@ def tolls(settings: Settings, domains: Domains) -> Tolls:
 
 def allowance(settings: Settings) -> Allowance:
     """The limits in force; 0 is no limit."""
-    names = (*rtmp_options.LISTENERS, "sip")
-    places = (getattr(settings, name) for name in names)
-    is_open = any(place is not None and not is_loopback(place[0]) for place in places)
+    listening = settings.listening((*rtmp_options.LISTENERS, "sip"))
+    is_open = any(not is_loopback(host) for _, (host, _) in listening)
     at_once, an_hour = settings.max_user_calls, settings.max_user_calls_per_hour
     if at_once is None:
         at_once = AT_ONCE if is_open else 0

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
+from rtmplite.net.addresses import written
 from siprtmp import __version__
 from siprtmp.calls.admission import Admission
 from siprtmp.edge.control_socket import Control
@@ -49,8 +50,8 @@ class Gateway:
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
-        if settings.sip is not None:
-            with _naming("--sip", settings.sip):
+        if settings.sip:
+            with _naming("--sip", *settings.sip):
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log)
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
@@ -69,14 +70,13 @@ class Gateway:
                 overview.hear = self.sip.stack.receive
             self._control = Control(self.state.path, overview)
 
-    def addresses(self) -> dict[str, tuple[str, int]]:
+    def addresses(self) -> dict[str, str]:
         """The listeners by name, with their real ports, for the ready line."""
-        out = dict(self.rtmp.addresses)
+        out = {name: written(*address) for name, address in self.rtmp.addresses.items()}
         if self.sip is not None:
-            out["sip"] = self.sip.driver.address
-            out |= self.sip.more_addresses
+            out |= self.sip.addresses
         if self._http is not None:
-            out["http"] = self._http.address
+            out["http"] = written(*self._http.address)
         return out
 
     def status(self) -> dict[str, object]:
@@ -144,10 +144,11 @@ class Gateway:
 
 
 @contextmanager
-def _naming(option: str, address: tuple[str, int]) -> Iterator[None]:
+def _naming(option: str, *listening: tuple[str, int]) -> Iterator[None]:
     """Name the listener that could not be opened."""
     try:
         yield
     except (OSError, RemoteError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ConfigError(f"{option} {address[0]}:{address[1]}: {reason}") from None
+        tried = " ".join(written(*address) for address in listening)
+        raise ConfigError(f"{option} {tried}: {reason}") from None

@@ -64,7 +64,9 @@ class MediaSide:
         self, listener: AudioCall, peers: Collection[str], now: float
     ) -> tuple[Leg, MediaAddress]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        port = self._open_port(self._ports if self._network.is_inside(peers) else self.prepared)
+        beside = self._network.beside(peers)
+        is_plain = beside is not None or self._network.is_inside(peers)
+        port = self._open_port(self._ports if is_plain else self.prepared, beside)
         alarm: Alarm
         leg = Leg(
             port,
@@ -103,11 +105,11 @@ class MediaSide:
         """A timer for a machine."""
         return Alarm(machine)
 
-    def _open_port(self, pool: MediaPool) -> MediaPort:
+    def _open_port(self, pool: MediaPool, host: str | None = None) -> MediaPort:
         """A pair of ports, whose datagrams are dropped until somebody takes them."""
         try:
             refuse_last(MEDIA)
-            return MediaPort(self._bind_ip, pool, _unheard, _unheard, latch=self._latch)
+            return MediaPort(host or self._bind_ip, pool, _unheard, _unheard, latch=self._latch)
         except OSError as error:  # no descriptor is left, or the address has gone
             self._log.warning("no-media-port", reason=error.strerror)
             raise LocalError("no media port") from error

@@ -29,6 +29,7 @@ from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
 from p2psip.ua.registration import Registration, Registrations
 from p2psip.ua.ua import UserAgent
+from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
 from siprtmp.calls.admission import Admission, Admitted
@@ -59,14 +60,15 @@ class SipSide:
     def __init__(
         self, settings: Settings, verifier: DigestServer | None, admission: Admission, log: Log
     ) -> None:
-        assert settings.sip is not None
         self._settings, self._admission, self._log = settings, admission, log
         if settings.ws is not None and not websocket.AVAILABLE:
             raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
         self._contexts = _contexts(settings)
         sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
-        ports = SipPorts(*settings.sip, sips=sips, ws=ws)
-        network = LocalNetwork(ports.address[0], settings.external_ip)
+        first, *also = settings.sip
+        ports = SipPorts(*first, also=also, sips=sips, ws=ws)
+        beside = also[0][0] if also else None
+        network = LocalNetwork(ports.address[0], settings.external_ip, beside)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
@@ -219,11 +221,14 @@ class SipSide:
         return not self.media.legs and self.stack.transactions < FEW
 
     @property
-    def more_addresses(self) -> dict[str, tuple[str, int]]:
-        """The listeners for TLS and WebSocket by name, for the ready line."""
-        named = (("sips", "TLS"), ("ws", "WS"))
-        found = {name: self.driver.ports.address_of(transport) for name, transport in named}
-        return {name: address for name, address in found.items() if address is not None}
+    def addresses(self) -> dict[str, str]:
+        """The listeners by name, for the ready line; those of one name are parted by a comma."""
+        named = {"UDP": "sip", "TLS": "sips", "WS": "ws"}
+        found: dict[str, list[str]] = {}
+        for each in self.driver.ports.listeners:
+            if each.transport in named:
+                found.setdefault(named[each.transport], []).append(written(each.host, each.port))
+        return {name: ",".join(addresses) for name, addresses in found.items()}
 
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""

@@ -8,7 +8,7 @@ opened, and its message is one line that says what to change.
 import argparse
 import ipaddress
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -40,12 +40,12 @@ _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 class Settings(RtmpSettings):
     """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
 
-    `None` for a listener means that it is off.  Times are in seconds unless the
-    option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
+    `None` for a listener means that it is off, and so does an empty `sip`.  Times are in seconds
+    unless the option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
     """
 
     rtmp: Address | None = ("127.0.0.1", 1935)
-    sip: Address | None = ("127.0.0.1", 5060)
+    sip: tuple[Address, ...] = (("127.0.0.1", 5060),)
     sips: Address | None = None
     ws: Address | None = None
     http: Address | None = ("127.0.0.1", 8080)
@@ -85,15 +85,21 @@ class Settings(RtmpSettings):
         """
         if self.domain:
             return self.domain
-        host = self.sip[0] if self.sip else "127.0.0.1"
-        names = ("localhost", "127.0.0.1", host, self.external_ip)
+        hosts = [host for host, _ in self.sip]
+        names = ("localhost", "127.0.0.1", *hosts, self.external_ip)
         return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
 
     @property
     def is_local(self) -> bool:
         """Whether every listener is on loopback."""
-        addresses = [getattr(self, name) for name in _LISTENERS]
-        return all(address is None or is_loopback(address[0]) for address in addresses)
+        return all(is_loopback(host) for _, (host, _) in self.listening(_LISTENERS))
+
+    def listening(self, names: Iterable[str]) -> Iterator[tuple[str, Address]]:
+        """The addresses of these listeners that are not off, each with its option's name."""
+        for name in names:
+            value = getattr(self, name)
+            for address in value if name == "sip" else filter(None, [value]):
+                yield name, address
 
 
 def is_wildcard(host: str) -> bool:
@@ -123,6 +129,8 @@ def load(arguments: Sequence[str]) -> Settings:
     settings = load_file(path) if path else Settings()
     for name in {*_LISTS, *rtmp_options.LISTS} & given.keys():
         given[name] = tuple(given[name])
+    if "sip" in given:
+        given["sip"] = _after_off(given["sip"])
     return check(replace(settings, **given))
 
 
@@ -160,6 +168,9 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
+    if name == "sip":
+        texts = value if isinstance(value, list) else [value]
+        return _after_off([listener(_text(text)) for text in texts])
     if name in _LISTENERS:
         return listener(_text(value))
     if name == "rtp_ports":
@@ -192,12 +203,20 @@ def _convert(name: str, value: Any) -> Any:
     return _text(value)
 
 
+def _after_off(listed: Sequence[Address | None]) -> tuple[Address, ...]:
+    """The addresses of a listener that has several; `off` takes back those before it."""
+    kept: list[Address] = []
+    for address in listed:
+        kept = [] if address is None else [*kept, address]
+    return tuple(kept)
+
+
 def check(settings: Settings) -> Settings:
     """Refuse settings that are unsafe or can't work; returns good ones unchanged.
 
     Secure by default.  Raises ConfigError.
     """
-    if all(getattr(settings, name) is None for name in (*rtmp_options.LISTENERS, "sip")):
+    if not any(settings.listening((*rtmp_options.LISTENERS, "sip"))):
         raise ConfigError("nothing to serve: --rtmp, --rtmfp and --sip are off")
     _check_texts(settings)
     _check_tls(settings)
@@ -208,20 +227,33 @@ def check(settings: Settings) -> Settings:
     except RtmpError as error:
         raise ConfigError(str(error)) from None
     if settings.users is None and not settings.allow_anonymous:
-        for name in _LISTENERS:
-            address = getattr(settings, name)
+        for name, address in settings.listening(_LISTENERS):
             is_guarded = name not in SIP_LISTENERS and doors.guards_publishing  # calls need a user
-            if address is not None and not is_loopback(address[0]) and not is_guarded:
+            if not is_loopback(address[0]) and not is_guarded:
                 raise ConfigError(
                     f"--{name} {address[0]}:{address[1]} can be reached from other machines: "
                     "give --users FILE, or --allow-anonymous to serve everybody"
                 )
-    for name in SIP_LISTENERS:
-        address = getattr(settings, name)
-        if address and is_wildcard(address[0]) and settings.external_ip is None:
+    for name, address in settings.listening(SIP_LISTENERS):
+        if is_wildcard(address[0]) and settings.external_ip is None:
             text = f"--{name} on every interface needs --external-ip, the address phones see"
             raise ConfigError(text)
+    _check_families(settings)
     return settings
+
+
+def _check_families(settings: Settings) -> None:
+    """Refuse a second --sip that is of the first one's family, or whose address nobody knows."""
+    families = [":" in host for host, _ in settings.sip]
+    if len(families) > len(set(families)):
+        raise ConfigError("--sip: one address of IPv4 and one of IPv6 at most")
+    if len(families) > 1:
+        for host, _ in settings.sip:
+            other = settings.external_ip is not None and (":" in host) != (
+                ":" in settings.external_ip
+            )
+            if is_wildcard(host) and other:
+                raise ConfigError(f"--sip {host}: name the address, --external-ip is another kind")
 
 
 def load_users(settings: Settings) -> UserStore | None:
@@ -251,7 +283,7 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 def _check_tls(settings: Settings) -> None:
     """Refuse listeners of TLS without their files, which are read when the listeners open."""
     for name in ("sips", "ws"):
-        if getattr(settings, name) is not None and settings.sip is None:
+        if getattr(settings, name) is not None and not settings.sip:
             raise ConfigError(f"--{name} needs --sip: UDP and TCP are always served as well")
     if settings.rtmps is None and settings.sips is None and settings.ws is None:
         return

@@ -103,12 +103,17 @@ def _add_listeners(add: Add) -> None:
         ("rtmps", "RTMP clients over TLS here, with the certificate of --tls-cert (off)"),
         ("rtmpt", "RTMP clients that come through HTTP here (off)"),
         ("rtmfp", "RTMFP clients here, by UDP (127.0.0.1:1935)"),
-        ("sip", "phones and SIP servers here, by UDP and TCP (127.0.0.1:5060)"),
+        (
+            "sip",
+            "phones and SIP servers here, by UDP and TCP, at an address of IPv4, of IPv6, or at "
+            "both (127.0.0.1:5060)",
+        ),
         ("sips", "phones and SIP servers here, by TLS with the certificate of --tls-cert (off)"),
         ("ws", "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert (off)"),
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
-        add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.")
+        details = {"action": "extend", "nargs": "+"} if name == "sip" else {}
+        add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.", **details)
     add(
         "--external-ip",
         metavar="IP",

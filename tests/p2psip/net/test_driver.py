@@ -87,12 +87,12 @@ def test_one_port_for_both_transports():
 def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
     true, tries = module._bound, []
 
-    def bound(kind, host, port):
+    def bound(kind, host, port, **options):
         if kind is plain.SOCK_STREAM:
             tries.append(port)
             if len(tries) < 3:
                 raise OSError("taken")
-        return true(kind, host, port)
+        return true(kind, host, port, **options)
 
     monkeypatch.setattr(module, "_bound", bound)
     ports = SipPorts(LOOPBACK, 0)
@@ -100,7 +100,7 @@ def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
     ports.udp.close()
     ports.tcp.close()
     tries[:] = [0] * -module.BIND_TRIES
-    monkeypatch.setattr(module, "_bound", lambda *args: 1 / 0)
+    monkeypatch.setattr(module, "_bound", lambda *args, **options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         SipPorts(LOOPBACK, 0)
 

@@ -47,3 +47,20 @@ def test_a_listener_on_every_interface_tells_the_one_that_leads_there():
     network = LocalNetwork("0.0.0.0", OUTSIDE)
     assert network.host_for(["127.0.0.1"]) == network.own_address("127.0.0.1") == "127.0.0.1"
     assert network.own_address("198.51.100.9") is None
+
+
+@pytest.mark.parametrize(
+    ("peers", "told"),
+    [
+        (["2001:db8::9"], "2001:db8::1"),
+        (["fe80::9"], "2001:db8::1"),
+        (["2001:db8::9", "198.51.100.9"], OUTSIDE),
+        (["198.51.100.9"], OUTSIDE),
+        (["192.168.1.20"], "192.168.1.10"),
+        (["phone.example"], OUTSIDE),
+        ([], OUTSIDE),
+    ],
+)
+def test_peers_of_the_other_family_are_told_the_address_of_that(peers, told):
+    """Covers RFC 8866 §5.7: of two families media has the peer's."""
+    assert LocalNetwork("192.168.1.10", OUTSIDE, "2001:db8::1").host_for(peers) == told

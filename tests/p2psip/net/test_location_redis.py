@@ -28,3 +28,14 @@ def test_flows_and_paths_are_kept_and_rows_of_before_are_read():
     assert len(json.loads(old)) == 6 and store._bindings({"": old}, 0.0) == [kept[0]]
     broken = [json.dumps([*json.loads(old), 1, 7]), json.dumps([*json.loads(old), 1, ["<x"]])]
     assert store._bindings(dict(zip("ab", broken, strict=True)), 0.0) == []
+
+
+def test_the_number_of_a_device_is_kept_and_written_again_when_it_changes():
+    """Covers RFC 5627 §5.4 [valid-until-invalidated]."""
+    store = RedisLocation("redis://127.0.0.1:1/0", lambda *event: None, clock=lambda: 1000.0)
+    for number in ("00ff" * 4, "ff00" * 4):  # by another flow's REGISTER, so of the same version
+        kept = [binding(gruu=number), binding(reg_id=2, gruu=number)]
+        store.keep(("b", "home"), {("b", "home"): kept}, 0.0)
+        assert store._bindings(store._wanted["b", "home"], 0.0) == kept
+    before = json.dumps(json.loads(store._row(kept[1], 1000.0))[:8])
+    assert [each.gruu for each in store._bindings({"": before}, 0.0)] == [""]

@@ -17,7 +17,7 @@ from p2psip.strategies.sip import uris
 from p2psip.transaction.flow import LOCAL, Flow
 
 AOR = "bob", "home"
-ROW = "x'62', x'68', '<sip:b@x>', x'63', 1, 9e9, ?, 1, NULL, 0, x''"
+ROW = "x'62', x'68', '<sip:b@x>', x'63', 1, 9e9, ?, 1, NULL, 0, x'', ''"
 UDP = Flow("UDP", (BOB, 5060), (HOME, 5060))
 NOON = 1.8e9
 
@@ -140,12 +140,30 @@ def test_a_file_of_the_version_before_is_read_and_gets_the_new_columns(shop):
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
         db.execute("PRAGMA user_version = 1")
-        values = ROW.removesuffix(", 0, x''")
+        values = ROW.removesuffix(", 0, x'', ''")
         db.execute(f"INSERT INTO binding VALUES ({values})", ("UDP 10.0.0.3 5060",))
     db.close()
     assert [(each.reg_id, each.path) for _, each in shop().load(0.0)] == [(0, ())]
     shop().keep(AOR, {AOR: [binding(reg_id=1)]}, 0.0)
     assert [each.reg_id for _, each in shop().load(0.0) if each.reg_id] == [1]
+
+
+def test_the_key_of_temporary_gruus_is_in_the_file(shop):
+    """Covers RFC 5627 §5.4 [valid-until-invalidated]: with the number of each device."""
+    first = shop()
+    first.keep(AOR, {AOR: [binding(gruu="00ff" * 4)]}, 0.0)
+    first.close()
+    second = shop()
+    assert first.secret == second.secret and len(first.secret) == 32
+    assert [each.gruu for _, each in second.load(0.0)] == ["00ff" * 4]
+    second.close()
+    with sqlite3.connect(shop.path) as db:
+        db.execute("DROP TABLE secret")
+        db.execute("ALTER TABLE binding DROP COLUMN gruu")
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+    assert shop().secret not in (b"", first.secret)  # of the version before: it gets one
+    assert [each.gruu for _, each in shop().load(0.0)] == [""]
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, -1, 0])

@@ -149,8 +149,8 @@ def test_who_never_spoke_says_no_goodbye():
     assert silent.bye(1.0) == b""
     while not silent.tick(silent.deadline):
         pass
-    report, _, bye = parse_compound(silent.bye(9.0), strict=True)
-    assert isinstance(report, ReceiverReport) and bye == Bye((1,))
+    report, _, bye = parse_compound(silent.bye(9.0, "x" * 300), strict=True)
+    assert isinstance(report, ReceiverReport) and bye == Bye((1,), b"x" * 255)
 
 
 def test_who_stops_sending_reports_as_a_receiver():

@@ -112,6 +112,16 @@ def test_the_silent_are_forgotten(intervals, members, senders):
     assert meeting.ours.deadline - later == meeting.waits(members, senders)
 
 
+def test_silence_is_noticed_when_a_report_is_due():
+    """Covers RFC 3550 §6.3.5 [checks-silence] [checks-each-interval]: at the very time."""
+    meeting = Meeting()
+    meeting.hears_sound(20.0)
+    now = meeting.reports(20.0)
+    for _ in range(20):
+        now = meeting.reports(meeting.ours.deadline)
+    assert meeting.ours.deadline - now == meeting.waits(1, 0)
+
+
 def test_who_says_bye_is_gone_and_the_next_report_is_nearer():
     """Covers RFC 3550 §6.3.4: half of the members, half of the wait.
 

@@ -88,7 +88,7 @@ def test_after_an_outage_the_picture_comes_back():
 
 
 def test_without_feedback_nothing_is_asked_and_nothing_damaged_is_shown():
-    """Covers RFC 4585 §4.2 [only-what-is-answered]."""
+    """Covers RFC 4585 §4.2."""
     link, alice, bob = call(losing(lambda count: count == 60), frozenset(), early=False)
     link.run(until=4.0)
     assert alice.asked == [] and bob.screen.needs_key

@@ -71,7 +71,7 @@ def test_a_packet_far_behind_is_still_in_time():
 
 
 def test_without_nack_a_gap_is_not_waited_for():
-    """Covers RFC 4585 §4.2 [only-what-is-answered]."""
+    """Covers RFC 4585 §4.2."""
     bench = Bench({"nack pli"})
     first, _, third = bench.packets(3)
     bench.video.received(first, 0.0)
@@ -115,7 +115,7 @@ def test_a_command_names_its_stream_beside_the_header():
 
 
 def test_a_viewer_asks_by_pli_where_there_is_no_command():
-    """Covers RFC 4585 §4.2 [only-what-is-answered]."""
+    """Covers RFC 4585 §4.2."""
     bench = Bench({"nack pli"})
     bench.video.received(*bench.packets(1), 0.0)
     bench.video.join(0.0)

@@ -186,7 +186,7 @@ def test_a_dialog_is_kept_until_the_answer_to_its_bye():
         assert to == BOB
         home.hear(response_to(bye, status), source=BOB, now=float(cseq))
         home.wait(10.0 + cseq)
-        assert len(home.proxy.dialogs) == 2 if status == 407 else 1
+        assert len(home.proxy.dialogs) == (status == 407)
     home.wait(100.0)
     assert len(home.proxy.dialogs) == 0 and home.idle and home.proxy.deadline is None
 
@@ -215,6 +215,26 @@ def test_the_table_is_bounded(monkeypatch):
     assert seen == [503, 503] and len(home.proxy.dialogs) == 3
     home.wait(300.0)
     assert len(home.proxy.dialogs) == 0 and home.idle
+
+
+def test_calls_that_are_over_take_no_place(monkeypatch):
+    """Covers RFC 3261 §21.5.4: an office may place many calls a second, one after the other."""
+    monkeypatch.setattr(proxied_dialogs, "MAX_OF_ONE", 2)
+    monkeypatch.setattr(proxied_dialogs, "MAX_OVER", 3)
+    home = Home()
+    home.hear(register(), source=BOB)
+    for number in range(5):
+        call = str(number)
+        sent = home.hear(request(call=call))
+        [invite] = [m for m, *_ in sent if isinstance(m, Request)]
+        [(ok, *_)] = home.hear(response_to(invite, 200, to_tag="t"), source=BOB)
+        route = ok.record_routes[0]
+        [(bye, *_)] = home.hear(within("BYE", "sip:x", route, call=call, cseq=3))
+        home.hear(response_to(bye, 200), source=BOB)
+    table = home.proxy.dialogs
+    assert len(table) == 0 and sorted(call_id for call_id, *_ in table._known) == ["2", "3", "4"]
+    home.wait(100.0)
+    assert not table._known and home.idle and home.proxy.deadline is None
 
 
 def test_strangers_in_league_with_a_callee_leave_room_for_users(monkeypatch):
@@ -269,7 +289,7 @@ def test_a_callee_makes_so_many_dialogs_and_no_more():
     assert len(home.proxy.dialogs) == 1 + proxied_dialogs.MAX_FORKS
     for number in range(100):
         home.hear(response_to(branches[BOB], 200, to_tag=f"t{number}"), source=BOB)
-    assert len(home.proxy.dialogs) == 1 + proxied_dialogs.MAX_FORKS
+    assert len(home.proxy.dialogs) == proxied_dialogs.MAX_FORKS
     assert methods(home.hear(within("ACK", "sip:x", "<sip:home;lr>", to=";tag=t0")))
 
 

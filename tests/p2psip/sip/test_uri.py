@@ -127,3 +127,20 @@ def test_no_input_crashes(data):
 def test_a_host_in_capitals_is_the_same_host(uri):
     """Covers RFC 3261 §19.1.4."""
     assert equivalent(uri, uri.replace(host=uri.host.upper()))
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "same"),
+    [
+        ("sip:bob@home;gr=urn:uuid:1", "sip:bob@home", True),
+        ("sip:bob@home;gr=urn:uuid:1", "sip:bob@home;gr=URN:UUID:1", True),
+        ("sip:bob@home;gr=urn:uuid:1", "sip:bob@home;gr=urn:uuid:2", False),
+        ("sip:bob@home;gr=urn:uuid:1", "sip:bob@home;gr", False),
+        ("sip:x@home;gr", "sip:y@home;gr", False),
+    ],
+)
+def test_a_public_gruu_equals_its_address_of_record_and_no_other_gruu(text, other, same):
+    """Covers RFC 5627 §5.4 [different-devices-differ]."""
+    first, second = Uri.parse(text), Uri.parse(other)
+    assert first.is_gruu and equivalent(first, second) is same is equivalent(second, first)
+    assert str(first) == text and not Uri.parse("tel:+1;gr").is_gruu

@@ -108,3 +108,16 @@ def test_a_response_leaves_by_the_transport_of_its_request(transport):
 def test_what_only_this_machine_reaches(host, is_so, is_loopback):
     """Both families say the same."""
     assert is_loopback(host) is is_so
+
+
+def test_an_outside_address_is_for_peers_of_its_family():
+    """Covers RFC 3261 §18.1.1: to others the listener of their own family is named."""
+    both = [Listener("UDP", "192.168.1.10", 5060), Listener("UDP", "2001:db8::1", 5070)]
+    stack = Stack(random=random_source("x"), listeners=both, advertised="203.0.113.1")
+    assert str(stack.contact(peer="198.51.100.9")) == "sip:203.0.113.1:5060"
+    assert str(stack.contact(peer="2001:db8::9")) == "sip:[2001:db8::1]:5070"
+    stack.advertise(("203.0.113.2", 7000))
+    assert str(stack.contact(peer="198.51.100.9")) == "sip:203.0.113.2:7000"
+    assert str(stack.contact(peer="2001:db8::9")) == "sip:[2001:db8::1]:5070"
+    alone = Stack(random=random_source("x"), listeners=both[1:], advertised="203.0.113.1")
+    assert str(alone.contact(peer="2001:db8::9")) == "sip:203.0.113.1:5070"

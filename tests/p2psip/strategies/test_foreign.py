@@ -7,6 +7,7 @@ section, and `docs/3-howto/use-as-oracle.md` does for all of them.
 import re
 from itertools import takewhile
 
+import pytest
 from support.oracle import drawn
 from support.tshark import COMPLAINT, datagram, dissect
 
@@ -31,6 +32,8 @@ AROUND = (
     b"From: <sip:a@b>;tag=1\r\nTo: <sip:a@b>\r\nCall-ID: 1\r\nCSeq: 1 OPTIONS\r\n"
     b"Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%b"
 )
+
+pytestmark = pytest.mark.timeout(2400)
 
 
 def complaints(row):

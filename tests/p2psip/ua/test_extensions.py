@@ -63,9 +63,11 @@ def test_an_info_is_sent_for_packages_that_the_peer_receives():
     assert [each.headers.get("Info-Package") for each in infos] == ["dtmf", None]
     assert not any("Recv-Info" in each.headers for each in infos)
     bob.agent.extensions = Extensions()  # it changes its mind
+    alive = []
+    alice.on_alive = lambda call, now: alive.append(call)
     call.info("text/plain", b"7", link.now, "dtmf")
     link.run(until=3.0)
-    assert names(link)[-1] == "B 469 INFO" and call.is_up
+    assert names(link)[-1] == "B 469 INFO" and call.is_up and alive == [call]
     settle(link, alice, bob)
 
 

@@ -67,6 +67,10 @@ def test_a_message_arrives_as_it_was_written():
     assert messages.pending == 0
     [answered] = [data for _, source, _, (_, data) in link.sent if source == B]
     assert answered.endswith(b"\r\n\r\n") and b"Contact" not in answered
+    routed = outside_request(bytes, "MESSAGE", BOB, BOB, route=[BOB.uri])
+    assert [name for name, _ in routed.headers] == [
+        *("Route", "Max-Forwards", "From", "To", "Call-ID", "CSeq")
+    ]
 
 
 def test_messages_to_one_user_follow_each_other():

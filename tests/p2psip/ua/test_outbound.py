@@ -70,7 +70,7 @@ def test_a_register_names_its_flow():
     link.run(until=90.0)
     registration.close(link.now)
     link.run(until=95.0)
-    assert told(home) == [(f"<{INSTANCE}>", "1", ("path", "outbound"))] * 3
+    assert told(home) == [(f"<{INSTANCE}>", "1", ("path", "gruu", "outbound"))] * 3
     assert home.asked[-1] == 0
 
 
@@ -88,8 +88,8 @@ def test_after_a_439_it_registers_without_outbound():
     link, home, bob, *_ = world((439, ()), (439, ()))
     link.run(until=1.0)
     assert [(reg_id, supported) for _, reg_id, supported in told(home)] == [
-        ("1", ("path", "outbound")),
-        (None, ("path",)),
+        ("1", ("path", "gruu", "outbound")),
+        (None, ("path", "gruu")),
     ]
     assert bob.heard == [-439]
 

@@ -55,6 +55,7 @@ def test_a_part_that_must_be_understood_is_refused():
         assert refusal.value.status == 415
         assert dict(refusal.value.headers)["Accept"].startswith("application/sdp, multipart/mixed")
     assert offer_of(invite(demanding(REMARK, "optional"))) is None
+    assert offer_of(invite(SDP, REMARK)) == offer_of(invite(demanding(SDP, "required"))) == SDP.body
 
 
 def test_parts_that_cannot_be_read():

@@ -3,7 +3,7 @@
 import pytest
 from support.rtmfp.link import Link
 from support.sip.elements import Script
-from support.sip.flows import A, B, C, drop, first_request, names
+from support.sip.flows import A, B, C, drop, first_request
 from support.sip.watchers import KIND, Watcher
 
 from p2psip.dialog.subscription import State
@@ -177,10 +177,24 @@ def test_what_cannot_be_served(changes, status):
     assert len(bob.served) == (status == 200)
 
 
-def test_subscriptions_have_a_limit():
+@pytest.mark.parametrize("expires", ["60", "0"])
+def test_subscriptions_have_a_limit(expires):
+    """Own design: one host has less than half of the places, and they are free again later."""
     link = Link()
-    bob, script = Watcher(link, B), Script(link, C)
-    bob.agent._served = set(range(MAX_SERVED))
-    fields = {"Event": "presence", "Via": f"SIP/2.0/UDP {C};branch=z9hG4bKx"}
-    assert script.say(first_request("SUBSCRIBE", b"", **fields), B).status == 503
-    assert not bob.served and "B 503 SUBSCRIBE" in names(link)
+    bob, greedy, other = Watcher(link, B), Script(link, C), Script(link, A)
+
+    def asks(script, host, number):
+        fields = {"Event": "presence", "Expires": expires, "Call-ID": f"{host}-{number}"}
+        fields |= {"Via": f"SIP/2.0/UDP {host};branch=z9hG4bK{number}"}
+        fields["Contact"] = f"<sip:x@{host}>"
+        script.heard.clear()
+        script.say(first_request("SUBSCRIBE", b"", **fields), B)
+        link.run(until=link.now + 0.001)
+        return next(m.status for m in script.heard if not isinstance(m, Request))
+
+    said = [asks(greedy, C, number) for number in range(MAX_SERVED)]
+    got = said.count(200)
+    assert said == [200] * got + [503] * (MAX_SERVED - got) and 0 < got < MAX_SERVED / 2
+    assert len(bob.served) == got and asks(other, A, 0) == 200
+    link.run(until=200.0)
+    assert not bob.served and asks(greedy, C, "again") == 200

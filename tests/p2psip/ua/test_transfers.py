@@ -175,6 +175,8 @@ def test_a_transfer_without_a_result_has_failed():
         (("<http://x.example>",), 603),
         ((f"<sip:x@{C};method=BYE>",), 603),
         (("<",), 400),
+        ((f"<sip:x@{C}?Replaces=a>",), 400),
+        ((f"<sip:x@{C}?Replaces=a%3Bto-tag%3D1%3Bfrom-tag%3D2%0D%0AX-Evil:%201>",), 400),
         ((f"<sip:x@{C}>",), 202),
     ],
 )

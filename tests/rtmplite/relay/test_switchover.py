@@ -45,5 +45,6 @@ def test_the_old_server_is_left_where_its_pictures_come_to_the_beginning():
     ahead, passed = StandbyBuffer(), PlayedPosition()
     ahead.take(VIDEO, 60, KEY, passed, 0.0)
     assert ahead.begin == (VIDEO, 60)
-    assert not ahead.meets(AUDIO, 75, SOUND, 0.0) and not ahead.meets(VIDEO, 40, FRAME, 0.0)
+    assert not ahead.meets(AUDIO, 75, SOUND, 0.0) and not ahead.meets(VIDEO, 20, KEY, 0.0)
+    assert not ahead.meets(VIDEO, 40, FRAME, 0.0)
     assert ahead.meets(VIDEO, 60, KEY, 0.0)

@@ -1,13 +1,14 @@
 """Wireshark and ffprobe read what the strategies of RTMP, AMF0 and FLV draw as our codecs mean it.
 
 Own design: a second opinion on valid input.  `docs/3-howto/use-as-oracle.md` says where Wireshark
-is wrong.  AMF3 is held against no other reader yet.
+is wrong.
 """
 
 import json
 import subprocess
 from itertools import accumulate, chain, pairwise
 
+import pytest
 from support.oracle import drawn
 from support.peers.process import require
 from support.tshark import COMPLAINT, dissect, segments
@@ -21,6 +22,8 @@ from rtmplite.strategies import flv, rtmp
 
 HANDSHAKE = b"\3" + bytes(1536) + bytes(1536)
 UNKNOWN = 23  # and the hundred behind it: Wireshark looks into no message of these types
+
+pytestmark = pytest.mark.timeout(2400)
 
 
 def connections(path, streams, *fields):

@@ -22,7 +22,14 @@ HASH = "0" * 32
 OPTIONS = [
     ("rtmp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
     ("rtmp", ["off"], '"off"', None),
-    ("sip", ["[::1]:5070"], '"[::1]:5070"', ("::1", 5070)),
+    ("sip", ["[::1]:5070"], '"[::1]:5070"', (("::1", 5070),)),
+    (
+        "sip",
+        ["127.0.0.1:5070", "[::1]:5070"],
+        '["127.0.0.1:5070", "[::1]:5070"]',
+        (("127.0.0.1", 5070), ("::1", 5070)),
+    ),
+    ("sip", ["[::1]:5070", "off"], '["[::1]:5070", "off"]', ()),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
     ("ws", ["127.0.0.1:81"], '"127.0.0.1:81"', ("127.0.0.1", 81)),
     (
@@ -284,6 +291,7 @@ def test_what_cannot_be_served_is_told_in_one_line(words):
         "sing = 1",
         "source = 'x'",
         "[sip]\nport = 1",
+        "sip = [5060]",
         "not toml",
     ],
 )
@@ -356,23 +364,6 @@ def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
     with pytest.raises(ConfigError, match="line 2"):
         config.load(["--users", str(users)])
     assert config.load_users(Settings()) is None
-
-
-@pytest.mark.parametrize(
-    ("given", "domains"),
-    [
-        ({}, ("localhost", "127.0.0.1")),
-        ({"domain": ("a.example",)}, ("a.example",)),
-        ({"sip": None}, ("localhost", "127.0.0.1")),
-        ({"sip": ("192.0.2.1", 5060)}, ("localhost", "127.0.0.1", "192.0.2.1")),
-        (
-            {"sip": ("0.0.0.0", 5060), "external_ip": "192.0.2.1"},
-            ("localhost", "127.0.0.1", "192.0.2.1"),
-        ),
-    ],
-)
-def test_the_domains_served_without_being_named(given, domains):
-    assert Settings(**given).domains == domains
 
 
 @given(

@@ -13,7 +13,7 @@ REPO = Path(__file__).resolve().parents[3]
 
 
 ANY_PORT = "127.0.0.1:0"
-DEFAULTS = ["--rtmp", ANY_PORT, "--rtmfp", "off", "--sip", ANY_PORT, "--http", ANY_PORT]
+DEFAULTS = ["--rtmp", ANY_PORT, "--rtmfp", "off", "--http", ANY_PORT]
 
 
 class Gateway(Process):
@@ -29,7 +29,8 @@ class Gateway(Process):
         `program` replaces `python -m siprtmp`, to try this class itself.
         """
         words = program or (sys.executable, "-m", "siprtmp")
-        super().__init__(folder, [*words, *DEFAULTS, *options])
+        also = () if "--sip" in options else ("--sip", ANY_PORT)  # which may be given twice
+        super().__init__(folder, [*words, *DEFAULTS, *also, *options])
         self.listeners: dict[str, str] = {}
 
     def is_ready(self) -> bool:

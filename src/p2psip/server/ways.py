@@ -1,0 +1,116 @@
+"""The ways to the phones of users: by address-of-record, by GRUU, and within a dialog.
+
+Implements RFC 3261 §16.5, with the flows of RFC 5626 §5.3, the paths of RFC 3327 §5.4 and the GRUUs
+of RFC 5627 §6.1.
+"""
+
+from collections.abc import Sequence
+
+from p2psip.errors import RemoteError
+from p2psip.server.domains import Aor, Domains
+from p2psip.server.location import Binding
+from p2psip.server.outbound import by_phone
+from p2psip.server.proxied_dialogs import Side
+from p2psip.server.registrar import Registrar
+from p2psip.server.response_context import Target
+from p2psip.sip.build import REASONS
+from p2psip.sip.uri import Uri
+from p2psip.stack.request_origin import is_way_back
+from p2psip.stack.stack import Flow, Stack
+
+
+class Ways:
+    """The ways that lead from this element to phones: §16.5.
+
+    With `nat` a phone is reached at the address it registered from.
+    """
+
+    def __init__(self, stack: Stack, registrar: Registrar, domains: Domains, *, nat: bool) -> None:
+        self._stack, self._registrar, self._domains = stack, registrar, domains
+        self._nat = nat
+
+    def targets(self, bindings: Sequence[Binding], *, is_device: bool = False) -> list[Target]:
+        """The phones to call, each with its other flows as spares: RFC 5626 §7.
+
+        With `is_device` they are the bindings of one device.
+        """
+        # RFC 5627 §6.1 [latest-contact] [next-after-408] [no-other-contact]
+        groups = [list(bindings)] if is_device and bindings else by_phone(bindings)
+        return [self.target(*group) for group in groups]
+
+    def target(self, binding: Binding, *spares: Binding) -> Target:
+        """A phone as a target: by its path or its own connection, or else as its Contact says.
+
+        `spares` are its other flows.
+        """
+        uri, path = binding.contact.uri, binding.path
+        next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
+        flows = binding.way(nat=self._nat) or self._stack.flows_to(next_hop)
+        # RFC 5627 §6.1: the Contact takes the place of the GRUU
+        return Target(uri, flows, binding.q, path, tuple(map(self.target, spares)))
+
+    def user_of(self, uri: Uri, now: float) -> Aor | None:
+        """The user that a URI leads to, None if it is of another domain, or a GRUU of nobody.
+
+        RFC 5627 §6.1.
+        """
+        if not self.is_gruu(uri):
+            return self._domains.address_of_record(uri)
+        aor, gruus = self._registrar.gruus.owner(uri), self._registrar.gruus
+        # RFC 5627 §5.3 [gone-with-the-last]
+        is_lost = aor is not None and gruus.number(uri) and not self.device(uri, now)
+        return None if is_lost else aor
+
+    def is_gruu(self, uri: Uri) -> bool:
+        """Whether a URI looks like a GRUU of our domains: RFC 5627 §6.1."""
+        return uri.is_gruu and self._domains.of(uri) is not None
+
+    def device(self, uri: Uri, now: float) -> list[Binding]:
+        """The bindings of the device that a GRUU names, the latest first: RFC 5627 §6.1."""
+        gruus = self._registrar.gruus
+        aor = gruus.owner(uri)
+        if aor is None:
+            return []
+        bound = self._registrar.registered(Uri(user=aor[0], host=aor[1]), now)
+        return [each for each in reversed(bound) if gruus.is_of(each, uri)]
+
+    def side(self, side: Side, now: float) -> tuple[Target | None, Sequence[Flow]]:
+        """The device that one side of a dialog is, if its target is a GRUU of ours, and its flows.
+
+        RFC 5627 §6.1, for requests within a dialog.  Raises RemoteError if the device is not there.
+        """
+        if not self.is_gruu(side.target):
+            return None, self._flows(side, now)
+        found = [each for each in self.device(side.target, now) if each.is_proven]
+        if not found:
+            raise RemoteError(REASONS[480], 480)  # RFC 5627 §6.1 [480-without-contact]
+        target = self.target(found[0])
+        return target, () if target.path else self._flows(side, now)
+
+    def _flows(self, side: Side, now: float) -> Sequence[Flow]:
+        """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.
+
+        They are the flows by which a user of ours has registered that very Contact since, and the
+        flow by which the side was last heard.
+        """
+        bound = self.bound(side.uri, side.target, now)
+        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
+        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
+
+    def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
+        """The flows by which a user of ours has registered the Contact `target`, or its device.
+
+        A phone that has connected again registers again, but may send nothing in its dialogs.  The
+        bindings of other users do not count.
+        """
+        if self.is_gruu(target):
+            found = [each for each in self.device(target, now) if each.is_proven]
+        else:
+            place = target.user, target.host, target.port
+            bound, at = self._registrar.bindings(user, now), place
+            found = [
+                each
+                for each in bound
+                if (each.contact.uri.user, each.contact.uri.host, each.contact.uri.port) == at
+            ]
+        return [flow for binding in found for flow in binding.way(nat=self._nat)]
