@@ -24,12 +24,16 @@ codec   [p2psip.nat.stun]
 codec   [p2psip.nat.turn]
 machine p2psip.nat
 codec   p2psip.rtp
+machine [p2psip.rtp.losses]
 machine [p2psip.rtp.reorder]
 machine [p2psip.rtp.reporter]
+machine [p2psip.rtp.resend_buffer]
 machine [p2psip.rtp.rtcp_timer]
 machine [p2psip.rtp.sender]
 machine [p2psip.rtp.session]
 machine [p2psip.rtp.srtp]
+machine [p2psip.rtp.video_receiver]
+machine [p2psip.rtp.video_sender]
 codec   p2psip.rtp.payload
 machine [p2psip.rtp.payload.event_receiver]
 machine [p2psip.rtp.payload.event_sender]

@@ -129,7 +129,8 @@ class Fir:
         return cls(sender, tuple((ssrc, number) for ssrc, number in _FIR.iter_unpack(entries)))
 
     def __bytes__(self) -> bytes:
-        """Write the packet; its media SSRC is unused, and zero: RFC 5104 §4.3.1.1."""
+        """Write the packet; its media SSRC is unused, and zero: RFC 5104 §4.3.1.2."""
+        # RFC 5104 §4.3.1.2 [media-source-is-zero]
         entries = b"".join(_FIR.pack(*request) for request in self.requests)
         return rtcp_frame.write(PSFB, FULL_INTRA, _SOURCES.pack(self.sender_ssrc, 0) + entries)
 

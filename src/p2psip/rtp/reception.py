@@ -17,8 +17,8 @@ from collections.abc import Container
 from typing import Final
 
 from p2psip.rtp.fast import Header
-from p2psip.rtp.rtcp import ReportBlock, SenderReport
-from p2psip.rtp.sequence import MIN_SEQUENTIAL, Source
+from p2psip.rtp.rtcp import ReportBlock, SenderReport, unix_time
+from p2psip.rtp.sequence import MAX_MISORDER, MIN_SEQUENTIAL, Source
 
 RTCP_LOOKALIKES: Final = range(64, 96)  # Source: RFC 5761 §4, payload types that may be RTCP
 
@@ -29,16 +29,23 @@ class Reception:
     `clock_rate` is in ticks a second; a new source may introduce itself only by one of
     `payload_types`, unless that is None.  RFC 3550 §A.1 demands that the type be known.
     `candidate_ssrc` is the source that tries to; the next packet of the old source ends the try.
+    `misorder` is how many packets late one may come.
     """
 
-    def __init__(self, clock_rate: int, payload_types: Container[int] | None = None) -> None:
+    def __init__(
+        self,
+        clock_rate: int,
+        payload_types: Container[int] | None = None,
+        *,
+        misorder: int = MAX_MISORDER,
+    ) -> None:
         self._clock_rate, self.payload_types = clock_rate, payload_types
-        self.source = Source(clock_rate)
+        self._misorder = misorder
+        self.source = Source(clock_rate, misorder=misorder)
         self.ssrc: int | None = None
         self.octets = 0
         self.last_received: float | None = None
-        self.sender_clock: tuple[int, int] | None = None
-        self._heard_report: tuple[int, int, float] | None = None
+        self._heard_report: tuple[SenderReport, float] | None = None
         self._reported = 0
         self._candidate = self.source
         self.candidate_ssrc: int | None = None
@@ -62,13 +69,34 @@ class Reception:
         self.ssrc = self.candidate_ssrc = None
 
     def note(self, report: SenderReport, now: float) -> None:
-        """Keep the times of a sender report of this source: §6.4.1.
-
-        `sender_clock` then ties its NTP time to its RTP timestamps.
-        """
+        """Keep the times of a sender report of this source: §6.4.1."""
         if self.ssrc in (None, report.ssrc):
-            self._heard_report = report.ssrc, report.ntp >> 16 & 0xFFFFFFFF, now
-            self.sender_clock = report.ntp, report.timestamp
+            self._heard_report = report, now
+
+    @property
+    def sender_clock(self) -> tuple[int, int] | None:
+        """One instant as NTP time and as RTP timestamp of the source, from its last report: §6.4.1.
+
+        None before there is one of the source that is heard.
+        """
+        if self._heard_report is None or self.ssrc not in (None, self._heard_report[0].ssrc):
+            return None
+        report, _ = self._heard_report
+        return report.ntp, report.timestamp
+
+    def time_of(self, timestamp: int) -> float | None:
+        """Tell when an RTP timestamp was, in Unix time by the sender's clock: §6.4.1.
+
+        Streams of one CNAME share that clock (§6.5.1), so that sound and picture of the same time
+        belong together.  None before the source's first report.
+        """
+        if self.sender_clock is None:
+            return None
+        ntp, reference = self.sender_clock
+        ticks = timestamp - reference & 0xFFFFFFFF
+        if ticks >> 31:
+            ticks -= 1 << 32
+        return unix_time(ntp) + ticks / self._clock_rate
 
     def block(self, now: float) -> tuple[ReportBlock, ...]:
         """Make the block of the next report, or none if nothing came since the last: §6.4.1."""
@@ -77,9 +105,9 @@ class Reception:
             return ()
         self._reported = source.received
         last_sr, delay = 0, 0
-        if self._heard_report is not None and self._heard_report[0] == self.ssrc:
-            _, last_sr, at = self._heard_report
-            delay = int((now - at) * 65536) & 0xFFFFFFFF
+        if self._heard_report is not None and self._heard_report[0].ssrc == self.ssrc:
+            report, at = self._heard_report
+            last_sr, delay = report.ntp >> 16 & 0xFFFFFFFF, int((now - at) * 65536) & 0xFFFFFFFF
         fraction, lost = source.fraction_lost(), source.lost
         highest, jitter = source.extended_highest, source.jitter & 0xFFFFFFFF
         return (ReportBlock(self.ssrc, fraction, lost, highest, jitter, last_sr, delay),)
@@ -94,7 +122,9 @@ class Reception:
         if ssrc != self.candidate_ssrc:
             probation = 0 if self.ssrc is None else MIN_SEQUENTIAL
             after = self.source.highest
-            self._candidate = Source(self._clock_rate, probation=probation, after=after)
+            self._candidate = Source(
+                self._clock_rate, probation=probation, after=after, misorder=self._misorder
+            )
             self.candidate_ssrc = ssrc
         extended = self._candidate.heard(sequence, timestamp, now)
         if extended is not None:

@@ -1,6 +1,7 @@
 """The RTCP of one transport: reports of all its streams, and requests about them.
 
-Implements RFC 3550 §6.3 and §6.4, and with `early` RFC 4585 §3.5 for two participants.
+Implements RFC 3550 §6.3 and §6.4, and with `early` RFC 4585 §3.5 for two participants, where
+T_dither_max is 0 and no other receiver's request stands for ours.
 
 A sans-I/O machine between any number of sources of ours and of the peer's.  Reports leave by
 `tick`, when `deadline` has come.  A request for a picture cannot wait for that: under the profile
@@ -51,8 +52,10 @@ class Reporter:
 
     `senders` are our sources, one at least, and `receivers` those of the peer's that we hear; both
     may grow and shrink.  `wallclock` plus `now` is Unix time (§4 allows any constant).
-    `bandwidth` is for RTCP, in octets a second.  `early` says that AVPF is agreed on.  With `echo`
-    our own packets, sent back by a reflector such as SIPp's, are heard as the peer's.
+    `bandwidth` is for RTCP, in octets a second.  `early` says that AVPF is agreed on, and
+    `report_interval` is then T_rr_interval, the least time between regular reports in s, which
+    leaves the bandwidth to requests.  With `echo` our own packets, sent back by a reflector such as
+    SIPp's, are heard as the peer's.
     `remote_metrics` is what the peer last told of the quality that it hears (RFC 3611 §4.7).
     """
 
@@ -67,9 +70,10 @@ class Reporter:
         wallclock: float = 0.0,
         bandwidth: float = BANDWIDTH,
         early: bool = False,
+        report_interval: float = 0.0,
         echo: bool = False,
     ) -> None:
-        self.cname = cname
+        self.cname, self._random = cname, random
         self.senders, self.receivers = list(senders), list(receivers)
         self.invalid = 0
         self.last_heard: float | None = None
@@ -79,6 +83,8 @@ class Reporter:
         # RFC 4585 §3.5.1 [no-minimum]
         self._timer = RtcpTimer(now, random, bandwidth, least=0.0 if early else MIN_SECONDS)
         self._allow_early = True  # RFC 4585 §3.5.1 [early-at-first]
+        self._report_interval = report_interval if early else 0.0
+        self._last_regular: float | None = None  # t_rr_last of RFC 4585 §3.4
         self._asked: list[Feedback] = []
         self._due_early = False
         self._farewell: list[bytes] = []
@@ -178,9 +184,22 @@ class Reporter:
                 timer.skip_one()
             elif timer.tn - now >= USEFUL_SECONDS:
                 return False  # RFC 4585 §3.5.2 [too-late-is-dropped]
-        if feedback not in self._asked:
-            self._asked.append(feedback)
+        self._merge(feedback)
         return True
+
+    def _merge(self, feedback: Feedback) -> None:
+        """Keep a request, as part of one that waits if that is possible: RFC 4585 §3.5.2."""
+        for place, each in enumerate(self._asked):
+            if each == feedback:
+                return
+            if not (isinstance(each, Nack) and isinstance(feedback, Nack)):
+                continue
+            if each.media_ssrc == feedback.media_ssrc:
+                # RFC 4585 §3.5.2 [as-few-as-possible]
+                lost = dict.fromkeys((*each.lost(), *feedback.lost()))
+                self._asked[place] = Nack.of(feedback.sender_ssrc, each.media_ssrc, lost)
+                return
+        self._asked.append(feedback)
 
     @property
     def deadline(self) -> float:
@@ -200,12 +219,31 @@ class Reporter:
         if now >= self._timer.deadline:  # §6.3.5 [checks-silence] [checks-each-interval]
             self._count_members(now)
         if self._timer.tick(now):  # §6.1 [one-an-interval]
-            report = self._compound(now, *self._requests())
-            self._timer.sent(len(report) + UDP_IP_OCTETS, now)
-            self._reported = True
+            datagrams += self._regular(now)
             self._allow_early = True  # RFC 4585 §3.5.3 [early-again]
-            datagrams.append(report)
         return datagrams
+
+    def _regular(self, now: float) -> list[bytes]:
+        """Make the report that is due, unless it may be left out: RFC 4585 §3.5.3."""
+        is_full = self._is_full_due(now)
+        if not is_full and not self._asked:
+            self._timer.suppressed(now)  # RFC 4585 §3.5.3 [suppressed-before-its-time]
+            return []
+        # RFC 4585 §3.5.3 [requests-leave-at-tn]
+        report = self._compound(now, *self._requests())
+        self._timer.sent(len(report) + UDP_IP_OCTETS, now)
+        self._reported = True
+        if is_full:
+            self._last_regular = now  # RFC 4585 §3.5.3 [first-is-regular] [regular-at-its-time]
+        return [report]
+
+    def _is_full_due(self, now: float) -> bool:
+        """Whether T_rr_interval, drawn at random, has passed since the last full report."""
+        if self._last_regular is None or not self._report_interval:
+            return True
+        # RFC 4585 §3.5.3 [interval-is-dithered]
+        share = 0.5 + int.from_bytes(self._random(4), "big") / (1 << 32)
+        return self._last_regular + share * self._report_interval <= now
 
     def bye(self, now: float, reason: str = "") -> bytes:
         """Make the last datagram, or b"" if we never sent any: §6.3.7.
@@ -246,7 +284,9 @@ class Reporter:
         )  # fmt: skip
         # Own design: AVPF has no least interval, but a pause of a second is no end
         # §6.2 [timeout-by-the-minimum], §6.2.1 [five-intervals]
-        gone = now - TIMEOUT_INTERVALS * max(calculated, MIN_SECONDS)
+        # RFC 4585 §3.5.4 [timeout-by-the-interval]
+        least = max(MIN_SECONDS, self._report_interval)
+        gone = now - TIMEOUT_INTERVALS * max(calculated, least)
         present = list(self._heard_since(gone))
         there = len(present)
         if not there and self.last_heard is not None and self.last_heard > gone:

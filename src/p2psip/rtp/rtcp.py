@@ -40,6 +40,7 @@ __all__ = [
     "compound",
     "ntp_time",
     "parse_compound",
+    "unix_time",
 ]
 
 NTP_EPOCH: Final = 2_208_988_800  # Source: §4, seconds from 1900 to 1970
@@ -52,6 +53,15 @@ _LOST_MAX, _LOST_MIN = 0x7FFFFF, -0x800000  # Source: §A.3, 24 bits that clamp 
 def ntp_time(unix_seconds: float) -> int:
     """Turn Unix time into the 64-bit NTP format, 32 bits of them a fraction: §4."""
     return int((unix_seconds + NTP_EPOCH) * 4294967296.0) & 0xFFFFFFFFFFFFFFFF
+
+
+def unix_time(ntp: int) -> float:
+    """Turn the 64-bit NTP format into Unix time: §4.
+
+    >>> unix_time(ntp_time(1.5))
+    1.5
+    """
+    return ntp / 4294967296.0 - NTP_EPOCH
 
 
 @dataclass(frozen=True, slots=True)

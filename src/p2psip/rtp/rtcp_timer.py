@@ -96,6 +96,10 @@ class RtcpTimer:
     def sent(self, size: int, now: float) -> None:
         """Take note of a compound of `size` octets sent, and draw the next time: §6.3.6."""
         self.received(size)
+        self.suppressed(now)
+
+    def suppressed(self, now: float) -> None:
+        """Draw the next time after a report that was left out: RFC 4585 §3.5.3."""
         self.tp, self.initial = now, False
         self.tn = now + self._draw()
 

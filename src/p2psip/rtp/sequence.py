@@ -25,7 +25,8 @@ class Source:
 
     `clock_rate` is in ticks a second.  `probation` is how many packets in sequence to
     demand before the first is answered: `MIN_SEQUENTIAL` for an unexpected source, 0
-    for one that signalling has announced.  The extended numbers begin above `after`, so
+    for one that signalling has announced.  `misorder` is how far behind a packet may be, which is
+    farther where lost packets are sent again.  The extended numbers begin above `after`, so
     that of two sources in succession the later has the higher ones (Own design).
     """
 
@@ -37,6 +38,7 @@ class Source:
         "_heard_at",
         "_highest",
         "_jitter",
+        "_misorder",
         "_probation",
         "_received_prior",
         "_timestamp",
@@ -44,8 +46,15 @@ class Source:
         "received",
     )
 
-    def __init__(self, clock_rate: int, *, probation: int = 0, after: int = -1) -> None:
-        self._clock_rate = clock_rate
+    def __init__(
+        self,
+        clock_rate: int,
+        *,
+        probation: int = 0,
+        after: int = -1,
+        misorder: int = MAX_MISORDER,
+    ) -> None:
+        self._clock_rate, self._misorder = clock_rate, misorder
         self._probation = probation
         self._zero = -(-(after + 1) // _CYCLE) * _CYCLE  # where cycle 0 begins
         self._highest = self._zero - 1
@@ -72,7 +81,7 @@ class Source:
             extended = self._highest
         elif ahead < MAX_DROPOUT:
             extended = self._highest = highest + ahead
-        elif ahead > _CYCLE - MAX_MISORDER:
+        elif ahead > _CYCLE - self._misorder:
             extended = highest + ahead - _CYCLE
         elif sequence == self._bad:
             extended = self._begin(sequence)

@@ -78,10 +78,11 @@ class _Keys:
 
 
 class _Replay:
-    """The indices of one source that were received: §3.3.2."""
+    """The indices of one source that were received, `window` of them: §3.3.2."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: int = WINDOW) -> None:
         self.highest: int | None = None
+        self._window, self._mask = window, (1 << window) - 1
         self._seen = 0  # bit n: the index n below the highest
 
     def check(self, index: int) -> None:
@@ -89,14 +90,15 @@ class _Replay:
         if self.highest is None or index > self.highest:
             return
         behind = self.highest - index
-        if behind >= WINDOW or self._seen >> behind & 1:  # §3.3.2 [replay-refused]
+        if behind >= self._window or self._seen >> behind & 1:  # §3.3.2 [replay-refused]
             raise RemoteError("SRTP packet that came before")
 
     def note(self, index: int) -> None:
         """Keep an index, once its packet has been authenticated."""
         if self.highest is None or index > self.highest:
-            ahead = WINDOW if self.highest is None else min(index - self.highest, WINDOW)
-            self._seen = (self._seen << ahead | 1) & (1 << WINDOW) - 1
+            window = self._window
+            ahead = window if self.highest is None else min(index - self.highest, window)
+            self._seen = (self._seen << ahead | 1) & self._mask
             self.highest = index
         else:
             self._seen |= 1 << self.highest - index
@@ -157,9 +159,18 @@ class SrtpSender:
 
 
 class SrtpReceiver:
-    """Opens what one end receives, each packet once: §3.3."""
+    """Opens what one end receives, each packet once: §3.3.
 
-    def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
+    `window` is how many packets late one of RTP may come; 64 at least, and more where lost packets
+    are sent again.
+    """
+
+    def __init__(
+        self, key: bytes, salt: bytes, tag_octets: int = 10, *, window: int = WINDOW
+    ) -> None:
+        if window < WINDOW:  # §3.3.2 [window-of-64]
+            raise LocalError("a replay window has 64 packets at least")
+        self._window = window
         self._rtp = _Keys(key, salt, 0, tag_octets)
         self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
         self._rtp_replay: dict[int, _Replay] = {}
@@ -172,7 +183,7 @@ class SrtpReceiver:
         if len(packet) < 12 or packet[0] >> 6 != 2:
             raise RemoteError("no SRTP packet")
         _, _, sequence, _, ssrc = fast.unpack_fixed(packet)
-        replay = self._rtp_replay.get(ssrc) or _Replay()
+        replay = self._rtp_replay.get(ssrc) or _Replay(self._window)
         index = guess_index(sequence, replay.highest)
         replay.check(index)
         self._rtp.check(packet + _WORD.pack(index >> 16 & 0xFFFFFFFF), tag)

@@ -72,7 +72,7 @@ class LocalMedia:
 
     Formats come in order of preference.  `direction` is the one we ask for.  `mid` names the line
     in an offer; an answer then takes the offer's name.  `feedback` are RTCP messages that we
-    understand, such as "nack pli" (RFC 4585 §4.2, RFC 5104 §7.1), and in an offer perhaps
+    understand, such as "nack pli" (RFC 4585 §4.2), and in an offer perhaps
     "trr-int 1000".  `ptime` and `maxptime` (ms) are what we want to receive.
     Departs from RFC 4585 §4.2 [feedback-with-avpf-alone]: phones offer feedback with RTP/AVP and
     send it when both name it, since many others refuse a line of RTP/AVPF (Field §"Feedback with
@@ -105,7 +105,7 @@ def feedback_to_offer(ours: LocalMedia) -> Iterator[Attribute]:
 def feedback_to_answer(
     ours: LocalMedia, offered: MediaDescription, numbers: Collection[int]
 ) -> Iterator[Attribute]:
-    """Repeat what is offered for formats that we accept, as far as we understand it: §4.2.
+    """Repeat what is offered for formats that we accept, as far as we understand it.
 
     RFC 4585 §4.2; whoever understands any feedback can wait between reports.
     """

@@ -97,29 +97,6 @@ def test_media_goes_both_ways(open_port, phone, heard):
     assert (port.received, port.strangers, port.unsent, port.failures) == (1, 0, 0, 0)
 
 
-def test_rtcp_goes_through_the_port_of_rtp_where_that_is_agreed(open_port, phone, heard):
-    """Covers RFC 5761 §4 [told-by-the-second-octet], and §5.1 both ways."""
-    port = open_port()
-    port.rtcp_mux = True
-    port.remote = phone.address
-    port.send_rtp(b"to you")
-    port.send_rtcp(b"about you")
-    phone.rtp.settimeout(20)
-    phone.rtcp.settimeout(20)
-    assert {phone.rtp.recv(100), phone.rtp.recv(100)} == {b"to you", b"about you"}
-    later = []
-    port.on_rtp = lambda data, now: later.append(data)  # as SRTP does
-    for data in (rtp(1), RTCP, rtp(2)):
-        phone.rtp.sendto(data, (LOOPBACK, port.rtp_port))
-    until(lambda: len(later) == 2 and heard)
-    assert later == [rtp(1), rtp(2)] and heard == [("rtcp", RTCP)]
-    port.rtcp_mux = False
-    phone.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
-    until(lambda: len(heard) == 2)
-    port.send_rtcp(b"apart again")
-    assert phone.rtcp.recv(100) == b"apart again"
-
-
 def test_media_over_ipv6(open_port, heard):
     """Covers RFC 3550 §11: however the address is written."""
     if not socket.has_ipv6:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.rtp.reception import Reception
-from p2psip.rtp.rtcp import SenderReport
+from p2psip.rtp.rtcp import SenderReport, ntp_time
 
 
 def header(ssrc, sequence, payload_type=0):
@@ -88,3 +88,16 @@ def test_a_block_tells_the_jitter():
     reception.heard(header(1, 1), 0.0)
     reception.heard(header(1, 2), 0.03)
     assert reception.block(1.0)[0].jitter == 5
+
+
+def test_the_clock_of_a_source_is_not_that_of_the_next():
+    """Covers RFC 3550 §6.4.1: a report ties the timestamps of its own source to time."""
+    reception = Reception(8000)
+    assert reception.time_of(160) is None
+    reception.heard(header(1, 1), 0.0)
+    reception.note(SenderReport(1, ntp_time(1000.0), 2**32 - 800, 0, 0), 1.0)
+    assert reception.time_of(0) == 1000.1 and reception.time_of(2**32 - 1600) == 999.9
+    reception.heard(header(2, 5), 2.0), reception.heard(header(2, 6), 2.0)
+    assert reception.ssrc == 2 and reception.time_of(0) is reception.sender_clock is None
+    reception.note(SenderReport(2, ntp_time(2000.0), 0, 0, 0), 3.0)
+    assert reception.time_of(8000) == 2001.0

@@ -1,6 +1,7 @@
 """One reporter for all streams of a transport: whole reports, and early requests."""
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import event, given
@@ -150,6 +151,61 @@ def test_without_avpf_nothing_is_asked():
     """Covers RFC 4585 §4.1: a profile without feedback has none."""
     ours = reporter([1], 1)
     assert not ours.ask(Pli(1, 7), 1.0) and ours.deadline > 0
+
+
+def regular_reports(interval, until, ask_at=None):
+    """The times of the reports of one that asks for nothing, or once."""
+    ours, times, now = reporter([1], 1, early=True, report_interval=interval), [], 0.0
+    number = 0
+    while (at := ours.deadline) < until:
+        if ask_at is not None and now <= ask_at < max(at, now):
+            now, ask_at = ask_at, None
+            ours._allow_early = False  # it has to wait for the time of a report
+            ours.ask(Pli(1, 7), now)
+        now, number = max(now, at), number + 1
+        feed(ours.receivers[0], number, now)
+        times += [(now, parse_compound(each)[-1]) for each in ours.tick(now)]
+    return times
+
+
+def test_reports_leave_room_for_requests_by_an_interval_of_their_own():
+    """Covers RFC 4585 §3.5.3 [first-is-regular] [regular-at-its-time] [interval-is-dithered]
+    [suppressed-before-its-time].
+    """
+    without = [at for at, _ in regular_reports(0.0, 60.0)]
+    times = [at for at, _ in regular_reports(4.0, 60.0)]
+    gaps = [later - at for at, later in pairwise(times)]
+    assert times[0] == without[0] and len(times) < len(without) / 5
+    assert min(gaps) >= 2.0 and max(gaps) < 6.5 and max(gaps) - min(gaps) > 1.0
+
+
+def test_a_request_leaves_at_the_time_of_a_report_that_would_be_left_out():
+    """Covers RFC 4585 §3.5.3 [requests-leave-at-tn]: and the next full report keeps its time."""
+    plain = regular_reports(4.0, 8.0)
+    asking = regular_reports(4.0, 8.0, ask_at=1.0)
+    [(at, _)] = [each for each in asking if each[1] == Pli(1, 7)]
+    assert 1.0 < at < 1.5 and len(asking) == len(plain) + 1
+
+
+def test_a_peer_is_gone_no_sooner_than_its_reports_are_due():
+    """Covers RFC 4585 §3.5.4 [timeout-by-the-interval]."""
+    for interval, members in ((0.0, 1), (20.0, 2)):
+        ours = reporter([1], 1, early=True, report_interval=interval)
+        feed(ours.receivers[0], 1, 0.0)
+        while ours.deadline < 60.0:
+            ours.tick(ours.deadline)
+        assert ours._timer.members == members
+
+
+def test_requests_of_one_kind_are_one_request():
+    """Covers RFC 4585 §3.5.2 [as-few-as-possible]: of each stream."""
+    ours = reporter([1], 1, early=True)
+    for lost in ([3], [4, 9], [4]):
+        assert ours.ask(Nack.of(1, 7, lost), 0.0)
+    ours.ask(Nack.of(1, 8, [3]), 0.0)
+    ours.ask(Pli(1, 7), 0.0)
+    packets = parse_compound(ours.tick(0.0)[0])
+    assert packets[2:] == [Nack.of(1, 7, [3, 4, 9]), Nack.of(1, 8, [3]), Pli(1, 7)]
 
 
 class Requests(RuleBasedStateMachine):

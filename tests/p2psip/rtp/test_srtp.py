@@ -110,6 +110,23 @@ def test_any_octets_are_refused(data):
     assert not receiver._rtp_replay and not receiver._rtcp_replay
 
 
+@pytest.mark.parametrize(("window", "late"), [(srtp.WINDOW, 63), (512, 511)])
+def test_a_packet_that_is_sent_again_is_opened_within_the_window(window, late):
+    """Covers RFC 3711 §3.3.2 [window-of-64]: the same octets as before, since its index stays."""
+    sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT, window=window)
+    packets = [bytes(RtpPacket(0, at, 0, 7, b"part")) for at in range(late + 2)]
+    protected = [sender.protect_rtp(each) for each in packets]
+    for each in (protected[0], *protected[3:]):
+        receiver.open_rtp(each)
+    assert sender.protect_rtp(packets[2]) == protected[2]
+    assert receiver.open_rtp(protected[2]) == packets[2]
+    for each in (protected[2], protected[0]):  # again, and too late
+        with pytest.raises(RemoteError):
+            receiver.open_rtp(each)
+    with pytest.raises(LocalError):
+        SrtpReceiver(KEY, SALT, window=srtp.WINDOW - 1)
+
+
 @given(st.lists(st.integers(-40, 60), max_size=60), st.integers(0, 0xFFFF))
 def test_packets_out_of_order_are_opened_across_the_wrap(steps, first):
     """Covers RFC 3711 §3.3.1 [roc-guessed] and §3.3.2 [replay-refused]."""

@@ -114,7 +114,7 @@ def has_mux(description):
 
 
 def test_rtcp_shares_a_port_where_the_phone_offers_it_and_goes_on_to():
-    """Covers RFC 5761 §5.1.1 [mux-is-answered] and [mux-is-offered]."""
+    """Covers RFC 5761 §5.1.1 [mux-is-answered] [mux-is-offered]."""
     assert not has_mux(sdp_map.offer(["pcmu"], OURS))  # old phones get the offer they know
     theirs = description(more="a=rtcp-mux\r\n")
     ours, plan = sdp_map.answer(theirs, ["pcmu"], OURS)
