@@ -60,8 +60,10 @@ class Baresip(Process):
         transport: str = "udp",
         account: str = "",
         ca: Path | None = None,
+        contact: str = "",
     ) -> None:
-        """`codecs` in baresip's notation, `account` more account parameters (";name=value").
+        """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
+        `contact` the address that its command "message" writes to.
 
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
@@ -83,7 +85,7 @@ class Baresip(Process):
             options += ["regint=0"]
         line = f"<sip:{user}@{domain};transport={transport}>;{';'.join(options)}{account}\n"
         (folder / "accounts").write_text(line)
-        (folder / "contacts").write_text("")
+        (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
     def _write_config(self, rate: int, ca: Path | None) -> None:
