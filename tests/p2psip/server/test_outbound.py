@@ -151,6 +151,8 @@ def test_a_reg_id_needs_an_instance_and_its_answer_the_option():
     assert "Require" not in connect(home, "<sip:bob@x>;reg-id=1").headers
     assert "Require" not in connect(home, contact(), 40001, 2, ("Supported", "path")).headers
     assert flows(home) == [(0, 40001), (1, 40001)]
+    both = f"<sip:bob@x>;expires=0, {contact(reg_id=3)}"
+    assert "Require" in connect(home, both, 40001, 3).headers
 
 
 def test_one_contact_with_a_reg_id_at_a_time():
@@ -265,10 +267,12 @@ def test_flows_of_connections_do_not_survive_the_process_and_datagrams_do():
 # Path
 
 
-def test_a_call_takes_the_path():
+@pytest.mark.parametrize(
+    "path", [f"<sip:flow@{EDGE};lr;transport=tcp>, <sip:far;lr>", f"<sip:{EDGE};lr>"]
+)
+def test_a_call_takes_the_path(path):
     """Covers RFC 3327 §5.3 [path-is-stored] [path-in-200], §5.4 [path-is-the-route]."""
     home = Home(users=store("bob"))
-    path = f"<sip:flow@{EDGE};lr;transport=tcp>, <sip:far;lr>"
     response = by_edge(home, "<sip:bob@192.168.0.7>", path)
     assert response.headers.all("Path") == tuple(path.split(", "))
     sent = home.hear(request("INVITE", "sip:bob@home", ("From", "<sip:eve@away>;tag=a"), call="d"))
