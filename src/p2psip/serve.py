@@ -89,7 +89,10 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     SipElement(stack, agents, registrar, proxy, domains, verifier=verifier, nat=options.nat)
     driver = SipDriver(stack, ports, locate=Locations().flows)
     driver.machines += [agents, proxy]
-    driver.keep(lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow))
+    driver.keep(
+        lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow),
+        lambda flow, silence: registrar.is_dead(flow, silence, monotonic()),
+    )
     places = [f"{bracketed(each.host)}:{each.port}" for each in ports.listeners[::2]]
     say(f"serving {', '.join(names)} at {' '.join(places)}")
     stop.wait()
