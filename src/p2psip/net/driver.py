@@ -134,7 +134,7 @@ class SipDriver:
     ) -> None:
         """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it.
 
-        `is_dead` tells which are to be given up after so many seconds of silence: §5.4.
+        `is_dead` tells which are to be given up after so many seconds of silence: RFC 5626 §5.4.
         """
         for each in self._streams:
             each.keeps, each.is_dead = keeps, is_dead
