@@ -350,3 +350,37 @@ def test_of_one_instance_one_is_called_at_a_time(drawn):
     for group in groups:
         assert len(group) == 1 or all(each.reg_id for each in group)
         assert max(group, key=lambda each: (each.q, each.cseq)) is group[0]
+
+
+@pytest.mark.parametrize(
+    ("transport", "more", "timer"),
+    [
+        ("TCP", SUPPORTED, "120"),
+        ("TLS", SUPPORTED, "120"),
+        ("UDP", SUPPORTED, None),
+        ("WS", SUPPORTED, None),  # a page cannot keep to it
+        ("TCP", ("Supported", "path"), None),
+    ],
+)
+def test_a_connection_of_outbound_has_a_flow_timer(transport, more, timer):
+    """Covers RFC 5626 §6 [flow-timer]."""
+    home = Home()
+    response = connect(home, contact(), 40001, 1, more, transport=transport)
+    assert (response.status, response.headers.get("Flow-Timer")) == (200, timer)
+    flow = flow_of(40001, transport)
+    assert home.registrar.is_dead(flow, 151.0, 0.0) is (timer is not None)
+    assert not home.registrar.is_dead(flow, 149.0, 0.0)
+
+
+def test_a_flow_is_given_up_only_while_a_binding_needs_it():
+    """Covers RFC 5626 §5.4 [grace-period]: without one it may carry a call, which ends in time."""
+    home = Home()
+    connect(home, contact(), 40001)
+    flow = flow_of(40001)
+    home.stack.receive(bytes(register("bob", None, cseq=9, call="asks")), flow, 0.0)
+    assert home.registrar.is_dead(flow, 151.0, 0.0)  # a question changes nothing
+    connect(home, contact(), 40001, 2, expires=0)
+    assert not home.registrar.is_dead(flow, 151.0, 0.0)
+    connect(home, contact(), 40001, 3)
+    home.stack.flow_failed(flow, 0.0)
+    assert not home.registrar.is_dead(flow, 151.0, 0.0) and not flows(home)
