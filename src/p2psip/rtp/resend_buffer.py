@@ -16,6 +16,7 @@ no more than `SHARE` of the stream's own rate, with bursts of `MAX_CREDIT`.
 """
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 PACKETS: Final = 512  # of one stream; a power of two, so that numbers wrap with the ring
@@ -50,7 +51,7 @@ class ResendBuffer:
         One that was repeated less than `pause` s ago is still on its way.
         """
         found = []
-        for sequence in lost:
+        for sequence in islice(lost, PACKETS):
             place = sequence % PACKETS
             number, datagram, sent_at = self._ring[place]
             is_due = self._again_at.get(place, now) <= now

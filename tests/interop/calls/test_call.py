@@ -70,6 +70,7 @@ def test_ffmpeg_calls_a_registered_phone(start, gateway, tmp_path):
 
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
+    """Covers RFC 5761 §5.1.1, since this phone offers one port for RTP and RTCP."""
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
     idle = server.status()
     url = server.url("call", "studio")
@@ -83,10 +84,15 @@ def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
         password=PASSWORD,
         hz=900,
         codecs="PCMA/8000/1",
+        rtcp_mux=True,
     )
     server.wait_status({"names": 1, "players": 1})
     phone.dial(f"sip:studio@{server.sip}")
     phone.wait_event("CALL_ESTABLISHED")
+    phone.wait_until(
+        lambda: "a=rtcp-mux" in phone.output.rpartition("SIP/2.0 200 OK")[2],
+        what="an answer with one port",
+    )
     publisher.wait_until(lambda: server.status()["calls"] == 1, what="the call")
     phone.wait_until(lambda: f"[0:00:{SECONDS:02}]" in phone.output, what="some seconds of call")
     phone.hangup()

@@ -62,6 +62,13 @@ def test_requests_are_no_amplifier(turns):
         assert again <= MAX_CREDIT + SHARE * sent
 
 
+def test_a_request_for_everything_costs_no_more_than_the_ring():
+    """Own design: one datagram may name some eight thousand packets."""
+    buffer = filled()
+    assert len(buffer.again(range(65536), 0.1, 0.1)) == 10
+    assert buffer.repeated + buffer.refused == PACKETS
+
+
 def test_requests_are_no_amplifier_in_the_long_run():
     """Covers RFC 4585 §6.2.1: all that there is, asked for a thousand times."""
     buffer = filled(100, 1200)

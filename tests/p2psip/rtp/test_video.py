@@ -111,7 +111,7 @@ def test_sound_and_picture_of_one_time_belong_together():
     assert bob.receiver.time_of(int(2.0 * 90000)) == pytest.approx(1e9 + 2.0, abs=0.001)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0.02, 0.1, 0.3]),

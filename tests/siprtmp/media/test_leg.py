@@ -1,6 +1,5 @@
 """A call's media: tags to packets and packets to tags, at the pace and in the order of sound."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -141,17 +140,6 @@ def test_reports_count_by_the_clock_of_the_codec_that_is_sent(tag, rate):
     [(at, *_, stamp, ssrc, _)] = rig.sent
     assert report.ssrc == ssrc and rig.now - at > 1.0
     assert abs((report.timestamp - stamp & 0xFFFFFFFF) - (rig.now - at) * rate) <= 1
-
-
-def test_reports_share_the_port_where_the_answer_says_so():
-    """Covers RFC 5761 §5.1, and apart again by the next answer."""
-    rig = Rig(PCMU)
-    assert rig.rtcp_mux is False
-    agreed = plan(PCMU)
-    rig.start(replace(agreed, media=replace(agreed.media, rtcp_mux=True)), 1.0)
-    assert rig.rtcp_mux is True
-    rig.start(agreed, 2.0)
-    assert rig.rtcp_mux is False
 
 
 def test_a_publisher_with_another_clock_is_another_source():

@@ -1,12 +1,15 @@
 """Codec names and SDP: what an offer from anywhere comes to."""
 
+from dataclasses import replace
+
 import pytest
+from support.gateway.leg_rig import Rig, plan
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.audio_formats import AUDIO_CODECS, find
+from siprtmp.media.translate.audio_formats import AUDIO_CODECS, PCMU, find
 
 OURS = Endpoint("192.0.2.1", 4000, 1)
 
@@ -125,3 +128,14 @@ def test_rtcp_shares_a_port_where_the_phone_offers_it_and_goes_on_to():
     ours, plan = sdp_map.answer(description(), ["pcmu"], OURS)
     assert not has_mux(ours) and not plan.media.rtcp_mux
     assert not has_mux(sdp_map.offer_again(["pcmu"], OURS, ours, description()))
+
+
+def test_a_leg_has_reports_share_the_port_where_the_answer_says_so():
+    """Covers RFC 5761 §5.1, and apart again by the next answer."""
+    rig = Rig(PCMU)
+    assert rig.rtcp_mux is False
+    agreed = plan(PCMU)
+    rig.start(replace(agreed, media=replace(agreed.media, rtcp_mux=True)), 1.0)
+    assert rig.rtcp_mux is True
+    rig.start(agreed, 2.0)
+    assert rig.rtcp_mux is False
