@@ -46,8 +46,8 @@ class Anchors:
         return (statement for statement, _ in self._statements)
 
     @cached_property
-    def _own_lines(self) -> list[range]:
-        return [_own_lines(statement) for statement, _ in self._statements]
+    def _spans(self) -> list[range]:
+        return [own_lines(statement) for statement, _ in self._statements]
 
     @cached_property
     def _module(self) -> Lines:
@@ -66,15 +66,15 @@ class Anchors:
             return self._module
         if isinstance(statement, DEFINITIONS):
             return self.of_docstring(statement)
-        return frozenset(_own_lines(statement)) if inside else self._module
+        return frozenset(own_lines(statement)) if inside else self._module
 
     def statement_of(self, line: int, column: int = 0) -> tuple[ast.stmt | None, range]:
         """Give the statement that a comment ending on `line` stands for, and its own lines."""
         statement, _ = self._statement(line, column)
-        return statement, _own_lines(statement) if statement else range(0)
+        return statement, own_lines(statement) if statement else range(0)
 
     def _statement(self, line: int, column: int) -> tuple[ast.stmt | None, bool]:
-        around = [number for number, lines in enumerate(self._own_lines) if line in lines]
+        around = [number for number, lines in enumerate(self._spans) if line in lines]
         if around and not (column and line > _head(self._statements[around[-1]][0])):
             return self._statements[around[-1]]
         return next((s for s in self._statements if _first(s[0]) > line), (None, False))
@@ -100,10 +100,34 @@ def function_lines(node: ast.AST) -> Lines:
     )
 
 
+def outermost_functions(tree: ast.Module) -> Iterator[Function]:
+    """Yield the functions that stand in no other."""
+    for statement, inside in _statements(tree, False):
+        if isinstance(statement, FUNCTIONS) and not inside:
+            yield statement
+
+
+def body_of(node: Function) -> list[ast.stmt]:
+    """Give the statements of a function, less its docstring."""
+    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+
+
 def body_lines(node: Function) -> Lines:
     """Give the lines of a function's body, less its docstring."""
-    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    body = body_of(node)
     return frozenset(range(body[0].lineno, _last(node) + 1)) if body else frozenset()
+
+
+def blocks(top: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every block of statements within a statement or a module; expressions have none."""
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(top, name, None):
+            yield block
+            for statement in block:
+                yield from blocks(statement)
+    for name in ("handlers", "cases"):
+        for branch in getattr(top, name, ()):
+            yield from blocks(branch)
 
 
 def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.stmt, bool]]:
@@ -115,8 +139,8 @@ def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.stmt, bool]]:
             yield from _statements(child, inside or isinstance(child, FUNCTIONS))
 
 
-def _own_lines(statement: ast.stmt) -> range:
-    """The lines of a statement, decorators included, down to the first statement within."""
+def own_lines(statement: ast.stmt) -> range:
+    """Give the lines of a statement, decorators included, down to the first statement within."""
     inner = getattr(statement, "body", None) or getattr(statement, "cases", None)
     if not inner:
         return range(statement.lineno, _last(statement) + 1)

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
-from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS
+from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, blocks
 from rfc_annotations.grammar import DEPARTS, NOT_DONE
 from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited, parsed
@@ -88,18 +88,6 @@ def walk(top: ast.AST, shut: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST
 def _fields(kind: str) -> tuple[str, ...]:
     """The fields of a kind of node that may hold such nodes."""
     return tuple(name for name in getattr(ast, kind)._fields if name not in BARE)
-
-
-def blocks(top: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield every block of statements within a statement or a module; expressions have none."""
-    for name in ("body", "orelse", "finalbody"):
-        if block := getattr(top, name, None):
-            yield block
-            for statement in block:
-                yield from blocks(statement)
-    for name in ("handlers", "cases"):
-        for branch in getattr(top, name, ()):
-            yield from blocks(branch)
 
 
 # Tests

@@ -1,20 +1,15 @@
 """The pytest plugin: records how each test ended, and which claimed lines it ran.
 
-Run `pytest -p rfc_annotations.pytest_plugin --annotations FILE`.  A test that makes claims runs
-under a trace function that looks only into the functions holding those claims, and that takes
-itself away once each has been reached; other tests run untouched.  A trace function that was
-there before (a debugger's, coverage's) sees nothing of the tests that make claims.
+Run `pytest -p rfc_annotations.pytest_plugin --annotations FILE`.
 """
 
 import os
 import pickle
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from tempfile import NamedTemporaryFile
 from typing import Any, Final, Self
 
 import pytest
@@ -23,68 +18,13 @@ from rfc_annotations import evidence
 from rfc_annotations.catalogue import Key
 from rfc_annotations.claims import traceable
 from rfc_annotations.evidence import Evidence, Place, Run
+from rfc_annotations.probes import Probes
 from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited
 
 PROPERTY: Final = "rfc_annotations"
-Trace = Callable[[FrameType, str, Any], Any]
+CLAIMS: Final = "RFC_ANNOTATIONS_CLAIMS"  # the variable that names the file with the claims
 Watched = Generator[None, object, object]
-
-
-@cache
-def _real(path: str) -> str:
-    return os.path.realpath(path)
-
-
-class Tracer:
-    """A trace function that notes which of some claims are reached, then stops."""
-
-    def __init__(self, root: Path, claims: Iterable[Cited]) -> None:
-        self._missing: dict[Place, Cited] = {(c.file, c.line): c for c in claims}
-        self.reached: set[Place] = set()
-        self._lines: dict[str, dict[int, list[Place]]] = {}
-        self._codes: dict[CodeType, Trace | None] = {}
-        for place, claim in self._missing.items():
-            lines = self._lines.setdefault(_real(str(root / claim.file)), {})
-            for line in claim.anchor:
-                lines.setdefault(line, []).append(place)
-
-    def start(self) -> None:
-        """Begin to look, unless all has been seen."""
-        if self._missing:
-            sys.settrace(self._call)
-            threading.settrace(self._call)
-
-    def stop(self) -> None:
-        """Look no more."""
-        sys.settrace(None)
-        threading.settrace(None)
-
-    def _call(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
-        code = frame.f_code
-        if code not in self._codes:
-            self._codes[code] = self._local(code)
-        return self._codes[code]
-
-    def _local(self, code: CodeType) -> Trace | None:
-        wanted = self._lines.get(_real(code.co_filename))
-        own = {line for _, _, line in code.co_lines() if line is not None}
-        if not wanted or own.isdisjoint(wanted):
-            return None
-
-        def trace(frame: FrameType, event: str, arg: Any) -> Trace | None:
-            if event == "line" and frame.f_lineno in wanted:
-                self._reach(wanted[frame.f_lineno])
-            return trace if self._missing else None
-
-        return trace
-
-    def _reach(self, places: list[Place]) -> None:
-        for place in places:
-            if self._missing.pop(place, None):
-                self.reached.add(place)
-        if not self._missing:
-            self.stop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +47,11 @@ class Watch:
                 code.setdefault((claim.spec, claim.section, slug), []).append(claim)
         return cls(tests, code)
 
+    @property
+    def claimed(self) -> Iterable[Cited]:
+        """Every claim of the code, once."""
+        return dict.fromkeys(claim for claims in self.code.values() for claim in claims)
+
     def claims(self, test: str) -> list[Cited]:
         """Give the code claims that `test` is to reach."""
         wanted = {
@@ -120,42 +65,36 @@ class Watch:
 
 @dataclass(eq=False)  # pytest keeps its plugins in sets
 class Watcher:
-    """Traces the tests that make claims, and adds the lines that they reached to their reports."""
+    """Adds the claims that a test reached to its reports, if it makes the same."""
 
-    root: Path
     watch: Watch
-    _tracers: dict[str, Tracer | None] = field(default_factory=dict)
+    probes: Probes
+    _places: dict[str, list[Place]] = field(default_factory=dict)
 
-    def tracer(self, test: str) -> Tracer | None:
-        """Give the tracer of a test, or None if it makes no claim that can be traced."""
-        if test not in self._tracers:
-            claims = self.watch.claims(test)
-            self._tracers[test] = Tracer(self.root, claims) if claims else None
-        return self._tracers[test]
+    def places(self, test: str) -> list[Place]:
+        """Give the claims of the code that a test is to reach."""
+        if test not in self._places:
+            self._places[test] = list({(c.file, c.line): None for c in self.watch.claims(test)})
+        return self._places[test]
 
-    def _traced(self, item: pytest.Item) -> Watched:
-        tracer = self.tracer(item.nodeid)
-        if tracer is None:
-            return (yield)
-        before = sys.gettrace()
-        tracer.start()
+    def _watched(self, item: pytest.Item) -> Watched:
         try:
             return (yield)
         finally:
-            tracer.stop()
-            sys.settrace(before)
-            item.user_properties[:] = [p for p in item.user_properties if p[0] != PROPERTY]
-            item.user_properties.append((PROPERTY, sorted(tracer.reached)))
+            if places := self.places(item.nodeid):
+                item.user_properties[:] = [p for p in item.user_properties if p[0] != PROPERTY]
+                item.user_properties.append((PROPERTY, sorted(self.probes.reached(places))))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Watched:
         """Watch the fixtures too: a fixture may run the claimed line."""
-        return (yield from self._traced(item))
+        self.probes.clear()
+        return (yield from self._watched(item))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Watched:
         """Watch the test itself."""
-        return (yield from self._traced(item))
+        return (yield from self._watched(item))
 
 
 @dataclass(eq=False)
@@ -167,10 +106,14 @@ class Recorder:
     watch: Watch
     _runs: dict[str, Run] = field(default_factory=dict)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Send a worker of xdist the claims, to spare it reading the whole project."""
-        node.workerinput[PROPERTY] = pickle.dumps(self.watch)
+    def __post_init__(self) -> None:
+        with NamedTemporaryFile(delete=False) as file:
+            file.write(pickle.dumps((self.project.root, self.watch)))
+        os.environ[CLAIMS] = file.name
+
+    def pytest_unconfigure(self) -> None:
+        """Take the file away that workers read."""
+        os.unlink(os.environ.pop(CLAIMS))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the outcome; a failing set-up or tear-down fails the test."""
@@ -199,16 +142,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--annotations", metavar="FILE", help="write citation evidence to FILE")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Record if asked to."""
-    path = config.getoption("--annotations")
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Record if asked to, and put probes into what the first conftest.py imports and all after it.
+
+    A worker of xdist has no input yet.  It finds the claims in a file, which spares it reading the
+    whole project; so would a run that a test starts, but that is of another project.
+    """
+    path, root = early_config.known_args_namespace.annotations, early_config.rootpath
     if not path:
         return
-    root = config.rootpath
-    if hasattr(config, "workerinput"):  # under xdist the controller records
-        watch = pickle.loads(config.workerinput[PROPERTY])
-    else:
+    read, watch = None, None
+    if file := os.environ.get(CLAIMS):
+        read, watch = pickle.loads(Path(file).read_bytes())
+    if watch is None or read != root:
         project = Project(root)
         watch = Watch.of(project)
-        config.pluginmanager.register(Recorder(project, Path(path), watch))
-    config.pluginmanager.register(Watcher(root, watch))
+        early_config.pluginmanager.register(Recorder(project, Path(path), watch))
+    probes = Probes(root, watch.claimed)
+    sys.meta_path.insert(0, probes)
+    early_config.pluginmanager.register(Watcher(watch, probes))

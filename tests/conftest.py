@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("dev", max_examples=50, deadline=None)
+NO_CLOCK = [HealthCheck.too_slow]  # which a busy machine fails
+settings.register_profile("dev", max_examples=50, deadline=None, suppress_health_check=NO_CLOCK)
 settings.register_profile(
     "ci",
     max_examples=100,
     deadline=None,
     derandomize=True,
     print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=NO_CLOCK,
 )
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
