@@ -9,7 +9,7 @@ import pytest
 from gevent.event import Event
 from support.sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
 
-from p2psip.nat.stun import BINDING, Class, Message
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net import driver as module
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipPorts
@@ -289,8 +289,8 @@ def test_a_keep_alive_is_stun_by_udp_and_line_ends_by_tcp(make):
         udp.settimeout(20)
         udp.bind((LOOPBACK, 0))
         echo.driver.ping(Flow("UDP", udp.getsockname()))
-        asked = Message.parse(udp.recv(100))
-        assert (asked.kind, asked.method) == (Class.REQUEST, BINDING)
+        asked = StunMessage.parse(udp.recv(100))
+        assert (asked.kind, asked.method) == (StunClass.REQUEST, BINDING)
     with gevent.socket.socket() as tcp:  # `create_server` would block the loop
         tcp.settimeout(20)
         tcp.bind((LOOPBACK, 0))
