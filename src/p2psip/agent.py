@@ -259,6 +259,8 @@ class Agent(OutsideRequests):
     def close(self, timeout: float = 2.0) -> None:
         """Hang up, unregister, and close; waits at most `timeout` seconds for the answers."""
         self._closing.set()
+        for ping in self._pings:
+            ping.close()
         for call in list(self.calls):
             call.hangup()
         registration = self._forget_registration()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.nat.stun import Message, StunAttribute, Type, long_term_key
+from p2psip.nat.stun import StunAttribute, StunMessage, StunType, long_term_key
 
 NONCE_COOKIE: Final = b"obMatJos2"  # Source: §9.2, before four characters of features
 WITH_ALGORITHMS: Final = 0x80  # bit 0 of the first octet of features: §18.1
@@ -48,13 +48,13 @@ class LongTerm:
         # §9.2.5 [copies-realm] [copies-nonce], §9.2.3.2 [cached-values]
         listed = [
             self._name,
-            StunAttribute(Type.REALM, self.realm.encode()),
-            StunAttribute(Type.NONCE, self.nonce),
+            StunAttribute(StunType.REALM, self.realm.encode()),
+            StunAttribute(StunType.NONCE, self.nonce),
         ]
         if self.algorithms is not None:  # §9.2.5 [returns-algorithms] [first-algorithm]
             chosen = struct.pack("!HH", self.algorithm, 0)
-            listed.append(StunAttribute(Type.PASSWORD_ALGORITHMS, self.algorithms))
-            listed.append(StunAttribute(Type.PASSWORD_ALGORITHM, chosen))
+            listed.append(StunAttribute(StunType.PASSWORD_ALGORITHMS, self.algorithms))
+            listed.append(StunAttribute(StunType.PASSWORD_ALGORITHM, chosen))
         return tuple(listed)
 
     @property
@@ -73,7 +73,7 @@ class LongTerm:
             return hashlib.sha256(text.encode()).digest()
         return long_term_key(self.username, self.realm, self.password)
 
-    def challenged(self, response: Message) -> bool:
+    def challenged(self, response: StunMessage) -> bool:
         """Learn from an error response; tell whether to ask again: §9.2.5.
 
         Raises RemoteError for a challenge that cannot be met.
@@ -81,10 +81,10 @@ class LongTerm:
         code, _ = response.error() or (0, "")
         if code not in (UNAUTHENTICATED, STALE_NONCE):
             return False
-        realm, nonce = response.text(Type.REALM) or self.realm, response.get(Type.NONCE)
+        realm, nonce = response.text(StunType.REALM) or self.realm, response.get(StunType.NONCE)
         if not realm or not nonce:
             raise RemoteError("a STUN challenge without REALM or NONCE")
-        algorithms = response.get(Type.PASSWORD_ALGORITHMS)
+        algorithms = response.get(StunType.PASSWORD_ALGORITHMS)
         if features_of(nonce) & WITH_ALGORITHMS and algorithms is None:
             # §9.2.5 [bid-down]
             raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")
@@ -96,10 +96,14 @@ class LongTerm:
             self.algorithms, self.algorithm = algorithms, _first_known(algorithms)
         return not refused  # §9.2.5 [retry-after-401]
 
-    def proves(self, response: Message) -> bool:
+    def proves(self, response: StunMessage) -> bool:
         """Tell whether a response is signed by this password, as our request was: §9.2.5."""
         # §9.2.5 [unsigned-is-discarded]
-        wanted = Type.MESSAGE_INTEGRITY if self.digest == "sha1" else Type.MESSAGE_INTEGRITY_SHA256
+        wanted = (
+            StunType.MESSAGE_INTEGRITY
+            if self.digest == "sha1"
+            else StunType.MESSAGE_INTEGRITY_SHA256
+        )
         key = self.key
         return (
             key is not None and response.get(wanted) is not None and response.integrity_holds(key)
@@ -109,8 +113,8 @@ class LongTerm:
     def _name(self) -> StunAttribute:
         if features_of(self.nonce) & WITH_USERHASH:  # §9.2.5 [name-or-its-hash]
             text = f"{self.username}:{self.realm}"
-            return StunAttribute(Type.USERHASH, hashlib.sha256(text.encode()).digest())
-        return StunAttribute(Type.USERNAME, self.username.encode())
+            return StunAttribute(StunType.USERHASH, hashlib.sha256(text.encode()).digest())
+        return StunAttribute(StunType.USERNAME, self.username.encode())
 
 
 def features_of(nonce: bytes) -> int:

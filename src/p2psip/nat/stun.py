@@ -4,10 +4,10 @@ Implements RFC 8489 §5, with the attributes of §14.
 
 A parsed message keeps its octets, because integrity and fingerprint are computed over them.
 
-    >>> request = Message.write(Class.REQUEST, BINDING, bytes(12), fingerprint=True)
+    >>> request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), fingerprint=True)
     >>> request.data.hex(" ", 4)
     '00010008 2112a442 00000000 00000000 00000000 80280004 b2aaf9f6'
-    >>> Message.parse(request.data).fingerprint_holds()
+    >>> StunMessage.parse(request.data).fingerprint_holds()
     True
 """
 
@@ -33,7 +33,7 @@ _ATTRIBUTE: Final = struct.Struct("!HH")
 _FINGERPRINT_XOR: Final = 0x5354554E  # Source: §14.7
 
 
-class Class(IntEnum):
+class StunClass(IntEnum):
     """The two class bits C1 and C0 of a message type: Figure 3 of §5."""
 
     REQUEST = 0
@@ -42,7 +42,7 @@ class Class(IntEnum):
     ERROR = 3
 
 
-class Type(IntEnum):
+class StunType(IntEnum):
     """The attribute types: §18.3."""
 
     MAPPED_ADDRESS = 0x0001
@@ -64,10 +64,14 @@ class Type(IntEnum):
 
 
 _SIGNATURES: Final = {
-    "sha1": (Type.MESSAGE_INTEGRITY, 20),
-    "sha256": (Type.MESSAGE_INTEGRITY_SHA256, 32),
+    "sha1": (StunType.MESSAGE_INTEGRITY, 20),
+    "sha256": (StunType.MESSAGE_INTEGRITY_SHA256, 32),
 }
-_INTEGRITIES: Final = (Type.MESSAGE_INTEGRITY, Type.MESSAGE_INTEGRITY_SHA256, Type.FINGERPRINT)
+_INTEGRITIES: Final = (
+    StunType.MESSAGE_INTEGRITY,
+    StunType.MESSAGE_INTEGRITY_SHA256,
+    StunType.FINGERPRINT,
+)
 
 
 class StunAttribute(NamedTuple):
@@ -85,13 +89,13 @@ class TransportAddress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class StunMessage:
     """One STUN message and its octets: §5.
 
     `method` has 12 bits, `transaction_id` 12 octets.
     """
 
-    kind: Class
+    kind: StunClass
     method: int
     transaction_id: bytes
     attributes: tuple[StunAttribute, ...]
@@ -114,14 +118,14 @@ class Message:
         if length % 4 or HEADER_SIZE + length != len(data):  # §5 [length-without-header]
             raise RemoteError(f"a STUN length of {length} in {len(data)} octets")
         method = kind & 0xF | kind >> 1 & 0x70 | kind >> 2 & 0xF80
-        class_ = Class(kind >> 7 & 2 | kind >> 4 & 1)
+        class_ = StunClass(kind >> 7 & 2 | kind >> 4 & 1)
         attributes = tuple(_counted(_attributes(data)))
         return cls(class_, method, transaction_id, attributes, bytes(data))
 
     @classmethod
     def write(
         cls,
-        kind: Class,
+        kind: StunClass,
         method: int,
         transaction_id: bytes,
         attributes: Iterable[tuple[int, bytes]] = (),
@@ -150,7 +154,7 @@ class Message:
             body += _packed(listed[-1])
         if fingerprint:  # §14.7 [fingerprint-last]
             summed = _headed(head, transaction_id, body, 8) + body
-            listed.append(StunAttribute(Type.FINGERPRINT, _fingerprint(summed)))
+            listed.append(StunAttribute(StunType.FINGERPRINT, _fingerprint(summed)))
             body += _packed(listed[-1])
         data = _headed(head, transaction_id, body, 0) + body
         return cls(kind, method, transaction_id, tuple(listed), data)
@@ -160,7 +164,7 @@ class Message:
         # §14 [may-appear-again] [first-counts]
         return next((value for kind, value in self.attributes if kind == wanted), None)
 
-    def text(self, wanted: Type) -> str | None:
+    def text(self, wanted: StunType) -> str | None:
         """Read an attribute as UTF-8, or raise RemoteError where it is none: §14.9."""
         value = self.get(wanted)
         try:
@@ -181,15 +185,15 @@ class Message:
 
     def mapped_address(self) -> TransportAddress | None:
         """Read the address that a server saw: §14.2, or §14.1 from a server of RFC 3489 times."""
-        value = self.get(Type.XOR_MAPPED_ADDRESS)
+        value = self.get(StunType.XOR_MAPPED_ADDRESS)
         if value is not None:
             return read_address(value, self.transaction_id)
-        value = self.get(Type.MAPPED_ADDRESS)
+        value = self.get(StunType.MAPPED_ADDRESS)
         return None if value is None else read_address(value)
 
     def error(self) -> tuple[int, str] | None:
         """Read the code and the reason phrase of an error response: §14.8."""
-        value = self.get(Type.ERROR_CODE)
+        value = self.get(StunType.ERROR_CODE)
         if value is None:
             return None
         # §14.8 [class-3-to-6] [number-0-to-99]
@@ -201,7 +205,7 @@ class Message:
     def fingerprint_holds(self) -> bool:
         """Tell whether the last attribute is the right FINGERPRINT: §14.7."""
         last = self.attributes[-1] if self.attributes else None
-        if last is None or last.type != Type.FINGERPRINT:
+        if last is None or last.type != StunType.FINGERPRINT:
             return False
         return hmac.compare_digest(last.value, _fingerprint(self.data[:-8]))
 
@@ -211,8 +215,8 @@ class Message:
         A digest of SHA-256 may be cut to 16 octets or more, by fours.
         """
         for kind, digest, least in (
-            (Type.MESSAGE_INTEGRITY_SHA256, "sha256", 16),
-            (Type.MESSAGE_INTEGRITY, "sha1", 20),
+            (StunType.MESSAGE_INTEGRITY_SHA256, "sha256", 16),
+            (StunType.MESSAGE_INTEGRITY, "sha1", 20),
         ):
             at = next((at for at, seen, _ in _attributes(self.data) if seen == kind), None)
             value = self.get(kind)
@@ -298,7 +302,7 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
     behind = -1  # the place of the last one of _INTEGRITIES, which stand in this order
     for _, kind, value in attributes:
         if kind in _INTEGRITIES:
-            place = _INTEGRITIES.index(Type(kind))
+            place = _INTEGRITIES.index(StunType(kind))
             if place > behind:
                 yield StunAttribute(kind, value)
             behind = max(behind, place)

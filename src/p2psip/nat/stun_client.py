@@ -5,7 +5,7 @@ Implements RFC 8489 §6.2.1 and §6.3, over UDP: `BindingClient` for the Binding
 
 A request is repeated with growing gaps, since a datagram may be lost:
 
-    >>> request = Message.write(Class.REQUEST, BINDING, bytes(12))
+    >>> request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12))
     >>> asked, times = ClientTransaction(request, now=0.0), []
     >>> while asked.tick(asked.deadline):
     ...     times.append(asked.deadline)
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.nat.stun import BINDING, Class, Message, TransportAddress, Type
+from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, TransportAddress
 
 RTO: Final = 0.5  # s, the first gap: §6.2.1 [rto-500-ms]
 REQUESTS: Final = 7  # Rc, the number of requests in all: §6.2.1 [rc-7]
@@ -34,7 +34,7 @@ class ClientTransaction:
     Times are in seconds.
     """
 
-    def __init__(self, request: Message, now: float, rto: float = RTO) -> None:
+    def __init__(self, request: StunMessage, now: float, rto: float = RTO) -> None:
         self.request, self.failed = request, False
         self._left, self._gap, self._last = REQUESTS - 1, rto, LAST_GAP * rto
         self.deadline = now + rto
@@ -51,10 +51,10 @@ class ClientTransaction:
         self.deadline = now + (self._gap if self._left else self._last)
         return True
 
-    def answers(self, response: Message) -> bool:
+    def answers(self, response: StunMessage) -> bool:
         """Tell whether a message is a response to this request: §6.3."""
         return (
-            response.kind in (Class.SUCCESS, Class.ERROR)
+            response.kind in (StunClass.SUCCESS, StunClass.ERROR)
             and response.method == self.request.method
             and response.transaction_id == self.request.transaction_id
         )
@@ -85,7 +85,7 @@ class BindingClient:
             if now < self._ask_at:
                 return None
             # §5 [random-transaction-id] [new-id-for-new-transaction]
-            request = Message.write(Class.REQUEST, BINDING, self._random(12))
+            request = StunMessage.write(StunClass.REQUEST, BINDING, self._random(12))
             self._asked = ClientTransaction(request, now)
             return request.data
         if self._asked.tick(now):
@@ -101,10 +101,10 @@ class BindingClient:
         the question as silence does: §6.3.3.
         """
         try:
-            response = Message.parse(data)
+            response = StunMessage.parse(data)
             if self._asked is None or not self._asked.answers(response):
                 return False  # §6.3: of another transaction, or forged
-            is_usable = response.kind is Class.SUCCESS and not response.unknown(Type)
+            is_usable = response.kind is StunClass.SUCCESS and not response.unknown(StunType)
             # §6.3.3 [other-families-ignored]
             mapped = response.mapped_address() if is_usable else None
         except RemoteError:

@@ -18,7 +18,14 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.nat.long_term import LongTerm
-from p2psip.nat.stun import Class, Message, TransportAddress, Type, read_address, write_address
+from p2psip.nat.stun import (
+    StunClass,
+    StunMessage,
+    StunType,
+    TransportAddress,
+    read_address,
+    write_address,
+)
 from p2psip.nat.stun_client import ClientTransaction
 from p2psip.nat.turn import (
     CHANNELS,
@@ -61,7 +68,7 @@ class _Exchange:
     transaction: ClientTransaction
     method: TurnMethod
     attributes: Attributes
-    done: Callable[[Message, float], None]
+    done: Callable[[StunMessage, float], None]
     challenges: int = 0
     is_unproven: bool = False  # an answer came that was not signed
 
@@ -160,7 +167,7 @@ class Allocation:
             (TurnType.XOR_PEER_ADDRESS, write_address(peer, identifier)),
             (TurnType.DATA, data),
         )
-        return Message.write(Class.INDICATION, TurnMethod.SEND, identifier, listed).data
+        return StunMessage.write(StunClass.INDICATION, TurnMethod.SEND, identifier, listed).data
 
     def receive(self, datagram: bytes, now: float) -> tuple[bytes, TransportAddress] | None:
         """Take a datagram of the server: the data of a permitted peer and its address, or None."""
@@ -173,8 +180,8 @@ class Allocation:
             is_heard = peer is not None and peer.host in self._permitted
             return (found[1], peer) if peer is not None and is_heard else None
         try:
-            message = Message.parse(datagram)
-            if message.kind is Class.INDICATION:
+            message = StunMessage.parse(datagram)
+            if message.kind is StunClass.INDICATION:
                 return self._unwrapped(message)
             self._answered(message, now)
         except RemoteError:
@@ -194,7 +201,7 @@ class Allocation:
         self,
         method: TurnMethod,
         attributes: Attributes,
-        done: Callable[[Message, float], None],
+        done: Callable[[StunMessage, float], None],
         now: float,
         challenges: int = 0,
     ) -> None:
@@ -203,8 +210,8 @@ class Allocation:
         for kind, value in attributes:
             if kind == TurnType.XOR_PEER_ADDRESS:  # the mask is that of the transaction
                 listed.append((kind, write_address(read_address(value), identifier)))
-        request = Message.write(
-            Class.REQUEST,
+        request = StunMessage.write(
+            StunClass.REQUEST,
             method,
             identifier,
             [*listed, *login.attributes],
@@ -215,11 +222,11 @@ class Allocation:
         self._running[identifier] = exchange
         self._out.append(request.data)
 
-    def _answered(self, response: Message, now: float) -> None:
+    def _answered(self, response: StunMessage, now: float) -> None:
         exchange = self._running.get(response.transaction_id)
         if exchange is None or not exchange.transaction.answers(response):
             return  # RFC 8489 §6.3
-        code = (response.error() or (0, ""))[0] if response.kind is Class.ERROR else 0
+        code = (response.error() or (0, ""))[0] if response.kind is StunClass.ERROR else 0
         if code in (401, 438):
             self._challenged(response, exchange, now)
             return
@@ -227,12 +234,12 @@ class Allocation:
             exchange.is_unproven = True
             return  # RFC 8489 §9.2.5 [unsigned-is-discarded]
         del self._running[response.transaction_id]
-        if response.kind is Class.SUCCESS and not response.unknown((*Type, *TurnType)):
+        if response.kind is StunClass.SUCCESS and not response.unknown((*StunType, *TurnType)):
             exchange.done(response, now)
         else:
             self._refused(exchange.method, response)
 
-    def _challenged(self, response: Message, exchange: _Exchange, now: float) -> None:
+    def _challenged(self, response: StunMessage, exchange: _Exchange, now: float) -> None:
         """Ask again as a challenge wants it, a few times at most: RFC 8489 §9.2.5."""
         del self._running[response.transaction_id]
         used = _had_this_nonce(exchange, self._login)
@@ -251,7 +258,7 @@ class Allocation:
             rest = exchange.method, exchange.attributes, exchange.done, now
             self._ask(*rest, exchange.challenges + 1)
 
-    def _refused(self, method: TurnMethod, response: Message) -> None:
+    def _refused(self, method: TurnMethod, response: StunMessage) -> None:
         code, reason = response.error() or (0, "an answer that cannot be used")
         text = f"{code} {reason}" if code else reason
         if method in (TurnMethod.ALLOCATE, TurnMethod.REFRESH) or code == MISMATCH:
@@ -270,7 +277,7 @@ class Allocation:
 
     # -- answers ------------------------------------------------------------------------
 
-    def _allocated(self, response: Message, now: float) -> None:
+    def _allocated(self, response: StunMessage, now: float) -> None:
         value = response.get(TurnType.XOR_RELAYED_ADDRESS)
         try:
             # §7.3 [families-are-checked]
@@ -283,7 +290,7 @@ class Allocation:
         self._refresh_at = now + min(REFRESH, lifetime / 2)
         self._renew_at = now + PERMISSION
 
-    def _refreshed(self, response: Message, now: float) -> None:
+    def _refreshed(self, response: StunMessage, now: float) -> None:
         lifetime = read_lifetime(response.get(TurnType.LIFETIME))
         self._refresh_at = now + min(REFRESH, lifetime / 2)
 
@@ -296,7 +303,7 @@ class Allocation:
         # §10.1 [at-least-one-peer]
         wishes = tuple((TurnType.XOR_PEER_ADDRESS, write_address((host, 0))) for host in listed)
 
-        def done(response: Message, now: float) -> None:
+        def done(response: StunMessage, now: float) -> None:
             self._permitted.update(dict.fromkeys(listed, True))
 
         self._ask(TurnMethod.CREATE_PERMISSION, wishes, done, now)
@@ -307,12 +314,12 @@ class Allocation:
             (TurnType.XOR_PEER_ADDRESS, write_address(peer)),
         )
 
-        def done(response: Message, now: float) -> None:
+        def done(response: StunMessage, now: float) -> None:
             self._channels[peer.host, peer.port] = number
 
         self._ask(TurnMethod.CHANNEL_BIND, wishes, done, now)
 
-    def _unwrapped(self, indication: Message) -> tuple[bytes, TransportAddress] | None:
+    def _unwrapped(self, indication: StunMessage) -> tuple[bytes, TransportAddress] | None:
         data, value = indication.get(TurnType.DATA), indication.get(TurnType.XOR_PEER_ADDRESS)
         if indication.method != TurnMethod.DATA or data is None or value is None:
             return None
@@ -326,4 +333,4 @@ def _had_this_nonce(exchange: _Exchange, login: LongTerm) -> bool:
 
     Of two requests under way at once, the second one's refusal is of the nonce before.
     """
-    return exchange.transaction.request.get(Type.NONCE) == (login.nonce or None)
+    return exchange.transaction.request.get(StunType.NONCE) == (login.nonce or None)

@@ -17,7 +17,7 @@ import gevent
 from gevent import get_hub
 
 from p2psip.errors import RemoteError
-from p2psip.nat.stun import BINDING, Class, Message
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
@@ -146,7 +146,7 @@ class SipDriver:
         """
         if flow.transport == "UDP":
             # RFC 5626 §4.4.2 [stun-by-datagrams]
-            request = Message.write(Class.REQUEST, BINDING, os.urandom(12))
+            request = StunMessage.write(StunClass.REQUEST, BINDING, os.urandom(12))
             self.udp.send(request.data, flow)
         else:  # RFC 5626 §4.4.1 [crlf-by-streams]
             self._carry_out(Send(b"\r\n\r\n", flow))

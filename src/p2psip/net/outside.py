@@ -17,6 +17,7 @@ from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.locator import destination
+from p2psip.net.ping import Ping
 from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import FinalAnswer, result_of
 from p2psip.sip.address import Address
@@ -102,6 +103,7 @@ class OutsideRequests(ABC):
     def __init__(self) -> None:
         self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
         self.on_referred: Callable[[Call], object] = lambda call: call.hangup()
+        self._pings: list[Ping] = []
 
     @abstractmethod
     def _follow(self, referral: Referral) -> Call: ...
@@ -140,6 +142,24 @@ class OutsideRequests(ABC):
         )
         self._driver.run(exchange.send, request, monotonic())
         return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
+
+    def ping(
+        self,
+        uri: str,
+        on_alive: Callable[[bool], object],
+        *,
+        every: float = 30.0,
+        timeout: float = 10.0,
+    ) -> Ping:
+        """Ask a user or server every so many seconds whether it is there, by OPTIONS: §11.1.
+
+        `on_alive(alive)` is told of the first result and of each change, until `Ping.close` or the
+        end of the agent.  Raises LocalError for a `uri` that cannot be asked.
+        """
+        destination(uri, self._home)
+        ping = Ping(lambda: self.options(uri, timeout), every, on_alive)
+        self._pings.append(ping)
+        return ping
 
     def message(
         self, uri: str, text: str | bytes, timeout: float = 30.0, *, content_type: str = TEXT

@@ -6,7 +6,14 @@ Own design: the oracle's grammar of RFC 8489 §5 and §14.
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from p2psip.nat.stun import Class, Message, TransportAddress, Type, write_address, write_error
+from p2psip.nat.stun import (
+    StunClass,
+    StunMessage,
+    StunType,
+    TransportAddress,
+    write_address,
+    write_error,
+)
 from p2psip.nat.turn import (
     CHANNELS,
     TurnMethod,
@@ -17,7 +24,7 @@ from p2psip.nat.turn import (
     write_transport,
 )
 
-classes: SearchStrategy[Class] = st.sampled_from(Class)
+classes: SearchStrategy[StunClass] = st.sampled_from(StunClass)
 methods: SearchStrategy[int] = st.just(1) | st.integers(0, 0xFFF)
 transaction_ids: SearchStrategy[bytes] = st.binary(min_size=12, max_size=12)
 addresses: SearchStrategy[TransportAddress] = st.builds(
@@ -25,24 +32,24 @@ addresses: SearchStrategy[TransportAddress] = st.builds(
     st.ip_addresses().filter(lambda ip: not getattr(ip, "scope_id", None)).map(str),
     st.integers(0, 0xFFFF),
 )
-_signatures = {Type.MESSAGE_INTEGRITY, Type.MESSAGE_INTEGRITY_SHA256, Type.FINGERPRINT}
+_signatures = {StunType.MESSAGE_INTEGRITY, StunType.MESSAGE_INTEGRITY_SHA256, StunType.FINGERPRINT}
 
 
 def attributes() -> SearchStrategy[tuple[int, bytes]]:
     """One attribute that signs nothing: RFC 8489 §14."""
-    texts = st.sampled_from([Type.USERNAME, Type.REALM, Type.NONCE, Type.SOFTWARE])
+    texts = st.sampled_from([StunType.USERNAME, StunType.REALM, StunType.NONCE, StunType.SOFTWARE])
     others = st.integers(0, 0xFFFF).filter(lambda kind: kind not in _signatures)
     errors = st.builds(write_error, st.integers(300, 699), st.text(max_size=20))
     return st.one_of(
         st.tuples(texts, st.text(max_size=40).map(str.encode)),
-        st.tuples(st.just(Type.MAPPED_ADDRESS), addresses.map(write_address)),
-        st.tuples(st.just(Type.ERROR_CODE), errors),
+        st.tuples(st.just(StunType.MAPPED_ADDRESS), addresses.map(write_address)),
+        st.tuples(st.just(StunType.ERROR_CODE), errors),
         st.tuples(others, st.binary(max_size=40)),
     )
 
 
 @st.composite
-def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> Message:
+def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> StunMessage:
     """Any message, signed or not, with a fingerprint or not: RFC 8489 §5.
 
     `keys` draws the key of the signature; by default there is none.
@@ -51,8 +58,8 @@ def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> 
     listed = draw(st.lists(attributes(), max_size=6))
     if draw(st.booleans()):
         mapped = write_address(draw(addresses), identifier)
-        listed.append((Type.XOR_MAPPED_ADDRESS, mapped))
-    return Message.write(
+        listed.append((StunType.XOR_MAPPED_ADDRESS, mapped))
+    return StunMessage.write(
         draw(classes),
         draw(methods),
         identifier,
@@ -68,7 +75,7 @@ channel_messages: SearchStrategy[tuple[int, bytes]] = st.tuples(
 
 
 @st.composite
-def turn_messages(draw: DrawFn) -> Message:
+def turn_messages(draw: DrawFn) -> StunMessage:
     """A TURN message with attributes of TURN, whatever its method has: RFC 8656 §17, §18.1."""
     identifier = draw(transaction_ids)
     values: dict[TurnType, SearchStrategy[bytes]] = {
@@ -85,4 +92,4 @@ def turn_messages(draw: DrawFn) -> Message:
     }
     kinds = draw(st.lists(st.sampled_from(list(values)), max_size=5))
     listed = [(kind, draw(values[kind])) for kind in kinds]
-    return Message.write(draw(classes), draw(st.sampled_from(TurnMethod)), identifier, listed)
+    return StunMessage.write(draw(classes), draw(st.sampled_from(TurnMethod)), identifier, listed)

@@ -10,17 +10,17 @@ from support.sip.turn_servers import TurnServer
 
 from p2psip.errors import RemoteError
 from p2psip.nat.long_term import LongTerm, features_of
-from p2psip.nat.stun import BINDING, Class, Message, Type, long_term_key, write_error
+from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, long_term_key, write_error
 
 MD5, SHA256, BOTH = bytes((0, 1, 0, 0)), bytes((0, 2, 0, 0)), bytes((0, 2, 0, 0, 0, 1, 0, 0))
 
 
 def challenge(code, *, realm=b"example.org", nonce=b"n1", algorithms=None):
-    listed = [(Type.ERROR_CODE, write_error(code, ""))]
-    listed += [(Type.REALM, realm)] if realm else []
-    listed += [(Type.NONCE, nonce)] if nonce else []
-    listed += [(Type.PASSWORD_ALGORITHMS, algorithms)] if algorithms is not None else []
-    return Message.write(Class.ERROR, BINDING, bytes(12), listed)
+    listed = [(StunType.ERROR_CODE, write_error(code, ""))]
+    listed += [(StunType.REALM, realm)] if realm else []
+    listed += [(StunType.NONCE, nonce)] if nonce else []
+    listed += [(StunType.PASSWORD_ALGORITHMS, algorithms)] if algorithms is not None else []
+    return StunMessage.write(StunClass.ERROR, BINDING, bytes(12), listed)
 
 
 def cookie(first, rest=b"xyz"):
@@ -33,9 +33,9 @@ def test_a_challenge_is_answered_once_with_the_same_password():
     assert user.attributes == () and user.key is None
     assert user.challenged(challenge(401))
     assert dict(user.attributes) == {
-        Type.USERNAME: b"user1",
-        Type.REALM: b"example.org",
-        Type.NONCE: b"n1",
+        StunType.USERNAME: b"user1",
+        StunType.REALM: b"example.org",
+        StunType.NONCE: b"n1",
     }
     assert user.key == long_term_key("user1", "example.org", "pass1")
     assert not user.challenged(challenge(401, nonce=b"n2")), "the password is wrong"
@@ -54,7 +54,7 @@ def test_a_stale_nonce_is_replaced():
 def test_other_answers_are_no_challenge():
     user = LongTerm("user1", "pass1")
     assert not user.challenged(challenge(400))
-    assert not user.challenged(Message.write(Class.SUCCESS, BINDING, bytes(12)))
+    assert not user.challenged(StunMessage.write(StunClass.SUCCESS, BINDING, bytes(12)))
     for broken in (challenge(401, nonce=None), challenge(401, realm=None)):
         with pytest.raises(RemoteError):
             user.challenged(broken)
@@ -66,7 +66,7 @@ def test_a_name_is_hashed_where_the_nonce_asks_for_that():
     user.challenged(challenge(401, nonce=cookie(0x40)))
     hashed = hashlib.sha256(b"user1:example.org").digest()
     kinds = dict(user.attributes)
-    assert kinds[Type.USERHASH] == hashed and Type.USERNAME not in kinds
+    assert kinds[StunType.USERHASH] == hashed and StunType.USERNAME not in kinds
 
 
 def test_algorithms_are_returned_and_the_first_known_one_is_used():
@@ -78,8 +78,8 @@ def test_algorithms_are_returned_and_the_first_known_one_is_used():
     unknown_first = bytes((0, 9, 0, 3)) + b"abc\0" + BOTH
     assert user.challenged(challenge(401, nonce=cookie(0x80), algorithms=unknown_first))
     kinds = dict(user.attributes)
-    assert kinds[Type.PASSWORD_ALGORITHMS] == unknown_first
-    assert kinds[Type.PASSWORD_ALGORITHM] == SHA256
+    assert kinds[StunType.PASSWORD_ALGORITHMS] == unknown_first
+    assert kinds[StunType.PASSWORD_ALGORITHM] == SHA256
     assert user.key == hashlib.sha256(b"user1:example.org:pass1").digest()
     assert user.digest == "sha256"
     other = LongTerm("user1", "pass1")
@@ -110,13 +110,15 @@ def test_an_answer_is_believed_by_the_hash_of_the_request_alone(algorithms):
     """Covers RFC 8489 §9.2.5 [unsigned-is-discarded] [sha256-only-after-algorithms]."""
     server, user = TurnServer(algorithms=algorithms), LongTerm("ann", "secret")
     user.challenged(challenge(401, algorithms=algorithms))
-    request = Message.write(Class.REQUEST, BINDING, bytes(12), user.attributes)
-    assert user.proves(Message.parse(server.reply(request)))
+    request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), user.attributes)
+    assert user.proves(StunMessage.parse(server.reply(request)))
     other = "sha1" if user.digest == "sha256" else "sha256"
     for key, digest in ((user.key, other), (b"guess", user.digest)):
-        forged = Message.write(Class.SUCCESS, BINDING, bytes(12), (), key=key, digest=digest)
+        forged = StunMessage.write(
+            StunClass.SUCCESS, BINDING, bytes(12), (), key=key, digest=digest
+        )
         assert forged.integrity_holds(key) and not user.proves(forged)
-    assert not user.proves(Message.write(Class.SUCCESS, BINDING, bytes(12)))
+    assert not user.proves(StunMessage.write(StunClass.SUCCESS, BINDING, bytes(12)))
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))

@@ -11,10 +11,10 @@ from support.mutations import mutations, peak
 from p2psip.errors import LocalError, RemoteError
 from p2psip.nat.stun import (
     BINDING,
-    Class,
-    Message,
+    StunClass,
+    StunMessage,
+    StunType,
     TransportAddress,
-    Type,
     is_stun,
     long_term_key,
     read_address,
@@ -33,7 +33,7 @@ def test_reading_undoes_writing(message):
 
     §14 [length-before-padding] [padding-zero].
     """
-    read = Message.parse(message.data)
+    read = StunMessage.parse(message.data)
     assert read == message
     assert is_stun(message.data) and len(message.data) % 4 == 0
 
@@ -44,13 +44,13 @@ def test_any_octets_are_read_or_refused(data):
     if is_stun(data):
         event("passed the first fields")
     try:
-        message = Message.parse(data)
+        message = StunMessage.parse(data)
         message.integrity_holds(b"key")
         message.fingerprint_holds()
         message.unknown(())
         message.mapped_address()
         message.error()
-        message.text(Type.REALM)
+        message.text(StunType.REALM)
     except RemoteError:
         event("refused")
 
@@ -59,7 +59,7 @@ def test_any_octets_are_read_or_refused(data):
 def test_memory_is_bounded_by_the_input(data):
     def read():
         try:
-            Message.parse(data)
+            StunMessage.parse(data)
         except RemoteError:
             return
 
@@ -69,7 +69,7 @@ def test_memory_is_bounded_by_the_input(data):
 @given(messages(st.binary(min_size=1, max_size=64)), st.binary(min_size=1, max_size=64))
 def test_another_key_signs_differently(message, key):
     """Covers RFC 8489 §14.5."""
-    again = Message.write(message.kind, message.method, message.transaction_id, (), key=key)
+    again = StunMessage.write(message.kind, message.method, message.transaction_id, (), key=key)
     assert again.integrity_holds(key)
     assert not again.integrity_holds(key + b"x")
     assert not message.integrity_holds(b"another" + key)
@@ -81,7 +81,7 @@ def test_a_changed_bit_breaks_signature_and_fingerprint(message, data):
     at = data.draw(st.integers(8, 19))  # the transaction ID, which leaves the frame as it is
     changed = bytearray(message.data)
     changed[at] ^= 1 << data.draw(st.integers(0, 7))
-    read = Message.parse(bytes(changed))
+    read = StunMessage.parse(bytes(changed))
     assert message.integrity_holds(b"key") and not read.integrity_holds(b"key")
     assert not read.fingerprint_holds()
 
@@ -99,7 +99,7 @@ def test_the_vectors_of_rfc_5769(corpus):
     vectors = json.loads((corpus / "stun" / "rfc5769_vectors.json").read_text())["vectors"]
     assert len(vectors) >= 4
     for vector in vectors:
-        message, wanted = Message.parse(bytes.fromhex(vector["hex"])), vector["expect"]
+        message, wanted = StunMessage.parse(bytes.fromhex(vector["hex"])), vector["expect"]
         key = wanted["password"].encode()
         if vector["credential"] == "long-term":
             key = long_term_key(wanted["username"], wanted["realm"], wanted["password"])
@@ -114,14 +114,14 @@ def test_the_vectors_of_rfc_5769(corpus):
 def test_a_conversation_with_coturn_is_read(capture):
     """Covers RFC 8489 §9.2.2, §14.5, §14.7: what another implementation has signed."""
     datagrams = [packet.data for packet in capture("stun/coturn_turn_udp.pcap")]
-    stun = [Message.parse(data) for data in datagrams if is_stun(data)]
+    stun = [StunMessage.parse(data) for data in datagrams if is_stun(data)]
     assert len(stun) == 160
     assert sum(message.fingerprint_holds() for message in stun) == 158
     right, wrong = (long_term_key("user1", "example.org", word) for word in ("pass1", "wrong"))
-    signed = [message for message in stun if message.get(Type.MESSAGE_INTEGRITY)]
+    signed = [message for message in stun if message.get(StunType.MESSAGE_INTEGRITY)]
     assert sum(message.integrity_holds(right) for message in signed) == 70
     assert sum(message.integrity_holds(wrong) for message in signed) == 31
-    refusals = {message.error() for message in stun if message.kind is Class.ERROR}
+    refusals = {message.error() for message in stun if message.kind is StunClass.ERROR}
     assert (401, "Unauthorized") in refusals
 
 
@@ -130,16 +130,18 @@ def test_old_stun_is_told_from_new(capture):
     for packet in capture("stun/stun_classic.pcap"):
         if packet.data[:2] in (b"\x00\x01", b"\x01\x01"):
             with pytest.raises(RemoteError):
-                Message.parse(packet.data)
+                StunMessage.parse(packet.data)
 
 
 def test_what_stands_behind_the_signature_does_not_count():
     """Covers RFC 8489 §14.5."""
-    signed = Message.write(Class.REQUEST, BINDING, bytes(12), [(Type.USERNAME, b"ann")], key=b"k")
+    signed = StunMessage.write(
+        StunClass.REQUEST, BINDING, bytes(12), [(StunType.USERNAME, b"ann")], key=b"k"
+    )
     forged = signed.data + b"\x00\x14\x00\x04evil"
     forged = forged[:2] + (len(forged) - 20).to_bytes(2) + forged[4:]
-    read = Message.parse(forged)
-    assert read.get(Type.REALM) is None and read.text(Type.USERNAME) == "ann"
+    read = StunMessage.parse(forged)
+    assert read.get(StunType.REALM) is None and read.text(StunType.USERNAME) == "ann"
     assert read.integrity_holds(b"k")
 
 
@@ -157,9 +159,9 @@ def test_what_stands_behind_the_signature_does_not_count():
 )
 def test_what_is_no_stun_is_refused(data):
     """Covers RFC 8489 §5 [top-bits-zero] [magic-cookie] [length-without-header]."""
-    assert Message.parse(b"\x00\x01\x00\x00\x21\x12\xa4\x42" + bytes(12)).method == BINDING
+    assert StunMessage.parse(b"\x00\x01\x00\x00\x21\x12\xa4\x42" + bytes(12)).method == BINDING
     with pytest.raises(RemoteError):
-        Message.parse(data)
+        StunMessage.parse(data)
 
 
 @pytest.mark.parametrize(("size", "family"), [(4, 1), (8, 2), (20, 1), (8, 0), (3, 1), (9, 1)])
@@ -171,8 +173,8 @@ def test_an_address_has_the_length_of_its_family(size, family):
 
 def test_wrong_arguments_are_the_callers_fault():
     for wrong in (
-        lambda: Message.write(Class.REQUEST, 0x1000, bytes(12)),
-        lambda: Message.write(Class.REQUEST, BINDING, bytes(11)),
+        lambda: StunMessage.write(StunClass.REQUEST, 0x1000, bytes(12)),
+        lambda: StunMessage.write(StunClass.REQUEST, BINDING, bytes(11)),
         lambda: write_address(("example.com", 1)),
         lambda: write_address(("192.0.2.1", 65_536)),
         lambda: write_error(200, "OK"),
@@ -183,27 +185,30 @@ def test_wrong_arguments_are_the_callers_fault():
 
 def test_unknown_types_below_8000_demand_to_be_understood():
     """Covers RFC 8489 §6.3 [optional-ignored] [unexpected-ignored], §14."""
-    listed = [(0x0024, b"1234"), (0x8029, b"12345678"), (Type.USERNAME, b"ann")]
-    message = Message.write(Class.REQUEST, BINDING, bytes(12), listed)
-    assert message.unknown(Type) == (0x0024,)
+    listed = [(0x0024, b"1234"), (0x8029, b"12345678"), (StunType.USERNAME, b"ann")]
+    message = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), listed)
+    assert message.unknown(StunType) == (0x0024,)
     assert TransportAddress("192.0.2.1", 1) == ("192.0.2.1", 1)
 
 
 def test_of_two_attributes_of_a_type_the_first_counts():
     """Covers RFC 8489 §14 [may-appear-again] [first-counts]."""
-    twice = Message.write(Class.REQUEST, BINDING, bytes(12), [(6, b"ann"), (6, b"bob")])
-    assert Message.parse(twice.data).text(Type.USERNAME) == "ann"
+    twice = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), [(6, b"ann"), (6, b"bob")])
+    assert StunMessage.parse(twice.data).text(StunType.USERNAME) == "ann"
 
 
 def test_padding_and_reserved_bits_are_not_looked_at():
     """Covers RFC 8489 §14 [padding-zero], §14.1 [first-octet], §14.8 [reserved-ignored]."""
-    message = Message.write(Class.ERROR, BINDING, bytes(12), [(6, b"ann")])
+    message = StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(6, b"ann")])
     assert message.data[-1:] == b"\0"
-    assert Message.parse(message.data[:-1] + b"\xff").text(Type.USERNAME) == "ann"
+    assert StunMessage.parse(message.data[:-1] + b"\xff").text(StunType.USERNAME) == "ann"
     address = write_address(("192.0.2.1", 1))
     assert address[0] == 0 and read_address(b"\xff" + address[1:]) == ("192.0.2.1", 1)
     code = b"\xff\xff\xfc\x14why"
-    assert Message.write(Class.ERROR, BINDING, bytes(12), [(9, code)]).error() == (420, "why")
+    assert StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(9, code)]).error() == (
+        420,
+        "why",
+    )
 
 
 @pytest.mark.parametrize("code", [300, 420, 699])
@@ -211,13 +216,16 @@ def test_an_error_code_is_written_in_two_parts(code):
     """Covers RFC 8489 §14.8 [reserved-zero] [class-3-to-6] [number-0-to-99]."""
     value = write_error(code, "why")
     assert value == bytes((0, 0, code // 100, code % 100)) + b"why"
-    assert Message.write(Class.ERROR, BINDING, bytes(12), [(9, value)]).error() == (code, "why")
+    assert StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(9, value)]).error() == (
+        code,
+        "why",
+    )
 
 
 @pytest.mark.parametrize("value", [b"\0\0\x02\0", b"\0\0\x07\0", b"\0\0\x04\x64", b"\0\0\x04"])
 def test_an_error_code_out_of_range_is_refused(value):
     """Covers RFC 8489 §14.8 [class-3-to-6] [number-0-to-99]."""
-    message = Message.write(Class.ERROR, BINDING, bytes(12), [(9, value)])
+    message = StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(9, value)])
     with pytest.raises(RemoteError):
         message.error()
 
@@ -231,13 +239,18 @@ def test_a_longer_digest_may_be_cut(size, holds):
 
     digest, padding = hmac.digest(b"key", head(4 + size), "sha256")[:size], bytes(-size % 4)
     integrity = b"\x00\x1c" + size.to_bytes(2) + digest + padding
-    message = Message.parse(head(len(integrity)) + integrity)
+    message = StunMessage.parse(head(len(integrity)) + integrity)
     assert message.integrity_holds(b"key") is holds
     assert not message.integrity_holds(b"yek")
 
 
 def test_the_fingerprint_comes_last():
     """Covers RFC 8489 §14.7 [fingerprint-last]."""
-    signed = Message.write(Class.REQUEST, BINDING, bytes(12), (), key=b"k", fingerprint=True)
-    assert [kind for kind, _ in signed.attributes] == [Type.MESSAGE_INTEGRITY, Type.FINGERPRINT]
+    signed = StunMessage.write(
+        StunClass.REQUEST, BINDING, bytes(12), (), key=b"k", fingerprint=True
+    )
+    assert [kind for kind, _ in signed.attributes] == [
+        StunType.MESSAGE_INTEGRITY,
+        StunType.FINGERPRINT,
+    ]
     assert signed.integrity_holds(b"k") and signed.fingerprint_holds()

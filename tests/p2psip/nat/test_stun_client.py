@@ -5,22 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from p2psip.nat.stun import BINDING, Class, Message, Type, write_address, write_error
+from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_address, write_error
 from p2psip.nat.stun_client import INTERVAL, BindingClient, ClientTransaction
 from p2psip.strategies.stun import addresses, messages
 
-REQUEST = Message.write(Class.REQUEST, BINDING, b"0123456789ab")
+REQUEST = StunMessage.write(StunClass.REQUEST, BINDING, b"0123456789ab")
 HOME, AWAY = ("203.0.113.7", 40000), ("203.0.113.8", 40001)
 
 
-def reply(request, *attributes, kind=Class.SUCCESS, method=BINDING, identifier=None):
-    identifier = identifier or Message.parse(request).transaction_id
-    return Message.write(kind, method, identifier, attributes).data
+def reply(request, *attributes, kind=StunClass.SUCCESS, method=BINDING, identifier=None):
+    identifier = identifier or StunMessage.parse(request).transaction_id
+    return StunMessage.write(kind, method, identifier, attributes).data
 
 
 def told(request, address):
-    identifier = Message.parse(request).transaction_id
-    return reply(request, (Type.XOR_MAPPED_ADDRESS, write_address(address, identifier)))
+    identifier = StunMessage.parse(request).transaction_id
+    return reply(request, (StunType.XOR_MAPPED_ADDRESS, write_address(address, identifier)))
 
 
 def counting():
@@ -46,10 +46,10 @@ def test_a_response_is_known_by_class_method_and_transaction():
     asked = ClientTransaction(REQUEST, now=0.0)
 
     def answers(**changed):
-        return asked.answers(Message.parse(reply(REQUEST.data, **changed)))
+        return asked.answers(StunMessage.parse(reply(REQUEST.data, **changed)))
 
-    assert answers() and answers(kind=Class.ERROR)
-    assert not answers(kind=Class.INDICATION) and not answers(kind=Class.REQUEST)
+    assert answers() and answers(kind=StunClass.ERROR)
+    assert not answers(kind=StunClass.INDICATION) and not answers(kind=StunClass.REQUEST)
     assert not answers(method=3) and not answers(identifier=bytes(12))
 
 
@@ -62,7 +62,7 @@ def test_the_address_is_asked_for_again_and_a_new_one_is_taken():
     assert client.receive(told(first, HOME), 0.6) and client.mapped == HOME
     assert client.deadline == 0.6 + INTERVAL and client.tick(INTERVAL) is None
     second = client.tick(client.deadline)
-    assert Message.parse(second).transaction_id != Message.parse(first).transaction_id
+    assert StunMessage.parse(second).transaction_id != StunMessage.parse(first).transaction_id
     assert client.receive(told(second, AWAY), 30.0) and client.mapped == AWAY
 
 
@@ -83,10 +83,13 @@ def test_a_silent_server_is_asked_again_later_and_the_old_address_is_kept():
     "attributes",
     [
         [],
-        [(0x0024, b"1234"), (Type.XOR_MAPPED_ADDRESS, bytes(8))],
-        [(Type.ERROR_CODE, write_error(420, ""))],
-        [(Type.ERROR_CODE, write_error(300, "")), (Type.ALTERNATE_SERVER, write_address(AWAY))],
-        [(Type.ERROR_CODE, write_error(500, ""))],
+        [(0x0024, b"1234"), (StunType.XOR_MAPPED_ADDRESS, bytes(8))],
+        [(StunType.ERROR_CODE, write_error(420, ""))],
+        [
+            (StunType.ERROR_CODE, write_error(300, "")),
+            (StunType.ALTERNATE_SERVER, write_address(AWAY)),
+        ],
+        [(StunType.ERROR_CODE, write_error(500, ""))],
     ],
     ids=["empty", "unknown attribute", "420", "300", "500"],
 )
@@ -94,8 +97,8 @@ def test_an_answer_without_an_address_ends_the_question(attributes):
     """Covers RFC 8489 §6.3.4 [redirections-are-failures] [few-resends]."""
     client = BindingClient(counting(), 0.0)
     request = client.tick(0.0)
-    is_error = any(kind == Type.ERROR_CODE for kind, _ in attributes)
-    answer = reply(request, *attributes, kind=Class.ERROR if is_error else Class.SUCCESS)
+    is_error = any(kind == StunType.ERROR_CODE for kind, _ in attributes)
+    answer = reply(request, *attributes, kind=StunClass.ERROR if is_error else StunClass.SUCCESS)
     assert client.receive(answer, 0.1) and client.silent and client.mapped is None
     assert client.deadline == 0.1 + INTERVAL and client.tick(1.0) is None
 
@@ -104,7 +107,9 @@ def test_an_address_of_no_known_family_is_ignored():
     """Covers RFC 8489 §6.3.3 [other-families-ignored]."""
     client = BindingClient(counting(), 0.0)
     request = client.tick(0.0)
-    assert not client.receive(reply(request, (Type.XOR_MAPPED_ADDRESS, b"\0\3" + bytes(6))), 0.1)
+    assert not client.receive(
+        reply(request, (StunType.XOR_MAPPED_ADDRESS, b"\0\3" + bytes(6))), 0.1
+    )
     assert client.mapped is None and client.receive(told(request, HOME), 0.2)
 
 
@@ -113,7 +118,7 @@ def test_datagrams_of_other_transactions_change_nothing(data):
     """Covers RFC 8489 §6.3: who cannot see the request cannot forge its response."""
     client = BindingClient(counting(), 0.0)
     request = client.tick(0.0)
-    if Message.parse(request).transaction_id in data:
+    if StunMessage.parse(request).transaction_id in data:
         return
     assert not client.receive(data, 0.1)
     assert client.mapped is None and client.deadline == 0.5

@@ -7,7 +7,7 @@ from support.mutations import mutations
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.nat import turn
-from p2psip.nat.stun import Message, is_stun
+from p2psip.nat.stun import StunMessage, is_stun
 from p2psip.nat.turn import CHANNELS, TurnType, channel_data, read_channel_data
 from p2psip.strategies.stun import channel_messages, turn_messages
 
@@ -30,13 +30,13 @@ def test_any_octets_are_channel_data_or_not(datagram):
 
 @given(turn_messages())
 def test_messages_of_turn_survive_the_round_trip(message):
-    assert Message.parse(message.data) == message
+    assert StunMessage.parse(message.data) == message
 
 
 @given(mutations(turn_messages().map(lambda message: message.data)))
 def test_a_lifetime_is_read_or_refused(datagram):
     try:
-        value = Message.parse(datagram).get(TurnType.LIFETIME)
+        value = StunMessage.parse(datagram).get(TurnType.LIFETIME)
         assert turn.write_lifetime(turn.read_lifetime(value)) == value
     except RemoteError:
         return

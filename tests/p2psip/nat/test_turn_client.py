@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.sip.turn_servers import RELAYED, TurnServer, indication
 
 from p2psip.nat.long_term import LongTerm
-from p2psip.nat.stun import Class, Message, Type
+from p2psip.nat.stun import StunClass, StunMessage, StunType
 from p2psip.nat.turn import TurnMethod, TurnType, channel_data, read_lifetime
 from p2psip.nat.turn_client import MAX_PEERS, PERMISSION, REFRESH, Allocation, AllocationState
 from p2psip.strategies.stun import messages
@@ -61,16 +61,16 @@ def test_an_address_is_asked_for_without_a_password_first():
     """
     world = World().pass_on()
     first, second = world.server.requests
-    assert first.get(Type.USERNAME) is None and first.get(Type.MESSAGE_INTEGRITY) is None
+    assert first.get(StunType.USERNAME) is None and first.get(StunType.MESSAGE_INTEGRITY) is None
     assert first.get(TurnType.REQUESTED_TRANSPORT) == b"\x11\0\0\0"
     kinds = [kind for kind, _ in second.attributes]
     assert kinds.count(TurnType.REQUESTED_ADDRESS_FAMILY) == 1
-    assert second.text(Type.REALM) == "example.org" and second.get(Type.NONCE) == b"n1"
-    assert second.text(Type.USERNAME) == "ann" and second.get(Type.MESSAGE_INTEGRITY)
+    assert second.text(StunType.REALM) == "example.org" and second.get(StunType.NONCE) == b"n1"
+    assert second.text(StunType.USERNAME) == "ann" and second.get(StunType.MESSAGE_INTEGRITY)
     assert world.client.relayed == RELAYED and world.client.state is AllocationState.READY
     world.run(REFRESH)
     third = world.server.requests[-1]
-    assert third.method == TurnMethod.REFRESH and third.get(Type.NONCE) == b"n1"
+    assert third.method == TurnMethod.REFRESH and third.get(StunType.NONCE) == b"n1"
     assert third.integrity_holds(world.server.login().key)
 
 
@@ -78,7 +78,7 @@ def test_an_ipv6_socket_gets_an_ipv6_address():
     """Covers RFC 8656 §7.1 [one-family]."""
     client = Allocation(LongTerm("ann", "secret"), bytes, 0.0, ipv6=True)
     [request] = client.take()
-    assert Message.parse(request).get(TurnType.REQUESTED_ADDRESS_FAMILY) == b"\2\0\0\0"
+    assert StunMessage.parse(request).get(TurnType.REQUESTED_ADDRESS_FAMILY) == b"\2\0\0\0"
 
 
 def test_a_packet_waits_for_a_permission_and_soon_has_a_channel():
@@ -93,9 +93,9 @@ def test_a_packet_waits_for_a_permission_and_soon_has_a_channel():
     assert world.send(b"0") is None  # the server has not consented
     world.pass_on()
     assert world.methods().count(TurnMethod.CREATE_PERMISSION) == 1
-    assert Message.parse(world.send(b"1")).kind is Class.INDICATION
+    assert StunMessage.parse(world.send(b"1")).kind is StunClass.INDICATION
     assert world.client.receive(channel_data(0x4000, b"at once"), 0.0) == (b"at once", PEER)
-    assert Message.parse(world.send(b"2")).kind is Class.INDICATION
+    assert StunMessage.parse(world.send(b"2")).kind is StunClass.INDICATION
     world.pass_on()
     assert world.methods().count(TurnMethod.CHANNEL_BIND) == 1
     assert world.send(b"3") == channel_data(0x4000, b"3")
@@ -118,10 +118,12 @@ def test_only_permitted_peers_are_heard():
     assert client.receive(indication(STRANGER, b"x"), 0.0) is None
     assert client.receive(channel_data(0x4000, b"x"), 0.0) is None  # bound to nobody
     assert (
-        client.receive(Message.write(Class.INDICATION, TurnMethod.SEND, bytes(12)).data, 0) is None
+        client.receive(StunMessage.write(StunClass.INDICATION, TurnMethod.SEND, bytes(12)).data, 0)
+        is None
     )
     assert (
-        client.receive(Message.write(Class.INDICATION, TurnMethod.DATA, bytes(12)).data, 0) is None
+        client.receive(StunMessage.write(StunClass.INDICATION, TurnMethod.DATA, bytes(12)).data, 0)
+        is None
     )
 
 
@@ -154,7 +156,9 @@ def test_a_stale_nonce_is_replaced_also_for_two_requests_at_once():
     world.client.permit([PEER[0]], 0.0)
     world.run(REFRESH)
     assert world.client.state is AllocationState.READY
-    assert world.server.requests[-1].get(Type.NONCE) == b"n2" and PEER[0] in world.server.permitted
+    assert (
+        world.server.requests[-1].get(StunType.NONCE) == b"n2" and PEER[0] in world.server.permitted
+    )
 
 
 def test_a_server_that_challenges_without_end_is_left():
@@ -163,7 +167,7 @@ def test_a_server_that_challenges_without_end_is_left():
     for _ in range(20):
         world.server.nonce = b"n%d" % next(nonces)
         for datagram in world.client.take():
-            answer = Message.parse(world.server.answer(datagram))
+            answer = StunMessage.parse(world.server.answer(datagram))
             world.client.receive(answer.data, 0.0)
     assert world.client.state is AllocationState.FAILED
     assert len(world.server.requests) <= 5
@@ -257,15 +261,15 @@ def test_forged_answers_are_dropped(forged):
     world = World()
     world.client.receive(world.server.answer(world.client.take()[0]), 0.0)
     [datagram] = world.client.take()
-    request = Message.parse(datagram)
-    right = Message.parse(world.server.answer(datagram))
-    listed = [each for each in right.attributes if each.type != Type.MESSAGE_INTEGRITY]
+    request = StunMessage.parse(datagram)
+    right = StunMessage.parse(world.server.answer(datagram))
+    listed = [each for each in right.attributes if each.type != StunType.MESSAGE_INTEGRITY]
     key = (
         None if forged == "unsigned" else b"guess" if forged == "key" else world.server.login().key
     )
     identifier = bytes(12) if forged == "identifier" else request.transaction_id
     method = TurnMethod.REFRESH if forged == "method" else request.method
-    answer = Message.write(Class.SUCCESS, method, identifier, listed, key=key)
+    answer = StunMessage.write(StunClass.SUCCESS, method, identifier, listed, key=key)
     assert world.client.receive(answer.data, 0.0) is None
     assert world.client.relayed is None and world.client.state is AllocationState.ASKING
     assert world.client.receive(right.data, 0.0) is None and world.client.relayed == RELAYED

@@ -1,6 +1,7 @@
 """What joins a stack, its sockets and its clock."""
 
 import logging
+import os
 import socket as plain
 
 import gevent
@@ -9,13 +10,14 @@ import pytest
 from gevent.event import Event
 from support.sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
 
-from p2psip.nat.stun import BINDING, Class, Message
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net import driver as module
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.driver import SipPorts
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.locate import Locator, Srv
 from p2psip.stack.stack import Flow
 
 
@@ -181,6 +183,36 @@ def test_a_look_up_that_fails_is_no_route(make, caplog):
     assert "locating example.com" in caplog.text
 
 
+@pytest.mark.parametrize("transport", ["TCP", "UDP"])
+def test_of_the_servers_that_dns_names_the_first_that_serves_is_used(make, transport):
+    """Covers RFC 3263 §4.2 [first-first] [then-the-next]: after a refusal, after a 503, in order.
+
+    Nobody listens at the first one; by UDP that is silence.
+    """
+    one, busy, good, spare = make(t1=0.002), make(), make(), make()
+    busy.on_request = lambda server, request, now: (busy.heard.append("x"), server.reply(503, now))
+    closed = plain.socket(
+        plain.AF_INET, {"TCP": plain.SOCK_STREAM}.get(transport, plain.SOCK_DGRAM)
+    )
+    closed.bind((LOOPBACK, 0))
+    ports = [closed.getsockname()[1], *(each.address[1] for each in (busy, good, spare))]
+    label = f"_sip._{transport.lower()}.example.com SRV"
+    records = {label: [Srv(rank, 1, port, "a.example.com") for rank, port in enumerate(ports)]}
+    records["a.example.com A"] = [LOOPBACK]
+
+    def locate(target):
+        locator = Locator.of_uri(target, random=os.urandom, transports=[transport])
+        while locator.hops is None:
+            locator.answer([records.get(str(each), ()) for each in locator.questions])
+        return [hop.flow for hop in locator.hops]
+
+    one.driver._locate = locate
+    heard = ask(one, "sip:x@example.com")
+    assert until(lambda: heard.statuses == [200])
+    assert (busy.heard, good.heard, spare.heard) == (["x"], ["OPTIONS"], [])
+    closed.close()
+
+
 @pytest.mark.parametrize("transport", ["TLS", "SCTP"])
 def test_a_transport_that_is_not_here_is_no_route(make, transport):
     one = make(locate=lambda target: [Flow(transport, (LOOPBACK, 5061))])
@@ -289,8 +321,8 @@ def test_a_keep_alive_is_stun_by_udp_and_line_ends_by_tcp(make):
         udp.settimeout(20)
         udp.bind((LOOPBACK, 0))
         echo.driver.ping(Flow("UDP", udp.getsockname()))
-        asked = Message.parse(udp.recv(100))
-        assert (asked.kind, asked.method) == (Class.REQUEST, BINDING)
+        asked = StunMessage.parse(udp.recv(100))
+        assert (asked.kind, asked.method) == (StunClass.REQUEST, BINDING)
     with gevent.socket.socket() as tcp:  # `create_server` would block the loop
         tcp.settimeout(20)
         tcp.bind((LOOPBACK, 0))

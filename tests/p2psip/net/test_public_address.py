@@ -7,7 +7,7 @@ import pytest
 from support.sip.phones import wait_for
 from support.sip.stun_servers import OUTSIDE, StunServer, outside
 
-from p2psip.nat.stun import BINDING, Class, Message, Type, write_address
+from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_address
 from p2psip.net import public_address
 from p2psip.net.clock import monotonic
 from p2psip.net.port_pool import MediaPair, NoPortsError, PortPool
@@ -82,10 +82,10 @@ def test_silence_is_told_once_and_datagrams_of_others_are_no_answers():
     sent, told, server = [], [], ("192.0.2.1", 3478)
     probe = StunProbe(lambda data, to: sent.append(data), server, told.append)
     probe.tick(monotonic())
-    identifier = Message.parse(sent[0]).transaction_id
+    identifier = StunMessage.parse(sent[0]).transaction_id
     value = write_address((OUTSIDE, 9), identifier)
-    answer = Message.write(
-        Class.SUCCESS, BINDING, identifier, [(Type.XOR_MAPPED_ADDRESS, value)]
+    answer = StunMessage.write(
+        StunClass.SUCCESS, BINDING, identifier, [(StunType.XOR_MAPPED_ADDRESS, value)]
     ).data
     probe.receive(answer, ("192.0.2.1", 3479))
     probe.receive(answer, ("192.0.2.2", 3478))
@@ -94,7 +94,7 @@ def test_silence_is_told_once_and_datagrams_of_others_are_no_answers():
         probe.tick(probe.deadline)
     assert told == [probe] and probe.is_silent and len(sent) == 7
     probe.tick(probe.deadline)
-    probe.receive(Message.write(Class.INDICATION, BINDING, identifier).data, server)
+    probe.receive(StunMessage.write(StunClass.INDICATION, BINDING, identifier).data, server)
     assert probe.mapped is None and len(sent) == 8
     probe.close()
 

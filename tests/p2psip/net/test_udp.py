@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
-from p2psip.nat.stun import BINDING, Class, Message
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net import udp
 from p2psip.net.udp import BURST, UdpListener
 from p2psip.stack.stack import Flow
@@ -42,9 +42,9 @@ def test_a_datagram_is_a_message(echo):
 def test_a_phone_behind_a_translator_learns_its_address(echo):
     """Covers RFC 5626 §8 [stun-server] [xor-mapped]: by STUN on the same port; SIP goes on."""
     client = UdpClient(echo.address)
-    request = Message.write(Class.REQUEST, BINDING, os.urandom(12))
-    response = Message.parse(client.ask(request.data))
-    assert response.kind is Class.SUCCESS
+    request = StunMessage.write(StunClass.REQUEST, BINDING, os.urandom(12))
+    response = StunMessage.parse(client.ask(request.data))
+    assert response.kind is StunClass.SUCCESS
     assert response.transaction_id == request.transaction_id
     assert response.mapped_address() == client.socket.getsockname()[:2]
     assert works(echo)

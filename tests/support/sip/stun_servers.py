@@ -3,7 +3,7 @@
 import socket
 import threading
 
-from p2psip.nat.stun import BINDING, Class, Message, Type, write_address
+from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_address
 
 OUTSIDE = "203.0.113.7"  # of TEST-NET-3, which leads nowhere
 SHIFT = 1000  # what the router adds to a port, or takes from it
@@ -35,13 +35,13 @@ class StunServer:
                 return
             self.asked.append(source)
             if self.host is not None:
-                self._socket.sendto(self._answer(Message.parse(data), source), source)
+                self._socket.sendto(self._answer(StunMessage.parse(data), source), source)
 
     def _answer(self, request, source):
-        assert (request.kind, request.method) == (Class.REQUEST, BINDING)
+        assert (request.kind, request.method) == (StunClass.REQUEST, BINDING)
         seen = write_address((self.host, outside(source[1])), request.transaction_id)
-        listed = [(Type.XOR_MAPPED_ADDRESS, seen)]
-        return Message.write(Class.SUCCESS, BINDING, request.transaction_id, listed).data
+        listed = [(StunType.XOR_MAPPED_ADDRESS, seen)]
+        return StunMessage.write(StunClass.SUCCESS, BINDING, request.transaction_id, listed).data
 
     def close(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:

@@ -1,7 +1,14 @@
 """The server side of TURN for one client, without a socket: enough to test a client against."""
 
 from p2psip.nat.long_term import LongTerm
-from p2psip.nat.stun import Class, Message, Type, read_address, write_address, write_error
+from p2psip.nat.stun import (
+    StunClass,
+    StunMessage,
+    StunType,
+    read_address,
+    write_address,
+    write_error,
+)
 from p2psip.nat.turn import (
     TurnMethod,
     TurnType,
@@ -32,8 +39,8 @@ class TurnServer:
         if found is not None:
             self.sent.append((found[1], self.channels[found[0]]))
             return None
-        message = Message.parse(datagram)
-        if message.kind is Class.INDICATION:
+        message = StunMessage.parse(datagram)
+        if message.kind is StunClass.INDICATION:
             peer = read_address(message.get(TurnType.XOR_PEER_ADDRESS), message.transaction_id)
             if peer.host in self.permitted:
                 self.sent.append((message.get(TurnType.DATA), peer))
@@ -42,20 +49,22 @@ class TurnServer:
         return self._guarded(message)
 
     def _guarded(self, request):
-        user = request.text(Type.USERNAME)
+        user = request.text(StunType.USERNAME)
         if user is None:
             return self._challenge(request, 401)
         login = self.login(user)
         if not request.integrity_holds(login.key):
             return self._challenge(request, 401)
-        if request.get(Type.NONCE) != self.nonce:
+        if request.get(StunType.NONCE) != self.nonce:
             return self._challenge(request, 438)
         codes = self.refusals.get(request.method)
         code = codes.pop(0) if codes else 0
         if not code and request.method != TurnMethod.ALLOCATE and not self.is_up:
             code = 437
         if code:
-            return self.reply(request, [(Type.ERROR_CODE, write_error(code, "no"))], Class.ERROR)
+            return self.reply(
+                request, [(StunType.ERROR_CODE, write_error(code, "no"))], StunClass.ERROR
+            )
         return self.reply(request, self._done(request))
 
     def login(self, user="ann"):
@@ -65,17 +74,19 @@ class TurnServer:
         return LongTerm(user, password, REALM, self.nonce, self.algorithms, algorithm)
 
     def _challenge(self, request, code):
-        listed = [(Type.ERROR_CODE, write_error(code, "")), (Type.REALM, REALM.encode())]
-        listed.append((Type.NONCE, self.nonce))
+        listed = [(StunType.ERROR_CODE, write_error(code, "")), (StunType.REALM, REALM.encode())]
+        listed.append((StunType.NONCE, self.nonce))
         if self.algorithms is not None:
-            listed.append((Type.PASSWORD_ALGORITHMS, self.algorithms))
-        return Message.write(Class.ERROR, request.method, request.transaction_id, listed).data
+            listed.append((StunType.PASSWORD_ALGORITHMS, self.algorithms))
+        return StunMessage.write(
+            StunClass.ERROR, request.method, request.transaction_id, listed
+        ).data
 
-    def reply(self, request, attributes=(), kind=Class.SUCCESS, key=None):
+    def reply(self, request, attributes=(), kind=StunClass.SUCCESS, key=None):
         """A signed response."""
-        login = self.login(request.text(Type.USERNAME) or "ann")
+        login = self.login(request.text(StunType.USERNAME) or "ann")
         identifier = request.transaction_id
-        return Message.write(
+        return StunMessage.write(
             kind,
             request.method,
             identifier,
@@ -98,7 +109,7 @@ class TurnServer:
                 return [
                     (TurnType.XOR_RELAYED_ADDRESS, write_address(RELAYED, identifier)),
                     (TurnType.LIFETIME, write_lifetime(self.lifetime)),
-                    (Type.XOR_MAPPED_ADDRESS, write_address(MAPPED, identifier)),
+                    (StunType.XOR_MAPPED_ADDRESS, write_address(MAPPED, identifier)),
                 ]
             case TurnMethod.REFRESH:
                 wanted = request.get(TurnType.LIFETIME)
@@ -124,4 +135,4 @@ def indication(peer, data):
     """A Data indication."""
     value = write_address(peer, bytes(12))
     listed = [(TurnType.XOR_PEER_ADDRESS, value), (TurnType.DATA, data)]
-    return Message.write(Class.INDICATION, TurnMethod.DATA, bytes(12), listed).data
+    return StunMessage.write(StunClass.INDICATION, TurnMethod.DATA, bytes(12), listed).data

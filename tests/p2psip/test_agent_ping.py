@@ -1,0 +1,44 @@
+"""An agent pings a peer: it is told whether the peer is there, and of changes alone."""
+
+import pytest
+from support.sip.phones import uri, wait_for
+
+from p2psip.agent import Agent
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.ping import Ping
+
+
+def test_each_change_is_told_once():
+    """Covers RFC 3261 §11: a refusal comes from somebody who is there, 408 and 503 do not."""
+    answers = [None, RemoteError("no", 404), RemoteError("x", 408), TimeoutError()]
+    answers += [RemoteError("x", 503), RemoteError("no", 486), None]
+    told, asked = [], []
+
+    def ask():
+        asked.append(1)
+        result = answers.pop(0) if answers else None
+        if result is not None:
+            raise result
+
+    ping = Ping(ask, 0.0, told.append)
+    wait_for(lambda: len(asked) >= 8)
+    assert told == [True, False, True] and ping.alive is True
+    ping.close()
+    ping.close()
+    wait_for(ping._greenlet.ready)
+
+
+def test_a_phone_that_leaves_and_comes_back(make):
+    """Covers RFC 3261 §11.1 and §11.2."""
+    alice, bob = make("alice"), make("bob")
+    place, told = bob.address, []
+    ping = alice.ping(uri(bob), told.append, every=0.02, timeout=0.2)
+    wait_for(lambda: told == [True])
+    bob.close(0.5)
+    wait_for(lambda: told == [True, False])
+    with Agent(place, "bob"):
+        wait_for(lambda: told == [True, False, True])
+    with pytest.raises(LocalError):
+        alice.ping("sip:<", told.append)
+    alice.close(0.5)
+    wait_for(ping._greenlet.ready)
