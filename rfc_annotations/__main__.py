@@ -240,6 +240,8 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
     except mutants.Unusable as error:
         print(error, file=sys.stderr)
         return 2
+    for slow in trial.too_slow:
+        print(f"{slow.file}:{slow.line}: too slow to tell: {slow.was}  ->  {slow.now}")
     for entry in trial.needless():
         print(f"accepted, and killed now: {entry}")
     print(trial)

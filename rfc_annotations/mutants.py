@@ -5,6 +5,7 @@ of its own that runs only the tests which the evidence names: those that passed 
 A mutant that no test minds is a survivor, unless mutants.toml accepts it with a reason.
 """
 
+import hashlib
 import importlib.util
 import multiprocessing
 import os
@@ -17,10 +18,10 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from rfc_annotations.catalogue import Key
@@ -32,11 +33,20 @@ from rfc_annotations.project import SKIPPED, Project
 from rfc_annotations.scan import Cited
 
 BESIDE: Final = "shared"  # a folder beside the repository that tests may read
-PATIENCE: Final = 10  # times as long as without a mutant, after which tests hang, and notice so
+PATIENCE: Final = 10  # times as long as without a mutant, after which tests are stopped
 LEAST_PATIENCE: Final = 5.0  # s
 MORE_PATIENCE: Final = 30.0  # s longer than without a mutant, at most
 MEMORY: Final = 4 << 30  # bytes that a mutant may fill
+ATTEMPTS: Final = 2  # of tests without a mutant: one with real programs may fail by bad luck
 Tests = frozenset[str]
+
+
+class Outcome(Enum):
+    """What tests say of a mutant."""
+
+    KILLED = "a test failed"
+    SURVIVED = "all tests passed"
+    TOO_SLOW = "stopped: they hang, or the machine is busy"
 
 
 class Unusable(Exception):  # noqa: N818
@@ -74,12 +84,15 @@ class Trial:
     killed: list[Mutant] = field(default_factory=list)
     spared: list[Accepted] = field(default_factory=list)
     survivors: list[Mutant] = field(default_factory=list)
+    too_slow: list[Mutant] = field(default_factory=list)
     left: int = 0
 
-    def note(self, mutant: Mutant, noticed: bool) -> None:
+    def note(self, mutant: Mutant, outcome: Outcome) -> None:
         """Take down one result."""
-        if noticed:
+        if outcome is Outcome.KILLED:
             self.killed.append(mutant)
+        elif outcome is Outcome.TOO_SLOW:
+            self.too_slow.append(mutant)
         elif entry := self._entry(mutant):
             self.spared.append(entry)
         else:
@@ -90,10 +103,11 @@ class Trial:
         return [entry for mutant in self.killed if (entry := self._entry(mutant))]
 
     def __str__(self) -> str:
-        tried = len(self.killed) + len(self.spared) + len(self.survivors)
+        judged = len(self.killed) + len(self.spared) + len(self.survivors)
         return (
-            f"{tried} mutants tried: {len(self.killed)} killed, {len(self.spared)} accepted,"
-            f" {len(self.survivors)} survived; {self.left} not tried"
+            f"{judged + len(self.too_slow)} mutants tried: {len(self.killed)} killed,"
+            f" {len(self.spared)} accepted, {len(self.survivors)} survived,"
+            f" {len(self.too_slow)} too slow to tell; {self.left} not tried"
         )
 
     def _entry(self, mutant: Mutant) -> Accepted | None:
@@ -116,13 +130,19 @@ def plan(project: Project, evidence: Evidence, only: Sequence[str]) -> dict[Muta
 def draw(
     project: Project, evidence: Evidence, only: Sequence[str], number: int, seed: int
 ) -> dict[Mutant, Tests]:
-    """Draw claims at random, and plan one mutant of each; the same ones for the same `seed`."""
-    planner, random = _Planner(project, evidence), Random(seed)
-    claims = list(_claimed(project, only))
+    """Draw claims at random, and plan one mutant of each; the same ones for the same `seed`.
+
+    A claim that is added or taken away leaves the others drawn or not, as they were.
+    """
+
+    def lot(*of: object) -> bytes:
+        return hashlib.sha256(repr((seed, *of)).encode()).digest()
+
+    planner, claims = _Planner(project, evidence), list(_claimed(project, only))
     drawn: list[Mutant] = []
-    for claim in random.sample(claims, len(claims)):
+    for claim in sorted(claims, key=lambda c: lot(c.file, c.spec, c.section, c.slugs)):
         if len(drawn) < number and (found := planner.of(claim)):
-            drawn.append(random.choice(found)[0])
+            drawn.append(min((one for one, _ in found), key=lambda one: lot(one.was, one.now)))
     planned = dict.fromkeys(drawn, Tests())
     for claim in claims:  # of which others may bear on the same line
         if any(mutant.file == claim.file for mutant in planned):
@@ -196,7 +216,7 @@ def run(
             if time.monotonic() > end:
                 trial.left = len(planned) - done
                 return
-            trial.note(mutant, bench.notices(mutant, tests))
+            trial.note(mutant, bench.judge(mutant, tests))
             if mutant in trial.survivors[-1:]:
                 yield mutant
 
@@ -212,27 +232,31 @@ class _Bench:
         for mutant, names in planned.items():
             self._tests[mutant.file] = self._tests.get(mutant.file, Tests()) | names
 
-    def notices(self, mutant: Mutant, tests: Tests) -> bool:
-        """Say whether a test fails, or hangs, because of a mutant."""
+    def judge(self, mutant: Mutant, tests: Tests) -> Outcome:
+        """Run the tests with a mutant."""
         file = mutant.file
         if file not in self._patience:
             self._calibrate(file)
         text = mutant.apply((self._top / file).read_text())
         with _changed(self._top / file, text):
-            noticed = not _pass(self._top, tests, self._patience[file])
-        if not noticed and file not in self._imported:
+            outcome = _outcome(self._top, tests, self._patience[file])
+        if outcome is Outcome.SURVIVED and file not in self._imported:
             with _changed(self._top / file, "raise RuntimeError\n"):
-                if _pass(self._top, self._tests[file], self._patience[file]):
+                without = _outcome(self._top, self._tests[file], self._patience[file])
+                if without is Outcome.SURVIVED:
                     raise Unusable(f"the tests of {file} run another copy of it")
         self._imported.add(file)
-        return noticed
+        return outcome
 
     def _calibrate(self, file: str) -> None:
-        began = time.monotonic()
-        if not _pass(self._top, self._tests[file], 600.0, write_bytecode=True):
-            raise Unusable(f"the tests of {file} fail without any mutant")
-        usual = time.monotonic() - began
-        self._patience[file] = max(LEAST_PATIENCE, min(PATIENCE * usual, usual + MORE_PATIENCE))
+        for _ in range(ATTEMPTS):
+            began = time.monotonic()
+            outcome = _outcome(self._top, self._tests[file], 600.0, write_bytecode=True)
+            usual = time.monotonic() - began
+            self._patience[file] = max(LEAST_PATIENCE, min(PATIENCE * usual, usual + MORE_PATIENCE))
+            if outcome is Outcome.SURVIVED:
+                return
+        raise Unusable(f"the tests of {file} fail without any mutant")
 
 
 @contextmanager
@@ -261,8 +285,10 @@ def _changed(path: Path, text: str) -> Iterator[None]:
         path.write_text(before)
 
 
-def _pass(top: Path, tests: Iterable[str], patience: float, write_bytecode: bool = False) -> bool:
-    """Run tests in a process of their own; tests that hang do not pass."""
+def _outcome(
+    top: Path, tests: Iterable[str], patience: float, write_bytecode: bool = False
+) -> Outcome:
+    """Run tests in a process of their own, and stop it after `patience` seconds."""
     context = multiprocessing.get_context("fork")  # with pytest and Hypothesis loaded already
     ordered = sorted(tests, key=lambda test: ("::Test" in test, test))  # state machines last
     arguments = (top, ordered, write_bytecode)
@@ -270,10 +296,13 @@ def _pass(top: Path, tests: Iterable[str], patience: float, write_bytecode: bool
     process.start()
     assert process.pid
     process.join(patience)
+    is_late = process.is_alive()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # it, or what its tests started
     process.join()
-    return process.exitcode == 0
+    if is_late:
+        return Outcome.TOO_SLOW
+    return Outcome.KILLED if process.exitcode else Outcome.SURVIVED
 
 
 def _child(top: Path, tests: list[str], write_bytecode: bool) -> None:

@@ -119,7 +119,10 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     SipElement(stack, agents, registrar, proxy, domains, verifier=verifier, nat=options.nat)
     driver = SipDriver(stack, ports, locate=Locations(transports=ports.transports).flows, tls=tls)
     driver.machines += [agents, proxy]
-    driver.keep(lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow))
+    driver.keep(
+        lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow),
+        lambda flow, silence: registrar.is_dead(flow, silence, monotonic()),
+    )
     _renew_at_hangup(options, verifier, tls)
     say(f"serving {', '.join(names)} at {', '.join(_told(ports))}")
     stop.wait()

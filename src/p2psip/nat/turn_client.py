@@ -69,8 +69,9 @@ class _Exchange:
 class Allocation:
     """A relayed address, from the first request to `close`.
 
-    `relayed` is what peers send to; `error` tells why there is none, and `is_hopeless` that asking
-    again would not help before an operator has changed something.  Times are in seconds.
+    `relayed` is what peers send to; `error` tells why there is none, `is_hopeless` that asking
+    again would not help before an operator has changed something, and `is_taken` that another port
+    of ours would do at once, since this one has an allocation already.  Times are in seconds.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Allocation:
         ipv6: bool = False,
     ) -> None:
         self.state, self.error, self.is_hopeless = AllocationState.ASKING, "", False
+        self.is_taken = False
         self.relayed: TransportAddress | None = None
         self.trouble = ""  # the last refusal of a permission or channel
         self._login, self._random = login, random
@@ -256,6 +258,7 @@ class Allocation:
             # §5 [437-means-gone], §7.4 [hopeless-400] [hopeless-403] [440-is-final] [hopeless-441]
             # and §7.4 [hopeless-442]
             lost = code == MISMATCH and self.state is AllocationState.READY
+            self.is_taken = code == MISMATCH and not lost
             what = "the TURN server has lost our address" if lost else "the TURN server refuses"
             self._fail(f"{what} ({text})", hopeless=code in HOPELESS)
         else:

@@ -24,7 +24,7 @@ from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.replaces import Replaces
+from p2psip.ua.replaces import Replaces, found_at
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import CallState, IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
@@ -198,7 +198,7 @@ class Call:
             dialog = target._signalling.dialog
             if dialog is None or not target.is_up:
                 raise LocalError("only a call that is up can be transferred to")
-            uri, replaces = dialog.target, Replaces.of(dialog)
+            uri, replaces = found_at(dialog), Replaces.of(dialog)
         else:
             uri = _uri(target)
         self._transfer = AsyncResult()

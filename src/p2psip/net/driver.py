@@ -127,10 +127,17 @@ class SipDriver:
         stack.on_error = self._report
         stack.notify(self._schedule)
 
-    def keep(self, keeps: Callable[[Flow], bool]) -> None:
-        """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it."""
+    def keep(
+        self,
+        keeps: Callable[[Flow], bool],
+        is_dead: Callable[[Flow, float], bool] = lambda flow, silence: False,
+    ) -> None:
+        """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it.
+
+        `is_dead` tells which are to be given up after so many seconds of silence: RFC 5626 §5.4.
+        """
         for each in self._streams:
-            each.keeps = keeps
+            each.keeps, each.is_dead = keeps, is_dead
 
     def ping(self, flow: Flow) -> None:
         """Send a keep-alive: CRLF CRLF by a connection, a STUN request by UDP.

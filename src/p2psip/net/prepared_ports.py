@@ -24,6 +24,8 @@ from p2psip.transaction.flow import HostPort
 
 SPARE: Final = 4  # pairs that wait: calls that may begin within one round trip to the server
 RETRY: Final = 60.0  # s before a server that had no room is asked again
+OTHER_PORTS: Final = 2  # tried at once where one is taken, so three in all: RFC 8656 §7.4
+TAKEN_RETRY: Final = 120.0  # s before the next one, where these were taken too: RFC 8656 §7.4
 STUN_OCTETS: Final = 1500  # no answer to a question of ours is longer
 log: Final = logging.getLogger(__name__)
 
@@ -38,6 +40,10 @@ class Spare(Protocol):
     @property
     def failed(self) -> bool:
         """Whether it will never be known."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether another port would do, and this one alone will not."""
 
     @property
     def relays(self) -> Sequence[MediaRelay]:
@@ -72,6 +78,11 @@ class MappedSocket:
     @property
     def failed(self) -> bool:
         """Never: the server is asked again and again."""
+        return False
+
+    @property
+    def is_taken(self) -> bool:
+        """Never, since it does not fail."""
         return False
 
     @property
@@ -116,13 +127,14 @@ class PreparedPorts:
 
     Nothing is prepared before `use` says how.  `ready` is set while a pair with a public address
     waits.  `on_failed(spare)` is told of a socket that could not be prepared; another one is tried
-    after `RETRY` seconds.
+    after `RETRY` seconds, at once if that one's port was taken.
     """
 
     def __init__(self, pool: PortPool, ip: str, spare: int = SPARE) -> None:
         self._pool, self.ip, self._spare = pool, ip, spare
         self.on_failed: Callable[[Any], object] = lambda spare: None
         self._retry: Any = None
+        self._taken = 0  # ports in a row that the server had allocations for
         self._prepare: Prepare | None = None
         self._pairs: list[_SparePair] = []
         self.ready = Event()
@@ -191,10 +203,18 @@ class PreparedPorts:
                 continue  # `on_failed` has closed them all
             failed = pair.rtp if pair.rtp.failed else pair.rtcp  # before both are closed
             self._drop(pair)
-            # RFC 8656 §7.4 [waits-a-minute]
-            self._retry = self._retry or gevent.spawn_later(RETRY, self._try_again)
+            if failed.is_taken and self._taken < OTHER_PORTS:
+                self._taken += 1
+                # RFC 8656 §7.4 [another-port] [three-ports]
+                get_hub().loop.run_callback(self._fill)
+                continue
+            # RFC 8656 §7.4 [waits-a-minute] [waits-two-minutes]
+            wait = TAKEN_RETRY if failed.is_taken else RETRY
+            self._taken = 0
+            self._retry = self._retry or gevent.spawn_later(wait, self._try_again)
             self.on_failed(failed)
         if any(pair.public is not None for pair in self._pairs):
+            self._taken = 0
             self.ready.set()
         else:
             self.ready.clear()

@@ -107,6 +107,11 @@ class RelayedSocket:
         return self._allocation.is_hopeless
 
     @property
+    def is_taken(self) -> bool:
+        """Whether the server has an allocation for our port already: RFC 8656 §7.4."""
+        return self._allocation.is_taken
+
+    @property
     def relays(self) -> Sequence[MediaRelay]:
         """Itself."""
         return (self,)

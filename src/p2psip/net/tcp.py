@@ -77,6 +77,7 @@ class TcpListener:
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
+        self.is_dead: Callable[[Flow, float], bool] = lambda flow, silence: False
         self._max_connections = most = within(max_connections)
         self._max_of_host = max(1, most // SHARE)
         self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
@@ -149,8 +150,7 @@ class TcpListener:
         if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
-        flow = Flow(self.transport, source[:2], self.address)
-        TcpConnection(self, opened, flow, connected=True)
+        TcpConnection(self, opened, Flow(self.transport, source[:2], self.address), connected=True)
 
     def _open(self, flow: Flow) -> "TcpConnection | None":
         remote = flow.remote
@@ -203,9 +203,11 @@ class TcpListener:
         now = monotonic()
         for connection in list(self.connections.values()):
             silence = now - connection.heard
-            if silence <= connection.patience or now < connection.excused:
+            if self.is_dead(connection.flow, silence):
+                connection.fail()
+            elif silence <= connection.patience or now < connection.excused:
                 continue
-            if silence > BOUND_SECONDS or not self.keeps(connection.flow):
+            elif silence > BOUND_SECONDS or not self.keeps(connection.flow):
                 connection.fail()
             else:
                 connection.excused = now + EXCUSED_SECONDS
@@ -260,10 +262,7 @@ class TcpConnection:
         return ANSWER_SECONDS if self.flow.local is None else GREETING_SECONDS
 
     def send(self, data: bytes) -> None:
-        """Write, and queue the bytes that the socket does not take; `fail` if there are too many.
-
-        Own design.
-        """
+        """Write; queue what the socket does not take, `fail` if that is too much.  Own design."""
         if self._closed:
             return
         waiting = 0 if self._tls is None else self._tls.waiting
@@ -363,7 +362,7 @@ class TcpConnection:
                 return
             if isinstance(item, KeepAlive):
                 if item is KeepAlive.PING:
-                    self.send(b"\r\n")  # RFC 5626 §4.4.1
+                    self.send(b"\r\n")  # RFC 5626 §5.4 [one-crlf-for-two]
             elif isinstance(item, Malformed):
                 self._owner.on_malformed(item.data, self.flow, item.error)
             else:

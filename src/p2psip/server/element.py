@@ -239,7 +239,8 @@ class SipElement:
         bound = self.ways.device(gruu, now)
         chosen = self._callable(server, gruu, bound, now)
         if not chosen:
-            raise self._unavailable(request, now)  # RFC 5627 §6.1 [480-without-contact]
+            # RFC 5627 §6.1 [480-without-contact], §5.3 [480-meanwhile]
+            raise self._unavailable(request, now)
         self._forward(server, self.ways.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:

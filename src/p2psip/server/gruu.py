@@ -79,7 +79,8 @@ class Gruus:
         for binding in bindings:
             contact, number = binding.contact, binding.gruu
             if binding.instance is not None and number:
-                if number not in made:  # §5.2 [temporary-is-the-latest]
+                if number not in made:
+                    # §5.1 [temporary-is-made], §5.2 [temporary-is-the-latest]
                     made[number] = temporary_gruu(self._secret, to, number, self._random)
                 # §5.2 [public-in-200] [temporary-in-200]
                 contact = contact.with_param(PUBLIC, quote(str(public_gruu(to, binding.instance))))
@@ -98,7 +99,7 @@ class Gruus:
         aor = self._domains.address_of_record(uri)
         number = self.number(uri)
         if aor is None or number is None:
-            # §5.4 [valid-with-the-aor]: what device there is, or was, is not asked
+            # §5.4 [valid-with-the-aor], §5.3 [public-stays]: no device need be there
             return aor if aor and aor[0] and uri.param("gr") else None
         found = self._owners.get(number)  # §5.4 [instance-is-found]
         return found if found is not None and found[1] == aor[1] else None
@@ -123,7 +124,8 @@ class Gruus:
 
 def public_gruu(aor: Uri, instance: str) -> Uri:
     """The public GRUU of a device: §5.4, as §A.1 makes it."""
-    return _bare(aor).with_params(gr=instance)  # §5.1 [public-is-the-aor]
+    # §5.1 [public-is-made] [public-is-the-aor]
+    return _bare(aor).with_params(gr=instance)
 
 
 def temporary_gruu(secret: bytes, aor: Uri, number: str, random: Random) -> Uri:

@@ -10,7 +10,10 @@ proxy is the host that the REGISTER came from.  The security section of RFC 3327
 leaves it to signatures to keep a stranger's proxy out of it; nobody signs, and anybody could have
 us send calls to any host.
 
-Not done: RFC 5626 §6: no Flow-Timer, since the system's own probes find a lost connection.
+A phone whose flow is a connection is told by Flow-Timer how often to send keep-alives.  Its silence
+then tells of a connection that a router in between has forgotten, long before the system does.
+
+Own design: there is none for WebSocket, since browsers give their pages no say in it: RFC 7118 §6.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +28,10 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri, equivalent
 from p2psip.transaction.flow import LOCAL, Flow
 
+TIMED: Final = ("TCP", "TLS")  # whose flows have a Flow-Timer
 MAX_PATH: Final = 1024  # octets of all proxies of one Path
+FLOW_TIMER: Final = 120  # s between keep-alives by a connection, what phones have by themselves
+GRACE: Final = 30  # s beyond that before a silent flow is given up: RFC 5626 §5.4
 MAX_REG_ID: Final = 2**31 - 1  # as the grammar of RFC 5626 has it
 
 
@@ -73,12 +79,17 @@ def supports(request: Request, tag: str) -> bool:
     return tag in (each.lower() for each in request.headers.all("Supported"))
 
 
-def answer_headers(request: Request, asked: Registrant) -> list[tuple[str, object]]:
-    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3."""
+def answer_headers(request: Request, asked: Registrant, flow: Flow) -> list[tuple[str, object]]:
+    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3.
+
+    It does not ask the phone for GRUU: RFC 5627 §5.2 [no-gruu-in-200].
+    """
     headers: list[tuple[str, object]] = []
     # RFC 5626 §6 [require-in-200] [no-require-without]
     if supports(request, "outbound") and any(map(asked.reg_id, request.contacts)):
         headers.append(("Require", "outbound"))
+        if flow.transport in TIMED and len(request.vias) == 1:
+            headers.append(("Flow-Timer", FLOW_TIMER))  # RFC 5626 §6 [flow-timer]
     if supports(request, "path"):
         headers += [("Path", each) for each in asked.path]  # RFC 3327 §5.3 [path-in-200]
     return headers

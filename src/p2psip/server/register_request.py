@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.views import seconds
@@ -42,3 +43,9 @@ def is_clear_all(request: Request) -> bool:
     """`Contact: *` alone, with Expires 0: §10.3 step 6."""
     contacts = request.contacts
     return len(contacts) == 1 and contacts[0].is_star and request.expires == 0
+
+
+def check_order(binding: Binding, request: Request) -> None:
+    """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
+    if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
+        raise RemoteError("CSeq Out Of Order")

@@ -23,13 +23,15 @@ from p2psip.server.domains import Aor, Domains
 from p2psip.server.gruu import Gruus, of_one_number, without_gruus
 from p2psip.server.location import Binding, LocationStore, MemoryLocation, is_at_host
 from p2psip.server.outbound import (
+    FLOW_TIMER,
+    GRACE,
     Registrant,
     answer_headers,
     is_replaced,
     registrant,
     supports,
 )
-from p2psip.server.register_request import MAX_EXPIRES, is_clear_all, wishes
+from p2psip.server.register_request import MAX_EXPIRES, check_order, is_clear_all, wishes
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
@@ -75,6 +77,7 @@ class Registrar:
         self._bindings: dict[Aor, list[Binding]] = {}
         self.gruus = Gruus(self._location, random, domains)
         self._of_flow: dict[Flow, set[Aor]] = {}  # connections that phones have opened
+        self._timed: set[Flow] = set()  # of these, the ones that were given a Flow-Timer
         self._probation = Probation(stack, random, self)
         stack.on_lost = self.on_flow_lost
 
@@ -174,6 +177,12 @@ class Registrar:
         users = tuple(self._of_flow.get(flow, ()))
         return any(each.flow == flow for aor in users for each in self._alive(aor, now))
 
+    def is_dead(self, flow: Flow, silence: float, now: float) -> bool:
+        """Whether a phone has sent no keep-alive by this connection for too long: RFC 5626 §5.4."""
+        # RFC 5626 §5.4 [grace-period]
+        is_late = silence > FLOW_TIMER + GRACE
+        return is_late and flow in self._timed and self.keeps(flow, now)
+
     def count(self, now: float) -> int:
         """How many bindings are alive.  Own design: for the status page."""
         self._sweep(now)
@@ -181,6 +190,7 @@ class Registrar:
 
     def on_flow_lost(self, flow: Flow, now: float) -> None:
         """Drop the bindings that only the lost connection could reach: RFC 5626 §7."""
+        self._timed.discard(flow)
         for aor in self._of_flow.get(flow, set()).copy():
             kept = []
             for binding in self._alive(aor, now):
@@ -265,7 +275,7 @@ class Registrar:
         old = self._alive(aor, now)
         if is_clear_all(request):
             for binding in old:
-                _check_order(binding, request)
+                check_order(binding, request)
             self._store(aor, [], now)
             return
         kept, fresh = list(old), list[Binding]()
@@ -276,7 +286,7 @@ class Registrar:
             reg_id = asked.reg_id(contact)
             replaced = [b for b in kept if is_replaced(b, contact, reg_id, expires)]
             for known in replaced:
-                _check_order(known, request)
+                check_order(known, request)
                 kept.remove(known)
             fresh = [b for b in fresh if not is_replaced(b, contact, reg_id, expires)]
             if expires:
@@ -343,7 +353,10 @@ class Registrar:
             ("Contact", contact.with_param("expires", str(_left(binding, now))))
             for contact, binding in zip(told, bindings, strict=True)
         ]
-        more, tag = answer_headers(server.request, asked), server.to_tag
+        more, tag = answer_headers(server.request, asked, server.flow), server.to_tag
+        if server.request.contacts:
+            is_timed = any(name == "Flow-Timer" for name, _ in more)
+            (self._timed.add if is_timed else self._timed.discard)(server.flow)
         response = response_to(server.request, 200, to_tag=tag, headers=[*more, *contacts])
         excess = 0.0 if server.flow.reliable else len(bytes(response)) - MAX_FACTOR * server.size
         if excess > 0:
@@ -381,12 +394,6 @@ class Registrar:
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):
             self._alive(aor, now)
-
-
-def _check_order(binding: Binding, request: Request) -> None:
-    """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
-    if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
-        raise RemoteError("CSeq Out Of Order")
 
 
 def _left(binding: Binding, now: float) -> int:

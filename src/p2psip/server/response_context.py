@@ -222,7 +222,7 @@ class ResponseContext:
         """Send the request to one target: §16.6."""
         uri = target.uri.replace(headers=()).without_params("method")  # §16.6 step 2
         mark = str(self._mark(target.transport, target.host))
-        headers = headers.prepend("Record-Route", mark)
+        headers = headers.prepend("Record-Route", mark)  # RFC 5627 §6.2 [record-routes]
         if target.path:
             headers = headers.with_("Route", *target.path)  # RFC 3327 §5.4 [path-is-the-route]
         request = self._request.replace(uri=uri, headers=headers)

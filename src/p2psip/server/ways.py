@@ -98,7 +98,7 @@ class Ways:
         return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
-        """The flows by which a user of ours has registered the Contact `target`, or its device.
+        """The flows by which a user of ours has registered the Contact `target`: RFC 3261 §16.5.
 
         A phone that has connected again registers again, but may send nothing in its dialogs.  The
         bindings of other users do not count.

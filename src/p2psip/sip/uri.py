@@ -154,6 +154,7 @@ def equivalent(a: Uri, b: Uri) -> bool:
     ) or not _same_host(a.host, b.host):
         return False
     mine, yours = ({k.lower(): (v or "").lower() for k, v in uri.params} for uri in (a, b))
+    # RFC 5627 §5.4 [different-devices-differ]
     if any(mine[name] != yours[name] for name in mine.keys() & yours.keys()):
         return False
     if any((name in mine) != (name in yours) for name in _TELLING):

@@ -24,6 +24,8 @@ from typing import Final
 from p2psip.transaction.flow import Flow, HostPort
 
 FACTOR: Final = 3  # times what came; what is sent stays below
+OFFER: Final = 600  # octets of the session description that a request without one may get ...
+ANSWER: Final = 100  # ... and that an answer may have more than its offer
 MAX_HEARERS: Final = 20_000  # addresses to remember
 
 
@@ -80,13 +82,16 @@ class AddressValidator:
 class ReplyAllowance:
     """How much may be sent in answer to one request whose source is doubtful.
 
-    `size` is the request's, in octets.  A provisional response leaves room for the final one.
+    `size` is the request's, in octets, and `body` that of its session description.  A provisional
+    response leaves room for the final one, which may have a description too: a client that has
+    heard any repeats its INVITE no more, and so pays for nothing further.
     """
 
-    __slots__ = ("_heard", "_octets_heard", "_octets_said", "_said")
+    __slots__ = ("_heard", "_octets_heard", "_octets_said", "_room", "_said")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, body: int = 0) -> None:
         self._heard, self._octets_heard = 1, size
+        self._room = body + ANSWER if body else OFFER
         self._said = self._octets_said = 0
 
     def repeated(self, size: int) -> None:
@@ -100,8 +105,8 @@ class ReplyAllowance:
         if is_final:
             fits = messages < FACTOR * self._heard and octets < FACTOR * self._octets_heard
         else:
-            half = FACTOR / 2
-            fits = messages < half * self._heard and octets < half * self._octets_heard
+            is_one = messages < FACTOR / 2 * self._heard
+            fits = is_one and octets + size + self._room < FACTOR * self._octets_heard
         if fits:
             self._said, self._octets_said = messages, octets
         return fits

@@ -81,7 +81,7 @@ class ServerHandle:
         self._key = server_key(request)
         self._way = way
         self._way_around = way_around(request, flow)
-        self._allowance = ReplyAllowance(size)
+        self._allowance = ReplyAllowance(size, len(request.body))
         self._wire = b""
 
     @property

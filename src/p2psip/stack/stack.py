@@ -74,8 +74,8 @@ class Stack:
     forged, see `address_validation`.  `on_error`, if set, is given exceptions that a layer above
     should not have raised.
 
-    Own design: methods for the layers above never call back into them.  A message to ourselves
-    waits until the next event, or until the orders are taken.
+    Own design: methods for the layers above never call back.  A message to ourselves waits until
+    the next event, or until the orders are taken.
     """
 
     core: Core
@@ -202,10 +202,8 @@ class Stack:
 
     def send_ack(self, ack: Request, now: float, flows: Sequence[Flow] | None = None) -> None:
         """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""
-        self._now = now
-        ack, uri = next_hop(ack)
-        if flows is None:
-            flows = self._hops.direct(uri)
+        self._now, (ack, uri) = now, next_hop(ack)
+        flows = self._hops.direct(uri) if flows is None else flows
         if flows is None:
             # A number of its own kind: requests count upwards from 1.
             self._acks_sent -= 1
@@ -217,7 +215,7 @@ class Stack:
     def flows_to(self, uri: Uri, by: Sequence[Flow] = ()) -> Sequence[Flow] | None:
         """The flows to a URI, None if that needs a look-up (RFC 3263 §4.2).
 
-        `by` are connections that the URI's owner has opened; they come first (RFC 5626 §5.3).
+        `by` are connections of the URI's owner, which come first (RFC 5626 §5.3).
         """
         return self._hops.direct(uri, by)
 
@@ -225,9 +223,10 @@ class Stack:
         """The flows for a request within a dialog, None to look them up as usual (§12.2.1.1).
 
         `by` are connections that the other side has opened: they lead to that side alone, so they
-        are not used when the request has a route (RFC 5626 §5.3).
+        are used neither when the request has a route (RFC 5626 §5.3) nor for a GRUU.
         """
-        return self.flows_to(request.uri, by) if by and not request.routes else None
+        is_sure = not request.routes and not request.uri.is_gruu  # RFC 5627 §4.5 [no-mending]
+        return self.flows_to(request.uri, by) if by and is_sure else None
 
     def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
         """Have `expects` tell known dialogs and registrations, which have room kept for them."""

@@ -14,9 +14,9 @@ TIMED_OUT: Final = 32  # s, 64*T1: a REGISTER has its answer then, or none: §4.
 
 
 class OwnGruus:
-    """The GRUUs of one registration; `instance` is the URN of the device.
+    """The GRUUs of one registration: §4.2.  `instance` is the URN of the device.
 
-    The Call-ID of a registration never changes, so that a temporary GRUU is valid until it lapses.
+    Its Call-ID never changes, so that a temporary GRUU is valid until the registration lapses.
     """
 
     def __init__(self, instance: str) -> None:
@@ -41,7 +41,7 @@ class OwnGruus:
 
     def usable(self, now: float, *, private: bool) -> Uri | None:
         """The one for a Contact, None if there is none; a `private` one hides the user: §4.4."""
-        # §4.4 [active-registration] [gruu-of-this-registration] [none-of-a-lapsed-one]
+        # §4.4 [active-registration] [none-of-a-lapsed-one]
         if now >= self._lapses_at:
             return None
         # §4.4 [anonymous-is-temporary]

@@ -279,7 +279,8 @@ class Registration:
                     ("Max-Forwards", MAX_FORWARDS),
                     ("From", self._aor.with_tag(self._tag)),
                     ("To", self._aor),
-                    ("Call-ID", self._call_id),  # one for all of a boot: §10.2
+                    # one for all of a boot: §10.2, RFC 5627 §4.1 [keeps-call-id] [same-call-id]
+                    ("Call-ID", self._call_id),
                     ("CSeq", f"{self._next_cseq()} REGISTER"),
                     *(("Contact", each) for each in contacts),
                     ("Expires", expires),
@@ -296,7 +297,7 @@ class Registration:
     def _contact_field(self) -> Address:
         """Our Contact with instance and reg-id, the same each time: RFC 5626 §4.2.1."""
         # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
-        # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu] [contact-is-not-the-aor]
+        # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu]
         contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
         return contact.with_param("reg-id", REG_ID) if self._wants_flow else contact
 

@@ -11,6 +11,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
 from p2psip.sip.message import Request
 from p2psip.sip.params import find, parse_params
+from p2psip.sip.uri import Uri
 from p2psip.ua.call_state import CallState
 
 if TYPE_CHECKING:
@@ -55,6 +56,15 @@ class Replaces(NamedTuple):
     def __str__(self) -> str:
         early = ";early-only" if self.early_only else ""
         return f"{self.call_id};to-tag={self.to_tag};from-tag={self.from_tag}{early}"
+
+
+def found_at(dialog: Dialog) -> Uri:
+    """Where a third party finds the other side of a call of ours (RFC 3891 §4).
+
+    Behind a proxy a Contact may be one end of a connection that only the proxy has.  The
+    address-of-record leads there for everybody, and the Replaces tells the right phone.
+    """
+    return dialog.remote.uri if dialog.route_set else dialog.target
 
 
 def replaced_call(

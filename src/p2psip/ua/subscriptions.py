@@ -66,6 +66,7 @@ class Subscription:
         self._cseq = 1
         self._shared: SharedDialog | None = None
         self._request: Request
+        self._exchange: AuthenticatedRequest
 
     @property
     def state(self) -> State:
@@ -81,15 +82,16 @@ class Subscription:
         """Send the SUBSCRIBE or REFER that begins it, outside of a dialog (RFC 6665 §4.1.2.1)."""
         self._request = request
         self._agent.watch(self)
-        exchange = AuthenticatedRequest(self._agent.stack, self, self._next_cseq, self._keyring)
-        exchange.send(request, now)
+        stack = self._agent.stack
+        self._exchange = AuthenticatedRequest(stack, self, self._next_cseq, self._keyring)
+        self._exchange.send(request, now)
         self._agent.set_deadline(self, self.deadline)
 
     def join(self, shared: SharedDialog, request: Request, now: float) -> None:
         """Send the REFER that begins it, within a dialog (RFC 3515 §2.4.4)."""
         self._request, self._shared = request, shared
         shared.attach(self)
-        shared.exchange(self, request, now)
+        self._exchange = shared.exchange(self, request, now)
         self._agent.set_deadline(self, self.deadline)
 
     def end(self, now: float) -> None:
@@ -128,9 +130,13 @@ class Subscription:
         if request.method != "NOTIFY":
             return False
         event = EventName.parse(request.headers.get("Event", ""))
-        # RFC 3515 §2.4.6: the id of a REFER may be left out by the first one
-        is_ours = event.id == self.event.id or (event.package == REFER and not event.id)
-        return event.package == self.event.package and is_ours
+        if event.package != self.event.package:
+            return False
+        if event.package == REFER:
+            # RFC 3515 §2.4.6: the number of the REFER as it was accepted, which may have been
+            # challenged before; it may be left out by the first one
+            return event.id in ("", str(self._exchange.request.cseq.number))
+        return event.id == self.event.id
 
     def on_alive(self, now: float) -> None:
         """Do nothing.  Own design: a subscription lasts as long as its time."""

@@ -74,7 +74,8 @@ def status_of(content_type: str, body: bytes) -> tuple[int, str]:
     """
     if content_type != SIPFRAG:
         raise RemoteError("Unsupported Media Type", 415)
-    version, _, rest = body.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
+    line = (body.splitlines() or [b""])[0]  # some phones end it with LF alone
+    version, _, rest = line.decode(errors="replace").partition(" ")
     digits, _, reason = rest.partition(" ")
     if version.upper() != "SIP/2.0" or len(digits) != 3 or not digits.isdecimal():
         raise RemoteError("Bad Status Line", 400)

@@ -108,7 +108,7 @@ class SipSide:
         self.driver.run(self.registrar.restore, monotonic())
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
-        self.driver.keep(self._keeps)
+        self.driver.keep(self._keeps, self._is_dead)
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
 
@@ -282,6 +282,10 @@ class SipSide:
     def _keeps(self, flow: Flow) -> bool:
         """Whether a connection leads to a registered phone, or to one side of a proxied call."""
         return self.registrar.keeps(flow, monotonic()) or self.proxy.dialogs.keeps(flow)
+
+    def _is_dead(self, flow: Flow, silence: float) -> bool:
+        """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
+        return self.registrar.is_dead(flow, silence, monotonic())
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""

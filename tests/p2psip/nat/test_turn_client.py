@@ -199,6 +199,7 @@ def test_a_refused_allocation_tells_whether_to_try_again(code, hopeless):
     server.refusals[TurnMethod.ALLOCATE] = [code]
     client = World(server).pass_on().client
     assert client.state is AllocationState.FAILED and client.is_hopeless is hopeless
+    assert client.is_taken is (code == 437)
     assert str(code) in client.error and client.deadline is None and client.take() == []
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from p2psip.errors import LocalError
-from p2psip.net.port_pool import NoPortsError, PortPool
+from p2psip.net.port_pool import ANYWHERE, NoPortsError, PortPool
 
 LOOPBACK = "127.0.0.1"
 
@@ -53,7 +53,8 @@ def test_rtp_is_even_and_rtcp_is_next(take):
         for _ in range(4):
             port, (_, reports) = take(pool)
             assert port % 2 == 0 and reports.getsockname()[1] == port + 1
-    assert PortPool().free is None
+            assert port >= (low if pool.free is not None else ANYWHERE[0])
+    assert PortPool().free is None and list(PortPool(3003, 3008)._free) == [3004, 3006]
 
 
 def test_ports_are_no_sequence(take):

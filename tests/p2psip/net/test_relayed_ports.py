@@ -199,3 +199,34 @@ def test_a_wrong_uri_is_refused_without_showing_a_password(text):
     with pytest.raises(LocalError) as refused:
         turn_server(text)
     assert "pw" not in str(refused.value)
+
+
+def test_a_port_that_the_server_knows_already_makes_room_for_another(site, monkeypatch):
+    """Covers RFC 8656 §7.4 [another-port] [three-ports] [waits-two-minutes]."""
+    waits = []
+
+    def later(seconds, act):
+        waits.append(seconds)
+        return prepared_ports.gevent.Greenlet(act)
+
+    monkeypatch.setattr(prepared_ports.gevent, "spawn_later", later)
+    site.refusals = {TurnMethod.ALLOCATE: [437]}
+    failed, prepared = [], PreparedPorts(PortPool(), LOOPBACK, spare=1)
+    prepared.on_failed = failed.append
+    prepared.use(partial(RelayedSocket, server=site.address, login=LOGIN))
+    soon(site, lambda: failed)
+    rtp = {port for _, port in site.clients if port % 2 == 0}
+    assert len(rtp) == 3 and waits == [120.0] and "437" in failed[0].error
+    prepared.close()
+
+
+def test_after_one_such_port_calls_have_a_relay_as_before(site):
+    """Covers RFC 8656 §7.4 [another-port]: there are three tries again, too."""
+    site.refusals = {TurnMethod.ALLOCATE: [437]}
+    prepared = PreparedPorts(PortPool(), LOOPBACK, spare=1)
+    prepared.use(partial(RelayedSocket, server=site.address, login=LOGIN))
+    soon(site, lambda: len(site.clients) > 2)
+    site.refusals = {}
+    soon(site, prepared.ready.is_set)
+    assert prepared._taken == 0
+    prepared.close()

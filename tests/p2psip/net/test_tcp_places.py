@@ -180,3 +180,16 @@ def test_without_a_descriptor_nobody_is_called(make, monkeypatch, caplog):
     monkeypatch.setattr(tcp, "plain_socket", exhausted)
     assert not echo.driver._listening[1].send(b"x", Flow("TCP", (LOOPBACK, 9)))
     assert caplog.messages == ["sip: cannot accept: Too many open files"]
+
+
+def test_a_phone_that_is_to_send_keep_alives_and_does_not_is_given_up(make, monkeypatch):
+    """Covers RFC 5626 §5.4 [grace-period] [one-crlf-for-two]."""
+    now = clock(monkeypatch)
+    echo = make()
+    clients = [greeted(echo), greeted(echo)]
+    echo.driver.keep(lambda flow: True, lambda flow, silence: silence > 150)
+    now[0] += 140
+    assert clients[0].ask(b"\r\n\r\n") == b"\r\n"
+    now[0] += 11
+    assert until(lambda: echo.driver.connections == 1) and closed(clients[1])
+    assert clients[0].ask(request()).startswith(b"SIP/2.0 200")

@@ -82,7 +82,9 @@ def flow_of(port=PORT):
 
 
 def test_a_device_that_asks_gets_both():
-    """Covers RFC 5627 §5.1 [public-is-the-aor] and §5.2 [public-in-200] [temporary-in-200].
+    """Covers RFC 5627 §5.1 [public-is-made] [public-is-the-aor] [temporary-is-made].
+
+    Covers RFC 5627 §5.2 [public-in-200] [temporary-in-200] [no-gruu-in-200].
 
     Covers RFC 5627 §5.1 [suggested-public-is-ignored] [suggested-temporary-is-ignored].
     """
@@ -153,7 +155,7 @@ def test_what_was_not_made_here_has_no_number(uri, at, flipped):
         (f"<sip:bob@home;gr={OTHER_NAME}>;{DEVICE}", 403),
         (f"<tel:+1>;{DEVICE}", 403),
         ("<tel:+1>", 416),
-        (f"<sip:carol@home;gr={OTHER_NAME}>;{DEVICE}", 403),  # at our own address: §10.3
+        (f"<sip:carol@home;gr={OTHER_NAME}>;{DEVICE}", 403),  # at our own address
         (f"<sip:bob@{BOB};gr=x>;{DEVICE}", 200),
     ],
 )
@@ -270,7 +272,10 @@ def within(asked, answer, method, target, cseq=2):
 
 
 def test_requests_within_a_call_find_the_device_where_it_is_now():
-    """Covers RFC 5627 §6.1 [480-without-contact]: with its GRUU as the Contact of the dialog."""
+    """Covers RFC 5627 §6.1 [480-without-contact]: with its GRUU as the Contact of the dialog.
+
+    Covers RFC 5627 §6.2 [record-routes].
+    """
     home = Home()
     bind(home, port=40001)
     asked, answer = answered(home, "sip:bob@home")

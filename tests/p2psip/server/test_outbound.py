@@ -151,6 +151,8 @@ def test_a_reg_id_needs_an_instance_and_its_answer_the_option():
     assert "Require" not in connect(home, "<sip:bob@x>;reg-id=1").headers
     assert "Require" not in connect(home, contact(), 40001, 2, ("Supported", "path")).headers
     assert flows(home) == [(0, 40001), (1, 40001)]
+    both = f"<sip:bob@x>;expires=0, {contact(reg_id=3)}"
+    assert "Require" in connect(home, both, 40001, 3).headers
 
 
 def test_one_contact_with_a_reg_id_at_a_time():
@@ -265,10 +267,12 @@ def test_flows_of_connections_do_not_survive_the_process_and_datagrams_do():
 # Path
 
 
-def test_a_call_takes_the_path():
+@pytest.mark.parametrize(
+    "path", [f"<sip:flow@{EDGE};lr;transport=tcp>, <sip:far;lr>", f"<sip:{EDGE};lr>"]
+)
+def test_a_call_takes_the_path(path):
     """Covers RFC 3327 §5.3 [path-is-stored] [path-in-200], §5.4 [path-is-the-route]."""
     home = Home(users=store("bob"))
-    path = f"<sip:flow@{EDGE};lr;transport=tcp>, <sip:far;lr>"
     response = by_edge(home, "<sip:bob@192.168.0.7>", path)
     assert response.headers.all("Path") == tuple(path.split(", "))
     sent = home.hear(request("INVITE", "sip:bob@home", ("From", "<sip:eve@away>;tag=a"), call="d"))
@@ -346,3 +350,37 @@ def test_of_one_instance_one_is_called_at_a_time(drawn):
     for group in groups:
         assert len(group) == 1 or all(each.reg_id for each in group)
         assert max(group, key=lambda each: (each.q, each.cseq)) is group[0]
+
+
+@pytest.mark.parametrize(
+    ("transport", "more", "timer"),
+    [
+        ("TCP", SUPPORTED, "120"),
+        ("TLS", SUPPORTED, "120"),
+        ("UDP", SUPPORTED, None),
+        ("WS", SUPPORTED, None),  # a page cannot keep to it
+        ("TCP", ("Supported", "path"), None),
+    ],
+)
+def test_a_connection_of_outbound_has_a_flow_timer(transport, more, timer):
+    """Covers RFC 5626 §6 [flow-timer]."""
+    home = Home()
+    response = connect(home, contact(), 40001, 1, more, transport=transport)
+    assert (response.status, response.headers.get("Flow-Timer")) == (200, timer)
+    flow = flow_of(40001, transport)
+    assert home.registrar.is_dead(flow, 151.0, 0.0) is (timer is not None)
+    assert not home.registrar.is_dead(flow, 149.0, 0.0)
+
+
+def test_a_flow_is_given_up_only_while_a_binding_needs_it():
+    """Covers RFC 5626 §5.4 [grace-period]: without one it may carry a call, which ends in time."""
+    home = Home()
+    connect(home, contact(), 40001)
+    flow = flow_of(40001)
+    home.stack.receive(bytes(register("bob", None, cseq=9, call="asks")), flow, 0.0)
+    assert home.registrar.is_dead(flow, 151.0, 0.0)  # a question changes nothing
+    connect(home, contact(), 40001, 2, expires=0)
+    assert not home.registrar.is_dead(flow, 151.0, 0.0)
+    connect(home, contact(), 40001, 3)
+    home.stack.flow_failed(flow, 0.0)
+    assert not home.registrar.is_dead(flow, 151.0, 0.0) and not flows(home)

@@ -102,8 +102,11 @@ def test_a_request_that_comes_back_unchanged_has_looped():
     for phones in ((BOB,), (BOB, CAROL)):
         home, branches = forked(*phones)
         back = branches[BOB].replace(uri=Uri.parse("sip:bob@home"))
-        [(response, *_)] = [s for s in home.hear(back, source=BOB) if s[0].status != 100]
-        assert response.status == 482
+        vias = [str(via).replace(":5060", "") for via in back.vias]
+        plain = back.replace(headers=back.headers.with_("Via", *vias))
+        for each in (back, plain):
+            [(response, *_)] = [s for s in home.hear(each, source=BOB) if s[0].status != 100]
+            assert response.status == 482
 
 
 def test_a_loop_is_seen_after_another_branch_has_answered():

@@ -237,6 +237,14 @@ def test_breadth_is_passed_on_whole_up_to_a_maximum(came, goes):
     assert branches[BOB].headers.all("Max-Breadth") == (str(goes),)
 
 
+def test_a_breadth_of_more_than_32_bits_is_refused():
+    """Covers RFC 5393 §5.3.3 [has-a-maximum] [overwrites-larger] [overwrites-within-maximum]."""
+    home = Home()
+    home.hear(register(), source=BOB)
+    sent = home.hear(request("INVITE", "sip:bob@home", ("Max-Breadth", 2**32)))
+    assert [message.status for message, *_ in sent] == [400]
+
+
 def test_of_several_breadths_one_goes_on():
     """Covers RFC 5393 §5.3.3 [exactly-one]."""
     several = ("Max-Breadth", 3), ("Max-Breadth", 4)

@@ -41,8 +41,9 @@ def calls(work):
 
 def request(extra="", uri="sip:bob@home", frm="<sip:a@b>;tag=1", via="", to="<sip:bob@home>"):
     text = (
-        f"INVITE {uri} SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1{via}\r\n"
-        f"From: {frm}\r\nTo: {to}\r\nCall-ID: c1\r\nCSeq: 1 INVITE\r\n"
+        f"INVITE {uri} SIP/2.0\r\nMax-Forwards: 70\r\n"
+        f"Via: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1{via}\r\n"
+        f"From: {frm}\r\nTo: {to}\r\nCSeq: 1 INVITE\r\nCall-ID: c1\r\n"
         f"{extra}Content-Length: 0\r\n\r\n"
     )
     return text.encode("utf-8", "surrogateescape")

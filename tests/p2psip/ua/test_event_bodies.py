@@ -32,6 +32,7 @@ def test_what_is_no_summary(body):
     """Covers RFC 3842 §5.2 [counts-of-32-bits]."""
     with pytest.raises(RemoteError):
         MessageSummary.parse(body)
+    assert MessageSummary.parse(b"Messages-Waiting: no") == MessageSummary(0, 0)
 
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20)

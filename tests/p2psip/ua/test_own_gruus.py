@@ -3,12 +3,12 @@
 import pytest
 from support.rtmfp.link import Link
 from support.sip.elements import PORT, random_source
-from support.sip.homes import ALICE, BOB, HOME, Home, Member, store
+from support.sip.homes import ALICE, BOB, HOME, Home, Member, request, store
 
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Listener, Stack
+from p2psip.stack.stack import Flow, Listener, Stack
 
 INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
 PUBLIC, TEMPORARY = "sip:bob@home;gr=x", "sip:tgruu.1@home;gr"
@@ -76,7 +76,7 @@ def test_there_may_be_both_either_or_none(told, public, private):
 
 
 def test_a_refresh_may_change_them_and_a_refusal_does_not():
-    """Covers RFC 5627 §4.2 [public-may-change] [refusal-keeps-them]."""
+    """Covers RFC 5627 §4.2 [public-may-change], and §4.1 [keeps-call-id] [same-call-id]."""
     other = beside("sip:bob@home;gr=y", "sip:tgruu.2@home;gr")
     link, home, registration = world((200, beside()), (200, other), (500, ""), (200, other))
     link.run(until=810.0)
@@ -88,10 +88,7 @@ def test_a_refresh_may_change_them_and_a_refusal_does_not():
 
 
 def test_none_is_used_once_the_registration_has_lapsed():
-    """Covers RFC 5627 §4.4 [active-registration] [none-of-a-lapsed-one].
-
-    Covers RFC 5627 §4.4 [gruu-of-this-registration].
-    """
+    """Covers RFC 5627 §4.4 [active-registration] [none-of-a-lapsed-one]."""
     link, _, registration = world((200, beside()), (500, ""))
     assert texts(registration, 999.0) == (PUBLIC, TEMPORARY)
     assert texts(registration, 1000.1) == (None, None)
@@ -121,7 +118,7 @@ def test_a_gruu_is_a_contact_as_it_is(transport):
     """Covers RFC 5627 §4.2 [gruu-stays-as-it-is] [no-parameters-of-ours]."""
     listeners = [Listener(name, HOME, PORT) for name in ("UDP", "TCP", "TLS")]
     stack = Stack(random=random_source("x"), listeners=listeners)
-    gruu = Uri.parse(PUBLIC)
+    gruu = Uri.parse(PUBLIC.replace("home", HOME))
     assert stack.contact_by(gruu, transport) is gruu
     assert stack.contact_by(stack.contact("bob"), "TCP").param("transport") == "tcp"
 
@@ -149,3 +146,11 @@ def test_two_phones_at_one_registrar():
     call.bye(link.now)
     link.run(until=3.0)
     assert bob.events()[-1] == "ended"
+
+
+def test_a_gruu_is_reached_by_its_domain_whatever_connection_there_is():
+    """Covers RFC 5627 §4.5 [no-mending]."""
+    stack = Stack(random=random_source("x"), listeners=[Listener("TCP", HOME, PORT)])
+    by = [Flow("TCP", (BOB, 40001), (HOME, PORT))]
+    assert stack.ways(request("BYE", f"sip:bob@{BOB}"), by)[0] == by[0]
+    assert stack.ways(request("BYE", PUBLIC), by) is None

@@ -63,6 +63,9 @@ def test_times_may_wrap():
     probe = watched((VIDEO, (base + t) % (1 << 32), KEY, t / 1000) for t in range(0, 2001, 500))
     assert tracks(probe)["video"]["rate"] == 2.0
     assert tracks(probe)["video"]["key_frame_interval"] == 0.5
+    half, probe = 1 << 31, Probe(0.0)  # of two times the nearer
+    times = [probe._unwrap(time % (1 << 32)) for time in (5, half + 4, 2 * half + 3, 2 * half - 1)]
+    assert times == [5, half + 4, 2 * half + 3, 2 * half - 1]
 
 
 @pytest.mark.parametrize(

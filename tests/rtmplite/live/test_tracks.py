@@ -167,6 +167,7 @@ def test_one_begins_at_a_key_frame_of_the_lowest_track():
     assert tracks.note(9, 0, video(1, 0, 2), 0.5)[0] is Weight.START
     assert tracks.note(9, 0, video(1, 1), 0.5 + VIDEO_SILENCE)[0] is Weight.START
     assert tracks.has_video(0.5 + VIDEO_SILENCE)
+    assert tracks.note(9, 0, video(1, 0, 2), 0.6 + VIDEO_SILENCE)[0] is Weight.START
 
 
 def test_what_is_kept_is_bounded():

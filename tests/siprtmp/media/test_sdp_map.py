@@ -73,6 +73,16 @@ def test_codecs_have_the_rates_of_their_registrations():
     rates = {(codec.encoding, codec.clock_rate) for codec in AUDIO_CODECS.values()}
     assert rates == {("speex", 16000), ("speex", 8000), ("PCMU", 8000), ("PCMA", 8000)}
     assert find("SPEEX", 16000) is AUDIO_CODECS["wideband"] and find("speex", 44100) is None
+    shown = [(name, codec.name, codec.reported) for name, codec in AUDIO_CODECS.items()]
+    assert shown == [
+        ("wideband", "wideband", "speex"),
+        ("narrowband", "narrowband", "speex"),
+        ("pcmu", "pcmu", "pcmu"),
+        ("pcma", "pcma", "pcma"),
+    ]
+    assert [(codec.payload_type, codec.tag_byte) for codec in AUDIO_CODECS.values()] == [
+        *((96, 0xB2), (98, 0xB2), (0, 0x82), (8, 0x72))
+    ]
 
 
 def test_pictures_have_a_port_and_a_clock_of_their_own():
@@ -90,6 +100,9 @@ def test_events_are_offered_with_their_numbers():
     """Covers RFC 4733 §2.5.1.1 [events-offered]."""
     (line,) = sdp_map.offer(["pcmu", "dtmf"], OURS).media
     assert line.attribute("fmtp") == "101 0-15"
+    assert "101 telephone-event/8000" in [
+        each.value for each in line.attributes if each.name == "rtpmap"
+    ]
 
 
 def test_an_address_is_compared_however_it_is_written():

@@ -61,8 +61,10 @@ class Baresip(Process):
         account: str = "",
         ca: Path | None = None,
         rtcp_mux: bool = False,
+        contact: str = "",
     ) -> None:
-        """`codecs` in baresip's notation, `account` more account parameters (";name=value").
+        """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
+        `contact` the address that its command "message" writes to.
 
         With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
         By TLS it checks the server's certificate against the authorities in `ca`.
@@ -85,7 +87,7 @@ class Baresip(Process):
             options += ["regint=0"]
         line = f"<sip:{user}@{domain};transport={transport}>;{';'.join(options)}{account}\n"
         (folder / "accounts").write_text(line)
-        (folder / "contacts").write_text("")
+        (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
     def _write_config(self, rate: int, ca: Path | None, rtcp_mux: bool) -> None:

@@ -33,6 +33,7 @@ display=0
 ACCOUNT = """\
 [proxy_0]
 reg_proxy=<sip:{registrar};transport={transport}>
+{route}
 reg_identity=sip:{user}@{domain}
 reg_expires=600
 reg_sendregister=1
@@ -42,6 +43,7 @@ username={user}
 passwd={password}
 domain={domain}
 """
+OUTBOUND = "reg_route=<sip:{};transport={};lr>"  # of a domain that is in no DNS
 
 
 class Linphone(Process):
@@ -94,6 +96,7 @@ class Linphone(Process):
                 domain=domain,
                 password=password,
                 transport=transport,
+                route="" if domain in registrar else OUTBOUND.format(registrar, transport),
             )
         (folder / "settings").write_text(text)
         (folder / ".local/share/linphone").mkdir(parents=True)  # it does not start without

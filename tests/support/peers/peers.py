@@ -173,16 +173,22 @@ class Sipp(Process):
         *,
         codec: str = "speex/16000",
         options: tuple[str, ...] = (),
+        host: str = "127.0.0.1",
+        port: int = 0,
         **keys: str,
     ) -> None:
-        """`scenario` names a file of tests/support/peers/sipp without its ending."""
+        """`scenario` names a file of tests/support/peers/sipp without its ending, or is "-sn NAME".
+
+        The latter is one of those that are built in, which know no keys.
+        """
         program = require("sipp", "sip-tester")
         super().__init__(folder)
-        self.port, self.media_port = free_port(), free_port()
+        self.port, self.media_port = port or free_port(), free_port()
         self.statistics = folder / "statistics.csv"
         words = [program, target] if target else [program]
-        words += ["-sf", str(HERE / "sipp" / f"{scenario}.xml")]
-        words += ["-i", "127.0.0.1", "-p", str(self.port)]
+        file = ["-sf", str(HERE / "sipp" / f"{scenario}.xml")]
+        words += scenario.split() if scenario.startswith("-sn ") else file
+        words += ["-i", host, "-p", str(self.port)]
         words += ["-mi", "127.0.0.1", "-mp", str(self.media_port)]
         words += ["-trace_stat", "-stf", str(self.statistics), "-fd", "1"]
         words += ["-trace_err", "-error_file", str(folder / "errors.log"), "-nostdin"]

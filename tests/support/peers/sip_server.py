@@ -12,27 +12,37 @@ READY = re.compile(r"^serving .* at ([\d.:]+)(?:, by TLS ([\d.:]+))?$", re.MULTI
 
 
 class SipServer(Process):
-    """It serves the `users` of a domain, who all have `PASSWORD`, by UDP, TCP and TLS.
+    """It serves the users of some domains by UDP and TCP, with a certificate by TLS as well.
 
-    After `start`, `places` holds host:port by transport.
+    The `users` all have `PASSWORD`; without them anybody may be anybody.  After `start`, `places`
+    holds host:port by transport.
     """
 
     def __init__(
-        self, folder: Path, domain: str, users: tuple[str, ...], certificate: Certificate
+        self,
+        folder: Path,
+        *domains: str,
+        users: tuple[str, ...] = (),
+        certificate: Certificate | None = None,
     ) -> None:
         super().__init__(folder)
-        files = {
-            "--users": users_file(folder, *users, realm=domain),
-            "--tls-cert": certificate.file,
-            "--tls-key": certificate.key,
-        }
-        words = [str(word) for option in files.items() for word in option]
-        words += ["--domain", domain, "--listen", "127.0.0.1:0", "--sips", "127.0.0.1:0"]
-        self.argv = [sys.executable, "-m", "p2psip", "serve", *words]
+        words = ["serve", "--listen", "127.0.0.1:0"]
+        words += [word for domain in domains for word in ("--domain", domain)]
+        if users:
+            words += ["--users", users_file(folder, *users, realm=domains[0])]
+        if certificate is not None:
+            files = ["--tls-cert", str(certificate.file), "--tls-key", str(certificate.key)]
+            words += ["--sips", "127.0.0.1:0", *files]
+        self.argv = [sys.executable, "-m", "p2psip", *words]
         self.places: dict[str, str] = {}
 
     def is_ready(self) -> bool:
         """Truthy once it says where it listens."""
         if said := READY.search(self.output):
-            self.places = {"udp": said[1], "tcp": said[1], "tls": said[2]}
+            self.places = {"udp": said[1], "tcp": said[1], "tls": said[2] or ""}
         return bool(said)
+
+    @property
+    def sip(self) -> str:
+        """host:port of the listener for UDP and TCP."""
+        return self.places["udp"]

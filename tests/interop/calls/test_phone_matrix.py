@@ -1,0 +1,402 @@
+"""Phones of others, our agents, and our registrar and proxy between them, by each transport.
+
+`FEATURES` is the table: a phone of each kind does by each transport, one after the other, all that
+is listed there.  `CANNOT` has what a phone is not able to, with the reason as it was seen.
+"""
+
+import re
+from contextlib import closing
+
+import pytest
+from gevent.queue import Queue
+from support.certificates import certificate
+from support.gateway.accounts import PASSWORD
+from support.peers.baresip import Baresip
+from support.peers.linphone import Linphone
+from support.peers.process import wait_until
+from support.peers.sip_server import SipServer
+
+from p2psip.agent import Agent
+from p2psip.net.sound import Recording
+from p2psip.net.tls import TlsContexts, client_context
+
+DOMAIN = "phones.invalid"  # in no DNS: all goes through the server
+ALICE, BOB, CAROL = (f"sip:{name}@{DOMAIN}" for name in ("alice", "bob", "carol"))
+PATIENCE = 20  # s
+ENOUGH = 2000  # samples of sound, a quarter of a second
+SETTINGS = """\
+100rel_support_level=2
+session_expires_enabled=1
+session_expires_value=300
+session_expires_min_value=90
+session_expires_refresher_value=1
+"""  # of linphonec
+
+
+def until(condition, what):
+    wait_until(condition, what=what, timeout=PATIENCE)
+
+
+# -- the phones, in words that both have in common ------------------------------------------
+
+
+class BaresipPhone:
+    """Alice's baresip."""
+
+    program = "baresip"
+
+    def __init__(self, start, place, transport, ca):
+        account = {"registrar": place, "password": PASSWORD, "domain": DOMAIN}
+        self._phone = start(
+            Baresip, "alice", transport=transport, ca=ca, contact=BOB, **account
+        )  # fmt: skip
+        self._command, self._wait = self._phone.command, self._phone.wait_event
+
+    @property
+    def trace(self):
+        return self._phone.output
+
+    def calls(self, uri):
+        self._command("dial", uri)
+        self.is_up()
+
+    def is_up(self):
+        self._wait("CALL_ESTABLISHED", PATIENCE)
+
+    def hangs_up(self):
+        self._command("hangup")
+        self.is_over()
+
+    def is_over(self, calls=1):
+        for _ in range(calls):
+            self._wait("CALL_CLOSED", PATIENCE)
+
+    def presses(self, keys):
+        self._command("sndcode", keys)
+
+    def hears_keys(self, keys):
+        for key in keys:
+            assert self._wait("CALL_DTMF_START", PATIENCE)["param"] == key
+
+    def holds(self):
+        self._command("hold")
+
+    def resumes(self):
+        self._command("resume")
+
+    def is_held(self, on):
+        """Whether it knows is not told; its answer was the right one."""
+
+    def writes(self, text):
+        self._command("message", text)
+
+    def reads(self, text):
+        self._phone.wait_until(lambda: text in self._phone.output, what=text)
+
+    def transfers(self, uri):
+        self._command("transfer", uri)
+
+
+class LinphonePhone:
+    """Alice's linphonec, whose states are read in their order."""
+
+    program = "linphonec"
+
+    def __init__(self, start, place, transport, ca):
+        place = place.replace("127.0.0.1", "localhost")  # it finds no address in a certificate
+        account = {"registrar": place, "password": PASSWORD, "domain": DOMAIN}
+        self._phone = start(
+            Linphone,
+            "alice",
+            codec="PCMU/8000",
+            transport=transport,
+            ca=ca,
+            sip=SETTINGS,
+            **account,
+        )
+        self._command, self._read = self._phone.command, 0
+        self._command("ipv6 disable")  # it would offer the address by which it reaches the Internet
+        self._says("ipv6 use disabled")
+
+    @property
+    def trace(self):
+        return self._phone.trace
+
+    def _says(self, text):
+        self._phone.wait_until(lambda: text in self._phone.output, what=text, timeout=PATIENCE)
+
+    def _wait(self, state):
+        """Wait for a state that comes after the last one that was waited for."""
+        text = f" to LinphoneCall{state}\n"
+        until(lambda: self.trace.find(text, self._read) >= 0, f"{state} of linphonec")
+        self._read = self.trace.find(text, self._read) + len(text)
+
+    def calls(self, uri):
+        self._command(f"call {uri}")
+        self.is_up()
+
+    def is_up(self):
+        self._wait("StreamsRunning")
+
+    def hangs_up(self):
+        self._command("terminate")
+        self.is_over()
+
+    def is_over(self, calls=1):
+        for _ in range(calls):
+            self._wait("Released")  # it is busy until then
+
+    def presses(self, keys):
+        self._command(keys)
+
+    def hears_keys(self, keys):
+        for key in keys:
+            self._says(f"Receiving tone {key} from {BOB}")
+
+    def holds(self):
+        self._command("pause")
+        self._wait("Paused")
+
+    def resumes(self):
+        self._command("resume")
+        self.is_up()
+
+    def is_held(self, on):
+        self._wait("PausedByRemote" if on else "StreamsRunning")
+
+    def writes(self, text):
+        self._command(f"chat {BOB} {text}")
+
+    def reads(self, text):
+        self._says(text)
+
+    def transfers(self, uri):
+        self._command(f"transfer {uri}")
+
+    def transfers_to_call(self, uri):
+        """Hold the call that is up, call somebody else, and have the two talk."""
+        first = self._number
+        self.holds()
+        self.calls(uri)
+        self._command(f"transfer {first} --to-call {self._number}")
+
+    @property
+    def _number(self):
+        return re.findall(r"assigned id (\d+)", self._phone.output)[-1]
+
+
+# -- the agents, and the stage -------------------------------------------------------------
+
+
+class Friend(Agent):
+    """An agent that answers, follows transfers, and lets its calls be replaced."""
+
+    def __init__(self, user, place, transport, ca):
+        tls = TlsContexts(client_context(ca)) if transport == "tls" else None
+        at = f"sip:{place};transport={transport}"
+        super().__init__(user=user, domain=DOMAIN, password=PASSWORD, registrar=at, tls=tls)
+        self._taken, self.keys, self.messages = Queue(), Queue(), Queue()
+        self.on_message, self.on_call = self.messages.put, self._answer
+        self.on_replace = lambda call, sender: True
+
+    def _answer(self, call):
+        self.follow(call)
+        call.answer(PATIENCE)
+        self._taken.put(call)
+
+    def follow(self, call):
+        call.on_digit = lambda key, seconds: seconds is None and self.keys.put(key)
+        call.on_transfer = lambda target: True
+        call.on_transferred = self._taken.put
+
+    def taken(self):
+        """The next call that was answered, or that took the place of another one."""
+        return self._taken.get(timeout=PATIENCE)
+
+
+class Stage:
+    """Alice's phone, Bob and Carol, and the call between Alice and Bob if there is one."""
+
+    def __init__(self, start, kind, transport, folder):
+        made = certificate(folder / "certificate")
+        names = ("alice", "bob", "carol")
+        server = start(SipServer, DOMAIN, users=names, certificate=made)
+        place = server.places[transport]
+        self.bob, self.carol = (Friend(user, place, transport, made.file) for user in names[1:])
+        for friend in (self.bob, self.carol):
+            friend.register(PATIENCE)
+        self.phone, self.call = kind(start, place, transport, made.file), None
+
+    def bob_calls(self):
+        """Bob calls Alice, and then Carol if asked to."""
+        self.call = self.bob.call(ALICE, PATIENCE)
+        self.bob.follow(self.call)
+        self.phone.is_up()
+        return self.call
+
+    def close(self):
+        for friend in (self.bob, self.carol):
+            friend.close(timeout=0.5)
+
+
+def over(*calls):
+    for call in calls:
+        call.hangup()
+        assert call.wait_ended(PATIENCE)
+
+
+# -- the rows of the table -----------------------------------------------------------------
+
+
+def registers(stage):
+    """Covers RFC 3261 §10.2 and §22.2: phone and agents have proved their passwords."""
+    assert stage.bob.registered and stage.carol.registered
+    assert stage.phone.trace.count("Unauthorized")
+
+
+def calls(stage):
+    stage.phone.calls(BOB)
+    stage.call = stage.bob.taken()
+    heard = Recording("PCMU")
+    stage.call.on_audio = heard.add
+    until(lambda: len(heard.samples) > ENOUGH, "sound")
+    assert max(heard.samples) > 5000 and stage.call.remote.uri.user == "alice"
+
+
+def has_a_session_timer(stage):
+    """Covers RFC 4028 §9 with a peer's phone."""
+    assert stage.call._signalling.refresher.is_on
+
+
+def presses_keys(stage):
+    stage.phone.presses("1#")
+    assert [stage.bob.keys.get(timeout=PATIENCE) for _ in "1#"] == ["1", "#"]
+
+
+def hears_keys(stage):
+    assert stage.call.send_digits("5*")
+    stage.phone.hears_keys("5*")
+
+
+def holds_and_resumes(stage):
+    stage.phone.holds()
+    until(lambda: stage.call.is_held, "the hold")
+    stage.phone.resumes()
+    until(lambda: not stage.call.is_held, "the end of the hold")
+
+
+def is_held_and_resumed(stage):
+    stage.call.hold(timeout=PATIENCE)
+    stage.phone.is_held(True)
+    stage.call.resume(timeout=PATIENCE)
+    stage.phone.is_held(False)
+
+
+def hangs_up(stage):
+    stage.phone.hangs_up()
+    assert stage.call.wait_ended(PATIENCE) and stage.call.reason == "BYE"
+
+
+def is_called_and_hung_up(stage):
+    over(stage.bob_calls())
+    stage.phone.is_over()
+
+
+def writes_a_message(stage):
+    stage.phone.writes("good evening")
+    assert stage.bob.messages.get(timeout=PATIENCE).text == "good evening"
+
+
+def reads_a_message(stage):
+    assert stage.bob.message("alice", "good morning", PATIENCE).status == 200
+    stage.phone.reads("good morning")
+
+
+def transfers(stage):
+    """Covers RFC 3515 §2.4.2: Bob is asked to call Carol."""
+    first = stage.bob_calls()
+    stage.phone.transfers(CAROL)
+    second = stage.bob.taken()
+    assert second.is_up and second.remote.uri.user == "carol"
+    over(first, second, stage.carol.taken())
+    stage.phone.is_over()
+
+
+def is_transferred(stage):
+    """Covers RFC 3515 §2.4.4: the phone is asked to call Carol."""
+    first = stage.bob_calls()
+    first.transfer(CAROL, PATIENCE)
+    second = stage.carol.taken()
+    assert second.remote.uri.user == "alice"
+    over(first, second)
+    stage.phone.is_over(2)
+
+
+def transfers_attended(stage):
+    """Covers RFC 3891 §4: Bob is asked to take the phone's place at Carol's."""
+    stage.phone.calls(BOB)
+    first = stage.bob.taken()
+    stage.phone.transfers_to_call(CAROL)
+    with_phone, instead, at_bob = stage.carol.taken(), stage.carol.taken(), stage.bob.taken()
+    assert with_phone.reason == "replaced" and at_bob.remote.uri.user == "carol"
+    stage.phone.is_over(2)
+    over(first, instead, at_bob)
+
+
+def follows_attended(stage):
+    """Covers RFC 3891 §3: the phone is asked to take Bob's place at Carol's."""
+    first, second = stage.bob_calls(), stage.bob.call(CAROL, PATIENCE)
+    first.transfer(second, PATIENCE)
+    with_bob, instead = stage.carol.taken(), stage.carol.taken()
+    assert with_bob.reason == "replaced" and instead.remote.uri.user == "alice"
+    over(first, second, instead)
+    stage.phone.is_over(2)
+
+
+def is_replaced(stage):
+    """Covers RFC 3891 §3: Carol is asked to take Bob's place at the phone."""
+    first, second = stage.bob_calls(), stage.bob.call(CAROL, PATIENCE)
+    with_bob = stage.carol.taken()
+    second.transfer(first, PATIENCE)
+    instead = stage.carol.taken()
+    assert first.wait_ended(PATIENCE) and instead.is_up
+    over(second, with_bob, instead)
+    stage.phone.is_over(2)
+
+
+PHONES = {"baresip": BaresipPhone, "linphonec": LinphonePhone}
+TRANSPORTS = ("udp", "tcp", "tls")
+FEATURES = (
+    *(
+        registers,
+        calls,
+        has_a_session_timer,
+        presses_keys,
+        hears_keys,
+        holds_and_resumes,
+        is_held_and_resumed,
+        hangs_up,
+    ),
+    *(is_called_and_hung_up, writes_a_message, reads_a_message, transfers, is_transferred),
+    *(transfers_attended, follows_attended, is_replaced),
+)
+CANNOT = {  # baresip 1.0.0
+    ("baresip", has_a_session_timer): "it knows none",
+    ("baresip", transfers_attended): "it has no command for it",
+    ("baresip", follows_attended): "it sends the Replaces in the Request-URI, which gets a 400",
+    ("baresip", is_replaced): "it takes an INVITE with Replaces for one more call",
+}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.needs(kind, "openssl")) for kind in PHONES]
+)
+def test_all_that_a_phone_can(start, tmp_path, kind, transport):
+    """Covers RFC 3261 §16 between phones of others and ours, by the transport that was chosen."""
+    with closing(Stage(start, PHONES[kind], transport, tmp_path)) as stage:
+        for feature in FEATURES:
+            if (kind, feature) not in CANNOT:
+                feature(stage)
+    others = {"UDP", "TCP", "TLS"} - {transport.upper()}
+    assert not any(f"SIP/2.0/{other} " in stage.phone.trace for other in others)
