@@ -111,7 +111,8 @@ def test_a_command_is_repeated_and_then_given_anew(only_fir):
 
 def test_a_command_names_its_stream_beside_the_header():
     """Covers RFC 5104 §4.3.1.2 [media-source-is-zero]."""
-    assert bytes(Fir(1, ((2, 3),))).hex(" ", -4) == "84ce0004 00000001 00000000 00000002 03000000"
+    octets = "84ce0006 00000001 00000000 00000002 03000000 00000004 05000000"
+    assert bytes(Fir(1, ((2, 3), (4, 5)))).hex(" ", -4) == octets
 
 
 def test_a_viewer_asks_by_pli_where_there_is_no_command():

@@ -83,6 +83,11 @@ def test_the_time_between_reports_is_that_of_the_offer(text, seconds):
     answer, (at_bob,) = answer_to(offer, audio(PCMU, feedback=("nack",)))
     assert named(answer) == ([f"* {text}"] if seconds else [])
     assert at_bob.report_interval == seconds
+    _, (at_bob,) = answer_to(
+        with_attribute(offer, Attribute("rtcp-fb", "0 trr-int 100")),
+        audio(PCMU, feedback=("nack",)),
+    )
+    assert at_bob.report_interval == (seconds or 0.1)
     assert named(answer_to(offer, audio(PCMU))[0]) == []
 
 
