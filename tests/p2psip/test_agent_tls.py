@@ -24,6 +24,8 @@ def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
         call = alice.call(str(bob.contact), timeout=20)
         wait_for(lambda: taken)
         assert alice._driver.connections == bob._driver.connections == 1
+        [(place, _)] = [key for each in bob._driver._streams for key in each.connections]
+        assert place[1] == alice.contact.port  # by which proxies of others find the connection
         taken[0].hangup()  # by alice's own connection: she has no certificate to listen with
         assert call.wait_ended(20) and call.reason == "BYE"
         with pytest.raises(RemoteError) as refused:

@@ -13,7 +13,6 @@ yet, of which the oldest gives way.  Where there is no place for another one, so
 the host with most: of what no binding needs, that which has been silent for longest.
 """
 
-import errno
 import logging
 import socket
 import ssl
@@ -26,9 +25,10 @@ from gevent import get_hub
 
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
+from p2psip.net.connect import connect
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
-from p2psip.net.udp import READ, plain_socket
+from p2psip.net.udp import READ
 from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
@@ -156,21 +156,12 @@ class TcpListener:
         remote = flow.remote
         if not self._has_place(remote[0]) or not may_open(flow, self.tls):
             return None
-        family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
         try:
-            opened = plain_socket(family, socket.SOCK_STREAM)
+            found = connect(remote, None if self._accepts else self.address)
         except OSError as error:
             self._teller.tell(error.strerror or str(error))
             return None
-        opened.setblocking(False)
-        try:
-            failed = opened.connect_ex(remote)
-        except (OSError, OverflowError):  # no such port
-            failed = errno.EHOSTUNREACH
-        if failed not in (0, errno.EINPROGRESS):
-            opened.close()
-            return None
-        return TcpConnection(self, opened, flow, connected=failed == 0)
+        return None if found is None else TcpConnection(self, found[0], flow, connected=found[1])
 
     def _has_place(self, address: str, fd: int = -1) -> bool:
         """Whether there is room for one more connection, in or out, in all and for this host."""

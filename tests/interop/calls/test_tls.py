@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from gevent.queue import Queue
 from support.certificates import certificate
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
@@ -13,6 +14,7 @@ from support.peers.peers import Kamailio
 from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.tones import tone_fraction, trimmed
 
+from p2psip import Agent, TlsContexts, client_context
 from rtmplite.errors import RemoteError
 
 DOMAIN = "phones.invalid"  # in no DNS: what is for it goes to the outbound proxy
@@ -102,17 +104,51 @@ def test_linphone_is_called_by_tls_and_calls(start, secure, phone):
     server.wait_status({"calls": 0, "proxied_dialogs": 0})
 
 
+def agent(user, kamailio, transport, made):
+    """An agent that has registered through kamailio."""
+    port = kamailio.port + (transport == "tls")
+    found = Agent(
+        user=user,
+        domain=DOMAIN,
+        password=PASSWORD,
+        registrar=f"sip:127.0.0.1:{port};transport={transport}",
+        tls=TlsContexts(client_context(made.file)) if transport == "tls" else None,
+    )
+    found.register(20)
+    return found
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp", "tls"])
 @pytest.mark.needs("kamailio", "openssl")
-def test_a_call_by_tls_through_kamailio(start, gateway, tmp_path):
-    """Both ends register and call through an outbound proxy at which only TLS is used."""
+def test_agents_call_each_other_through_kamailio(start, tmp_path, transport):
+    """Covers RFC 3261 §8.1.2 and §12.2.1.1: a proxy of others on the way, also within a call."""
+    made = certificate(tmp_path / "certificate")
+    kamailio = start(Kamailio, users={"a": PASSWORD, "b": PASSWORD}, domain=DOMAIN, tls=made)
+    with agent("a", kamailio, transport, made) as a, agent("b", kamailio, transport, made) as b:
+        taken, heard = Queue(), Queue()
+        b.on_call, b.on_message = lambda call: (call.answer(20), taken.put(call)), heard.put
+        call = a.call("b", 20)
+        there = taken.get(timeout=20)
+        for each in (call, there):
+            each.hold(timeout=20)
+            each.resume(timeout=20)
+        assert a.message("b", "good morning").status == 200
+        assert heard.get(timeout=20).text == "good morning"
+        there.hangup()
+        assert call.wait_ended(20) and call.reason == "BYE"
+
+
+@pytest.mark.parametrize("transport", ["udp", "tls"])
+@pytest.mark.needs("kamailio", "openssl")
+def test_rich_clients_call_each_other_through_kamailio(start, gateway, tmp_path, transport):
+    """Both ends register and call through an outbound proxy; with TLS nothing else is used."""
     made = certificate(tmp_path / "certificate")
     users = {"alice": PASSWORD, "bob": PASSWORD}
     kamailio = start(Kamailio, users=users, domain=DOMAIN, tls=made)
-    server = gateway(
-        *("--sips", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)),
-        *("--ca", str(made.file), "--outbound-proxy"),
-        f"sip:127.0.0.1:{kamailio.port + 1};transport=tls",
-    )
+    secure = ["--sips", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)]
+    place = f"sip:127.0.0.1:{kamailio.port + (transport == 'tls')};transport={transport}"
+    options = [*secure, "--ca", str(made.file)] if transport == "tls" else []
+    server = gateway(*options, "--outbound-proxy", place)
     alice = RichClient(server.rtmp, f"alice@{DOMAIN}", "alice", PASSWORD)
     bob = RichClient(server.rtmp, f"bob@{DOMAIN}", "bob", PASSWORD)
     alice.call("invite", f"sip:bob@{DOMAIN}")
@@ -120,7 +156,6 @@ def test_a_call_by_tls_through_kamailio(start, gateway, tmp_path):
     assert alice.expect("ringing") == ("180 Ringing",)
     bob.call("accept")
     assert alice.expect("accepted") == () == bob.expect("accepted")
-    assert "SIP/2.0/UDP" not in kamailio.output
     bob.call("bye")
     alice.expect("byed")
     alice.close()
