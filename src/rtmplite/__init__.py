@@ -119,11 +119,11 @@ if TYPE_CHECKING:
     from rtmplite.flv import metadata as metadata
     from rtmplite.flv.audio import AudioTag as AudioTag
     from rtmplite.flv.audio import SoundFormat as SoundFormat
-    from rtmplite.flv.color_info import ColorInfo as ColorInfo
     from rtmplite.flv.avc import AvcConfig as AvcConfig
     from rtmplite.flv.avc import join_units as join_units
     from rtmplite.flv.avc import split_units as split_units
     from rtmplite.flv.avc_sps import SequenceParameters as SequenceParameters
+    from rtmplite.flv.color_info import ColorInfo as ColorInfo
     from rtmplite.flv.enhanced_audio import AudioTrack as AudioTrack
     from rtmplite.flv.enhanced_audio import ExAudioTag as ExAudioTag
     from rtmplite.flv.enhanced_audio import is_silence as is_silence
