@@ -79,12 +79,6 @@ class PictureAssembler:
                 self._finish(out)  # §5.1 [marker-on-last]
         return out
 
-    def flush(self) -> list[Picture]:
-        """Give the picture that waits for the next one, as the stream has ended: §5.1."""
-        out: list[Picture] = []
-        self._finish(out)
-        return out
-
     def _slice(self, unit: bytes) -> None:
         """Look at the number of its first macroblock, 0 where a picture begins."""
         if self._marked:

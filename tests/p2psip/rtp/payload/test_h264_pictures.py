@@ -13,6 +13,7 @@ from p2psip.rtp.payload.h264_pictures import MAX_UNITS, Picture, PictureAssemble
 from p2psip.rtp.payload.h264_unpacker import H264Damage, H264Unpacker, NalUnit
 from p2psip.strategies.video import h264_payloads
 
+NEXT = NalUnit(b"\x09\xf0", -1, False)
 SPS, PPS, AUD, SEI = b"\x67\x42\xc0\x0c", b"\x68\xce", b"\x09\xf0", b"\x06\x05"
 
 
@@ -33,9 +34,9 @@ def stream():
 
 
 def assemble(items):
+    """The pictures of a stream that goes on, for the last one may be waiting for the next."""
     assembler = PictureAssembler()
-    out = [picture for item in items for picture in assembler.push(item)]
-    return out + assembler.flush()
+    return [picture for item in [*items, NEXT] for picture in assembler.push(item)]
 
 
 def packets_of(pictures, size=60, step=3000):
@@ -176,7 +177,7 @@ def test_a_picture_without_an_end_takes_no_more_memory_than_a_limit(monkeypatch)
     assembler = PictureAssembler()
     for _ in range(2 * MAX_UNITS):
         assert assembler.push(NalUnit(b"\x41\x80", 0, False)) == []
-    [picture] = assembler.flush()
+    [picture] = assembler.push(NEXT)
     assert picture.damaged and len(picture.units) == MAX_UNITS
     monkeypatch.setattr("p2psip.rtp.payload.h264_pictures.MAX_OCTETS", 10)
     assert assemble([NalUnit(b"\x41\x80345", 0, False)] * 9) == [
