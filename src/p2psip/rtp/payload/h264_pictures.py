@@ -62,7 +62,7 @@ class PictureAssembler:
         if isinstance(item, H264Damage):
             self._damage(item, out)
             return out
-        if item.timestamp != self._timestamp:
+        if item.timestamp != self._timestamp:  # §5.1 [marker-is-a-hint]
             self._finish(out)
             self._timestamp = item.timestamp
         unit = item.data
