@@ -103,7 +103,7 @@ codec   [rtmplite.errors]
 program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection
-codec   siprtmp.media.translate      p2psip.rtp.payload
+codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 machine siprtmp.media                p2psip.rtp p2psip.sdp siprtmp.media.translate
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.auth rtmplite.net rtmplite.net.server

@@ -28,6 +28,8 @@ _HOMES: Final = {
     "rtmplite.flv.file": "FlvHeader FlvReader MemoryFile read_flv write_flv",
     "rtmplite.flv.audio": "AudioTag SoundFormat",
     "rtmplite.flv.video": "VideoTag CodecId FrameType is_key_frame",
+    "rtmplite.flv.avc": "AvcConfig join_units split_units",
+    "rtmplite.flv.avc_sps": "SequenceParameters",
     "rtmplite.flv.enhanced_audio": "ExAudioTag AudioTrack is_silence",
     "rtmplite.flv.enhanced_video": "ExVideoTag VideoTrack",
     "rtmplite.flv.color_info": "ColorInfo",
@@ -117,6 +119,10 @@ if TYPE_CHECKING:
     from rtmplite.flv import metadata as metadata
     from rtmplite.flv.audio import AudioTag as AudioTag
     from rtmplite.flv.audio import SoundFormat as SoundFormat
+    from rtmplite.flv.avc import AvcConfig as AvcConfig
+    from rtmplite.flv.avc import join_units as join_units
+    from rtmplite.flv.avc import split_units as split_units
+    from rtmplite.flv.avc_sps import SequenceParameters as SequenceParameters
     from rtmplite.flv.color_info import ColorInfo as ColorInfo
     from rtmplite.flv.enhanced_audio import AudioTrack as AudioTrack
     from rtmplite.flv.enhanced_audio import ExAudioTag as ExAudioTag

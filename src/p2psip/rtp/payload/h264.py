@@ -116,26 +116,24 @@ def pack_h264(
         raise LocalError(f"H.264 mode {mode} in packets of {max_octets} octets")
     payloads: list[bytes] = []
     waiting: list[bytes] = []  # to be aggregated
+    aggregated = 1  # octets of an aggregate of these
     for unit in units:
         if not unit or unit[0] & _TYPE not in SINGLE_TYPES:
             raise LocalError("no NAL unit of H.264")
         if mode == SINGLE_NAL_MODE and len(unit) > max_octets:
             raise LocalError(f"a NAL unit of {len(unit)} octets, in mode 0")
         # §6.2 [single-only], §5.7 [aggregate-fits]
-        if mode == SINGLE_NAL_MODE or _aggregated([*waiting, unit]) > max_octets:
+        if mode == SINGLE_NAL_MODE or aggregated + _SIZE.size + len(unit) > max_octets:
             payloads += _written(waiting)
-            waiting = []
+            waiting, aggregated = [], 1
         if len(unit) > max_octets:
             payloads += _fragments(unit, max_octets)
         else:
             waiting.append(unit)
+            aggregated += _SIZE.size + len(unit)
     payloads += _written(waiting)
     # §5.1 [marker-on-last]
     return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]
-
-
-def _aggregated(units: Sequence[bytes]) -> int:
-    return 1 + sum(_SIZE.size + len(unit) for unit in units)
 
 
 def _written(units: Sequence[bytes]) -> list[bytes]:

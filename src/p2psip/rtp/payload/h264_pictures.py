@@ -1,0 +1,111 @@
+"""Pictures out of NAL units, however many slices each has and wherever the marker is.
+
+Implements RFC 6184 §5.1, with the losses of §5.8.
+
+NAL units of one timestamp belong to one picture.  The marker ends it, which spares the wait for the
+next picture, but a receiver may not rely on that: it gets lost, some senders never set it, and
+some set it on every slice.  So the first picture waits for the next timestamp, and so do all, once
+a slice that does not begin a picture has come behind a marker.
+
+    >>> assembler = PictureAssembler()
+    >>> sps, first, second = b"\\x67", b"\\x65\\x88", b"\\x65\\x42"
+    >>> [assembler.push(NalUnit(each, 3000, each is second)) for each in (sps, first, second)]
+    [[], [], []]
+    >>> assembler.push(NalUnit(b"\\x41\\x88", 6000, True))
+    [Picture(units=(b'g', b'e\\x88', b'eB'), timestamp=3000, damaged=False), \
+Picture(units=(b'A\\x88',), timestamp=6000, damaged=False)]
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from p2psip.rtp.payload.h264_unpacker import MAX_UNIT_OCTETS, H264Damage, NalUnit
+
+SLICES: Final = range(1, 6)  # types of NAL units, data partitions included: §5.2 Table 1
+IDR: Final = 5  # the type of a slice that needs no picture before it
+MAX_UNITS: Final = 4096  # of one picture, Own design: memory must be bounded
+MAX_OCTETS: Final = MAX_UNIT_OCTETS
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The NAL units of one timestamp in decoding order: §5.1.
+
+    `damaged` says that something of it is missing, or pictures before it are.  Parameter sets that
+    were sent apart make a picture without slices.
+    """
+
+    units: tuple[bytes, ...]
+    timestamp: int
+    damaged: bool
+
+    @property
+    def is_key(self) -> bool:
+        """Whether a decoder can begin here: a slice is of an IDR picture, §5.3."""
+        return any(unit[0] & 0x1F == IDR for unit in self.units)
+
+
+class PictureAssembler:
+    """Puts NAL units together, and marks the pictures of which some are missing: §5.1."""
+
+    def __init__(self) -> None:
+        self._units: list[bytes] = []
+        self._timestamp: int | None = None  # of the picture that is being put together
+        self._octets = 0
+        self._damaged = self._has_slice = self._marked = False
+        self._last: int | None = None  # the timestamp of the picture before
+        self._trusts: bool | None = None  # the marker; None as long as none was put to the test
+
+    def push(self, item: NalUnit | H264Damage) -> list[Picture]:
+        """Take what `H264Unpacker` gives; the pictures that it completes: §5.1."""
+        out: list[Picture] = []
+        if isinstance(item, H264Damage):
+            self._damage(item, out)
+            return out
+        if item.timestamp != self._timestamp:  # §5.1 [marker-is-a-hint]
+            self._finish(out)
+            self._timestamp = item.timestamp
+        unit = item.data
+        if unit[0] & 0x1F in SLICES:
+            self._slice(unit)
+        self._octets += len(unit)
+        if len(self._units) < MAX_UNITS and self._octets <= MAX_OCTETS:
+            self._units.append(unit)
+        else:
+            self._damaged = True
+        if item.last and self._has_slice:
+            self._marked = True
+            if self._trusts:
+                self._finish(out)  # §5.1 [marker-on-last]
+        return out
+
+    def _slice(self, unit: bytes) -> None:
+        """Look at the number of its first macroblock, 0 where a picture begins."""
+        if self._marked:
+            self._trusts = False  # §5.1 [marker-is-a-hint]
+        elif not self._has_slice and not (len(unit) > 1 and unit[1] & 0x80):
+            if self._last is None:
+                self._damaged = True  # the stream was joined within a picture
+            elif self._last == self._timestamp and self._trusts:
+                self._trusts = False  # §5.1 [marker-is-a-hint]
+                self._damaged = True  # the picture went out without this slice
+        self._has_slice = True
+
+    def _damage(self, damage: H264Damage, out: list[Picture]) -> None:
+        """Mark the picture in the making, and the one that comes at the end of the damage: §5.8."""
+        if self._timestamp is not None:
+            self._damaged = True
+            if damage.until == self._timestamp:
+                return
+            self._finish(out)
+        self._timestamp, self._damaged = damage.until, True
+
+    def _finish(self, out: list[Picture]) -> None:
+        if self._timestamp is None:
+            return
+        out.append(Picture(tuple(self._units), self._timestamp, self._damaged))
+        if self._trusts is None and self._marked and not self._damaged:
+            self._trusts = True
+        self._last, self._timestamp = self._timestamp, None
+        self._units, self._octets = [], 0
+        self._damaged = self._has_slice = self._marked = False

@@ -1,0 +1,191 @@
+"""From a phone's pictures of H.264 to FLV video tags.
+
+Implements FLV 10.1 §E.4.3.1 and §E.4.3.2, from the pictures of RFC 6184 §5.
+
+Pure: pictures in, tags out.  A player needs the parameter sets before the first picture and all
+slices of a picture in one tag; a phone sends the sets once, or in its description alone, and
+slices as it likes.  What a lost picture has spoilt is never passed on: the picture freezes until
+the next IDR picture, which `wants_key_frame` says to ask for.  A stream that has none, because it
+is refreshed bit by bit behind recovery points (`x264 --intra-refresh`), shows nothing until the
+phone answers a request with an IDR picture: no player could tell when it is whole.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from p2psip.rtp.payload.h264_pictures import SLICES, Picture
+from rtmplite.errors import RemoteError
+from rtmplite.flv.avc import MAX_PPS, AvcConfig, join_units
+from rtmplite.flv.avc_sps import MAX_OCTETS, PPS, SPS, SequenceParameters, pps_ids, slice_pps_id
+from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
+
+CLOCK_RATE: Final = 90_000  # ticks a second: RFC 6184 §5.1 [clock-of-90-khz]
+MAX_REORDER: Final = 16  # pictures, as many as any decoder keeps
+MAX_LEARNT: Final = 4  # pictures of these that a stream alone shows, as a deep pyramid has
+_KEY, _INTER, _HEADER = b"\x17\x01", b"\x27\x01", b"\x17\x00\0\0\0"  # AVC: FLV 10.1 §E.4.3.1
+
+
+class H264ToFlv:
+    """Turns one phone's pictures into tags: FLV 10.1 §E.4.3.1.
+
+    `sprop_units` are the NAL units of the description's sprop-parameter-sets: RFC 6184 §8.1.
+    `wants_key_frame` is true while pictures are held back that only a key frame can follow.
+    """
+
+    def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
+        self.wants_key_frame = False
+        self._frozen = True
+        self._sets = ParameterSets()
+        self._sets.learn(sprop_units)
+        self._config: AvcConfig | None = None  # as last sent
+        self._times = DecodeTimes()
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height in pixels, for the onMetaData of FLV 10.1 §E.5; None before a set."""
+        return self._sets.size
+
+    def restart(self) -> None:
+        """Begin anew with a new SSRC: RFC 3550 §5.1.  RTMP time goes on."""
+        self._frozen = True
+        self._times.restart()
+
+    def convert(self, picture: Picture, arrival_ms: int) -> list[Tag]:
+        """Tags of one picture, with their RTMP time; `arrival_ms` of the gateway's clock.
+
+        The parameter sets come first, in a tag of their own, if they are new to the player:
+        FLV 10.1 §E.4.3.2.
+        """
+        sets, units = self._sets, picture.units
+        slices = [unit for unit in units if unit[0] & 0x1F in SLICES]
+        if len(slices) < len(units):
+            sets.learn(units)
+        if picture.damaged:
+            self._frozen = self.wants_key_frame = True
+        elif not slices:
+            return []
+        is_key = picture.is_key
+        decode, composition = self._times.of(picture.timestamp, is_key, arrival_ms, sets.reorder)
+        if picture.damaged or (self._frozen and not is_key):
+            self.wants_key_frame = True
+            return []
+        config = self._config
+        if is_key or sets.changed:
+            config = sets.config_for(slices[0])
+            if config is None:  # the sets have not come yet
+                self._frozen = self.wants_key_frame = True
+                return []
+        tags: list[Tag] = []
+        if config != self._config and config is not None:
+            self._config = config
+            tags.append((decode, _HEADER + bytes(config)))
+        if is_key:
+            self._frozen = self.wants_key_frame = False
+        head = (_KEY if is_key else _INTER) + composition.to_bytes(3, "big", signed=True)
+        # FLV 10.1 §E.4.3.2 [full-frames], §E.4.3.1 [composition-time]
+        tags.append((decode, head + join_units(slices)))
+        return tags
+
+
+class ParameterSets:
+    """The parameter sets of one phone, the latest of each number: RFC 6184 §8.1."""
+
+    def __init__(self) -> None:
+        self.changed = False
+        self.size: tuple[int, int] | None = None
+        self.reorder = 0
+        self._sps: dict[int, bytes] = {}
+        self._pps: dict[int, tuple[int, bytes]] = {}  # with the number of their sequence's set
+
+    def learn(self, units: Iterable[bytes]) -> None:
+        """Keep the sets among these NAL units; those that make no sense are none: RFC 6184 §8.1."""
+        for unit in units:
+            kind = unit[0] & 0x1F if len(unit) < MAX_OCTETS else 0
+            try:
+                if kind == SPS and unit not in self._sps.values():
+                    read = SequenceParameters.parse(unit)
+                    self._sps[read.set_id] = unit
+                    self._use(read)
+                    self.changed = True
+                elif kind == PPS:
+                    number, sequence = pps_ids(unit)
+                    self.changed |= self._pps.get(number) != (sequence, unit)
+                    self._pps[number] = sequence, unit
+            except RemoteError:
+                continue
+
+    def config_for(self, unit: bytes) -> AvcConfig | None:
+        """The record with the sets that a slice needs, None if one is missing: FLV 10.1 §E.4.3.2.
+
+        Own design: others of the same sequence are in it, sets of another sequence are not.
+        """
+        try:
+            sequence, _ = self._pps[slice_pps_id(unit)]
+            sps = self._sps[sequence]
+            self._use(SequenceParameters.parse(sps))
+            pps = [unit for _, (of, unit) in sorted(self._pps.items()) if of == sequence]
+            config = AvcConfig.of([sps], pps[:MAX_PPS])
+        except (KeyError, RemoteError):
+            return None
+        self.changed = False
+        return config
+
+    def _use(self, read: SequenceParameters) -> None:
+        self.size, self.reorder = (read.width, read.height), read.reorder or 0
+
+
+class DecodeTimes:
+    """Times of decoding for pictures that have times of showing only: FLV 10.1 §E.4.3.1.
+
+    RFC 6184 §5.1 gives each picture the time when it is shown, and sends in the order of decoding.
+    With B-frames the one runs back and forth.  A picture is decoded when the last but `reorder` of
+    those so far is shown, which never runs backwards and is never after its own time.  Where nobody
+    says how many pictures are reordered, the stream shows it: then composition times are negative
+    until so many pictures have come.
+    """
+
+    def __init__(self) -> None:
+        self._clock = MediaClock(CLOCK_RATE)
+        self._reorder = 0
+        self._shown: list[int] = []  # the latest times of showing in ms, sorted
+        self._newest: int | None = None  # the highest RTP timestamp
+        self._newest_ms = self._last_ms = 0
+
+    def restart(self) -> None:
+        """Forget the RTP side, as a new SSRC requires: RFC 3550 §5.1."""
+        self._clock.restart(CLOCK_RATE)
+        self._newest = None
+
+    def of(self, timestamp: int, is_key: bool, arrival_ms: int, reorder: int) -> tuple[int, int]:
+        """Time of decoding (ms) and composition time of the next picture: FLV 10.1 §E.4.3.1.
+
+        `reorder` is how many pictures may come before one that is shown earlier, at least.
+        """
+        shown = self._time(timestamp, is_key, arrival_ms)
+        times = self._shown
+        insort(times, shown)
+        later = len(times) - bisect_right(times, shown)  # pictures that are shown after it
+        self._reorder = max(self._reorder, reorder, min(later, MAX_LEARNT))
+        if len(times) == 1:  # those before the first one are as if they had been 1 ms apart
+            times[:0] = range(shown - MAX_REORDER, shown)
+        del times[: -1 - MAX_REORDER]
+        decode = max(times[-1 - self._reorder], self._last_ms)
+        self._last_ms = decode
+        return decode, max(-(1 << 23), min(shown - decode, (1 << 23) - 1))
+
+    def _time(self, timestamp: int, is_key: bool, arrival_ms: int) -> int:
+        """RTMP time of showing; before the newest one it is counted back from there."""
+        if self._newest is not None:
+            back = -wrapped_difference(timestamp, self._newest, RTP_WRAP)
+            # Nothing behind a key frame is shown before it, nothing waits for more pictures.
+            if 0 < back <= 2 * CLOCK_RATE and not is_key:
+                return self._newest_ms - back * 1000 // CLOCK_RATE
+            if back > 0:
+                self.restart()
+        if self._newest is None:
+            self._shown, self._reorder = [], 0
+        self._newest = timestamp
+        self._newest_ms = self._clock.milliseconds(timestamp, arrival_ms)
+        return self._newest_ms
