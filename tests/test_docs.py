@@ -22,7 +22,7 @@ PAGES = sorted(
     if not {"node_modules", "_build"}.intersection(page.parts)
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|_log\(\s*"([a-z-]+)"')
+EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_event\(\s*"([a-z-]+)"')
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -104,7 +104,9 @@ program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wi
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
-machine siprtmp.media                p2psip.rtp p2psip.sdp siprtmp.media.translate
+codec   siprtmp.media.transcode      p2psip.rtp.payload rtmplite.flv siprtmp.media.translate
+machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
+                                     siprtmp.media.translate
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.auth rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.config]
@@ -114,14 +116,15 @@ edge    [siprtmp.operation.rtmp_options]
 machine siprtmp.calls                p2psip.sdp p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua p2psip.server rtmplite.amf rtmplite.flv
                                      rtmplite.rtmp.wire rtmplite.live rtmplite.rtmp rtmplite.auth
-                                     siprtmp.media.translate siprtmp.media siprtmp.operation
+                                     siprtmp.media.translate siprtmp.media.transcode
+                                     siprtmp.media siprtmp.operation
 edge    [siprtmp.calls.admission]
 edge    siprtmp.edge                 p2psip.rtp p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua p2psip.server p2psip.net rtmplite.flv
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
                                      rtmplite.vod rtmplite.net rtmplite.net.http
-                                     rtmplite.net.server siprtmp.media siprtmp.operation
-                                     siprtmp.calls
+                                     rtmplite.net.server siprtmp.media.transcode siprtmp.media
+                                     siprtmp.operation siprtmp.calls
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
@@ -133,7 +136,7 @@ WORLD = {
     *("gevent", "greenlet", "socket", "ssl", "select", "selectors", "asyncio", "threading"),
     *("time", "random", "secrets", "uuid", "subprocess", "sqlite3"),
 }
-PURE = {"hypothesis", "Crypto", "dns"}  # libraries that compute and nothing else
+PURE = {"hypothesis", "Crypto", "dns", "av"}  # libraries that compute and nothing else
 MODULE_LINES, FUNCTION_LINES = 400, 60
 
 

@@ -10,9 +10,8 @@ log lines for start, answer and end.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final
 
-from p2psip.errors import LocalError, RemoteError
+from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from p2psip.server.call_allowance import Ticket
 from p2psip.sip.address import Address
@@ -23,12 +22,11 @@ from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
 from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
-from siprtmp.media.sdp_map import AudioPlan, Endpoint
-
-NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
+from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
 
 
 class AudioCall(CallMedia, CallHandler):
@@ -39,7 +37,7 @@ class AudioCall(CallMedia, CallHandler):
     """
 
     def __init__(self, user: CallUser, facilities: CallContext) -> None:
-        self.user, self._facilities = user, facilities
+        self.user, self.facilities = user, facilities
         self.call: UserAgentCall | None = None
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
@@ -47,11 +45,15 @@ class AudioCall(CallMedia, CallHandler):
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
+        self.video = CallVideo(self)
+        self._peers: Collection[str] = ()
+        self._holders: set[object] = set()
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
         self._offer: SessionDescription | None = None
         self._local: SessionDescription | None = None
         self._up_at: float | None = None
+        self._plan: MediaPlan | None = None
         self._held = False
         self._over = False
 
@@ -74,12 +76,12 @@ class AudioCall(CallMedia, CallHandler):
         """
         self.names = names
         self._ticket = self._permit(to.uri, from_.uri, now)
-        media = self._facilities.media
+        media = self.facilities.media
         peers = media.phone_hosts(to.uri, now) or (to.uri.host,)
-        endpoint = self._open(peers, now)
+        endpoint = self._endpoint = self.video.offered_at(self._open(peers, now), peers, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
-            self.call = self._facilities.agent.invite(
+            self.call = self.facilities.agent.invite(
                 to,
                 from_,
                 self._reached_at(contact, peers),
@@ -103,17 +105,17 @@ class AudioCall(CallMedia, CallHandler):
         RFC 3261 §13.3.1.  An offer without a codec that the gateway knows makes nothing ring.
         """
         request, peers = server.request, (server.flow.remote[0],)
-        call = self._facilities.agent.incoming(
+        call = self.facilities.agent.incoming(
             server, self._reached_at(contact, peers), self, now, credentials=credentials
         )
         self.call = self._ringing = call
-        self._ticket = self._facilities.tolls.take(server)
+        self._ticket = self.facilities.tolls.take(server)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp and not sdp_map.is_acceptable(
                 SessionDescription.parse(call.remote_sdp),
-                host=self._facilities.media.host_for(peers),
+                host=self.facilities.media.host_for(peers),
             ):
                 raise RemoteError("Not Acceptable Here", 488)
             self._open(peers, now)
@@ -139,9 +141,11 @@ class AudioCall(CallMedia, CallHandler):
         self.names = names
         if call.remote_sdp:
             theirs = SessionDescription.parse(call.remote_sdp)
+            endpoint = self._endpoint = self.video.answering(endpoint, theirs, self._peers, now)
             self._local, plan = sdp_map.answer(theirs, names, endpoint)
             self._start(plan, now, early=True)
         else:
+            endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
             self._local = self._offer = self._make_offer(endpoint)
         call.accept(bytes(self._local), now)
 
@@ -161,8 +165,8 @@ class AudioCall(CallMedia, CallHandler):
 
     @property
     def plan(self) -> AudioPlan | None:
-        """The plan of the last answer: RFC 3264 §7."""
-        return self.leg.plan if self.leg is not None else None
+        """The plan of the last answer for sound: RFC 3264 §7."""
+        return self._plan.audio if self._plan is not None and self.leg is not None else None
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
@@ -201,14 +205,14 @@ class AudioCall(CallMedia, CallHandler):
                 plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp))
                 self._start(plan, now, early=True)
             except RemoteError:
-                self._log("early-media-unusable")
+                self.log_event("early-media-unusable")
         if (status, reason) != self._told:
             self._told = status, reason
             self.user.on_call_ringing(status, reason, now)
 
     def on_accepted(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
         """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
-        plan = self.plan
+        plan = self._plan
         try:
             if self._offer is not None and (sdp or plan is None):
                 plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp or b""))
@@ -219,7 +223,8 @@ class AudioCall(CallMedia, CallHandler):
             return
         self._up_at = now
         self._start(plan, now)  # again even if nothing changed: the media time-out begins here
-        self._log("call-answer", codec=plan.codec.name)
+        pictures = {"video": "h264"} if plan.video is not None else {}
+        self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
         self.user.on_call_up(plan, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
@@ -257,16 +262,16 @@ class AudioCall(CallMedia, CallHandler):
             theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
             self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
             return bytes(self._local)
-        self._local, plan = sdp_map.answer(
-            SessionDescription.parse(sdp), self.names, self._endpoint, previous=self._local
-        )
+        theirs = SessionDescription.parse(sdp)
+        self._endpoint = self.video.answering(self._endpoint, theirs, self._peers, now)
+        self._local, plan = sdp_map.answer(theirs, self.names, self._endpoint, previous=self._local)
         self._change(plan, now, early=True)
         return bytes(self._local)
 
     def on_confirmed(self, call: UserAgentCall, now: float) -> None:
         """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
-        if self.plan is not None:
-            self._start(self.plan, now)
+        if self._plan is not None:
+            self._start(self._plan, now)
 
     def on_alive(self, call: UserAgentCall, now: float) -> None:
         """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
@@ -292,67 +297,39 @@ class AudioCall(CallMedia, CallHandler):
         Own design: see `toll_guard`.
         """
         try:
-            return self._facilities.tolls.begin(self.user.payer, target, now)
+            return self.facilities.tolls.begin(self.user.payer, target, now)
         except RemoteError as error:
             who = {"caller": str(caller), "callee": str(target)}
             source, reason = f"RTMP:{self.user.host}", f"{error.status} {error.reason}"
-            self._log("call-refused", **who, source=source, reason=reason)
+            self.log_event("call-refused", **who, source=source, reason=reason)
             raise
 
     def _begin(self, origin: Origin) -> None:
         """Enter the call into the list of calls and the log."""
         self.origin = origin
-        self._facilities.calls.add(self)
+        self.facilities.calls.add(self)
         who = {"caller": origin.caller, "callee": origin.callee}
-        self._log("call-start", direction=origin.direction, **who)
+        self.log_event("call-start", direction=origin.direction, **who)
 
-    def _reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
-        """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""
-        media = self._facilities.media
-        if media.host_for(peers) == media.media_host:
-            return contact
-        here = self._facilities.agent.stack.contact(peer=next(iter(peers)))
-        return contact.replace(host=here.host, port=here.port)
-
-    def _open(self, peers: Collection[str], now: float) -> Endpoint:
-        media = self._facilities.media
-        try:
-            self.leg, at = media.open_leg(self, peers, now)
-        except LocalError as error:
-            raise RemoteError(NO_PORT, 503) from error
-        self.leg.on_tag = self.user.on_tag
-        # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
-        session_id = int.from_bytes(self._facilities.random(4), "big")
-        self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
-        return self._endpoint
-
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
-        """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
-
-        Own design: this version drops the media of an x-flv line that the other side accepts.
-        """
-        if "flv" in self.names:
-            try:
-                self._reserved = self._facilities.media.reserve()
-            except LocalError as error:
-                raise RemoteError(NO_PORT, 503) from error
-            endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
-        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
-
-    def _start(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+    def _start(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
         """Send media where a description says; before the ACK the INVITE's source is not proven.
 
         Own design: the sender of an INVITE may have forged its address, or named a third party.
         """
-        if self.leg is not None:
-            proven = self._ringing is None or self._up_at is not None
-            self.leg.start(plan, now, hosts=self._hosts(now), early=early, proven=proven)
+        self._plan = plan
+        if self.leg is None or self._endpoint is None:
+            return
+        proven, hosts = self._ringing is None or self._up_at is not None, self._hosts(now)
+        self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
+        self.video.start(plan.video, now, hosts, early, proven)
+        if self.video.leg is None:
+            self._endpoint = replace(self._endpoint, video=None)
 
-    def _change(self, plan: AudioPlan, now: float, *, early: bool = False) -> None:
+    def _change(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
         """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
         self._start(plan, now, early=early)
-        if plan.media.held != self._held:
-            self._held = plan.media.held
+        if plan.audio.media.held != self._held:
+            self._held = plan.audio.media.held
             self.user.on_call_held(self._held, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
@@ -373,28 +350,31 @@ class AudioCall(CallMedia, CallHandler):
 
     def _end(self, now: float, reason: str) -> None:
         self._over = True
-        leg = self.leg
+        leg, video = self.leg, self.video.leg
         seconds = 0.0 if self._up_at is None else now - self._up_at
-        self._log(
+        self.log_event(
             "call-end",
             reason=reason,
             seconds=round(seconds, 1),
             sent=leg.sent if leg else 0,
             received=leg.received if leg else 0,
+            **({"video_sent": video.sent, "video_received": video.received} if video else {}),
         )
-        self._facilities.calls.discard(self)
+        self.facilities.calls.discard(self)
         self._close(now)
 
     def _close(self, now: float) -> None:
-        self._facilities.tolls.end(self._ticket)
+        self.facilities.tolls.end(self._ticket)
         if self.leg is not None:
             self.leg.close(now)
-            self._facilities.media.close_leg(self.leg)
+            self.facilities.media.close_leg(self.leg)
             self.leg = None
+        self.video.close(now)
         if self._reserved is not None:
             self._reserved.close()
             self._reserved = None
 
-    def _log(self, what: str, **values: object) -> None:
+    def log_event(self, what: str, **values: object) -> None:
+        """Write a line about this call into the log.  Own design: see the page of log events."""
         call_id = self.call.id if self.call else "-"
-        self._facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)
+        self.facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)

@@ -21,11 +21,13 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import CallContext, Waker
+from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
 from siprtmp.media import sdp_map
 from siprtmp.media.pacing import DiscardPacer
-from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
 FAILED: Final = "NetStream.Publish.Rejected"
@@ -137,6 +139,7 @@ class NamedCall:
         self._is_up = False
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
+        self._group = PictureGroup()
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
@@ -175,14 +178,20 @@ class NamedCall:
         """
         hears = self._hears
         if hears is not None and hears.leg is not None:
-            hears.leg.publish(type_id, timestamp, payload, now)
+            if type_id != VIDEO:
+                hears.leg.publish(type_id, timestamp, payload, now)
+            elif hears.video.leg is not None:
+                hears.video.leg.publish(timestamp, payload, now)
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
+            if type_id == VIDEO:
+                self._group.put(timestamp, payload)
 
     def end(self, now: float) -> None:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
+        self._group.clear()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
@@ -244,7 +253,7 @@ class NamedCall:
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Ignore ringing, which a stock tool has no message for.  RFC 3261 §13.2.2.1."""
 
-    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+    def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
         self._is_up = True
         self._hear_if_possible()
@@ -268,10 +277,15 @@ class NamedCall:
         """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send sound from the phone to the players: RTMP 1.0 §7.1.4."""
+        """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
+
+    def on_unsuitable(self, text: str) -> None:
+        """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
+        if self._publisher is not None:
+            self._publisher.status(UNSUITABLE, text, "warning")
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the publisher, or read again."""
@@ -303,6 +317,8 @@ class NamedCall:
         if self._call is not None and self._call.plan is not None:
             self._hears = self._call
             self._void.stop()
+            if self._call.video.leg is not None:
+                self._call.video.leg.group = self._group
 
     def _wake(self) -> None:
         if self._waker is None:
@@ -310,6 +326,8 @@ class NamedCall:
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
+        if remote.players and self._call is not None and self._call.video.leg is not None:
+            self._call.video.leg.ask_key_frame(now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:

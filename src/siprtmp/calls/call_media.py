@@ -4,15 +4,23 @@ Own design: the half of `AudioCall` that no SIP message drives.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
+from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.session import SessionDescription
+from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
 from rtmplite.flv.audio import SoundFormat
-from siprtmp.calls.context import CallContext, CallUser
+from siprtmp.calls.context import CallContext, CallUser, Reserved
+from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
+from siprtmp.media.sdp_map import Endpoint
+from siprtmp.media.transcode import decoder as transcode
 
+NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
 
@@ -22,30 +30,52 @@ class CallMedia(ABC):
     user: CallUser
     call: UserAgentCall | None
     leg: Leg | None
-    _facilities: CallContext
+    facilities: CallContext
     _ringing: IncomingCall | None
+    names: Sequence[str]
+    _holders: set[object]
+    _peers: Collection[str]
+    _endpoint: Endpoint | None
+    _reserved: Reserved | None
+
+    @abstractmethod
+    def log_event(self, what: str, **values: object) -> None:
+        """Write a line about this call into the log."""
 
     @abstractmethod
     def drop(self, now: float, reason: str, cause: str | None = None) -> None:
         """Hang up for a reason of the gateway's: RFC 3261 §15."""
 
     def on_hold_back(self, hold: bool) -> None:
-        """Tell the user to hold its publisher back, see `pacing`."""
-        self.user.on_hold_back(hold)
+        """Hold the publisher back for its sound, see `pacing`."""
+        self.hold_back(self, hold)
+
+    def hold_back(self, asker: object, hold: bool) -> None:
+        """Tell the user to hold its publisher back while any medium asks for it."""
+        before = bool(self._holders)
+        (self._holders.add if hold else self._holders.discard)(asker)
+        if bool(self._holders) != before:
+            self.user.on_hold_back(hold)
 
     def on_unsuitable(self, sound_format: int) -> None:
         """Log that the phone does not hear the publisher: FLV 10.1 §E.4.2.1."""
         leg = self.leg
         agreed = [codec.name for codec, _ in leg.plan.sending] if leg and leg.plan else []
-        name = next((each.name for each in SoundFormat if each == sound_format), str(sound_format))
+        name = sound_name(sound_format)
         call_id = self.call.id if self.call is not None else "-"
-        self._facilities.log.warning(
+        self.facilities.log.warning(
             "sound-unsuitable",
             call=call_id,
             rtmp=self.user.log_id,
-            codec=name.lower(),
+            codec=name,
             agreed=",".join(agreed),
         )
+        missing = "" if transcode.is_available() else ", or install the extra transcode"
+        self.user.on_unsuitable(f"The phone cannot hear {name}: publish {or_(agreed)}{missing}.")
+
+    def on_transcoding(self, sound_format: int, codec: str) -> None:
+        """Log that the publisher's sound is decoded and encoded again."""
+        self.log_event("transcoding", codec=sound_name(sound_format), to=codec)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
@@ -64,7 +94,53 @@ class CallMedia(ABC):
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
         if self.call is None:
             return ()
-        host, media = self.call.peer_host, self._facilities.media
+        host, media = self.call.peer_host, self.facilities.media
         if host is not None:
             return (host,)
         return (media.media_host, *media.phone_hosts(self.call.remote.uri, now))
+
+    def _reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
+        """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""
+        media = self.facilities.media
+        if media.host_for(peers) == media.media_host:
+            return contact
+        here = self.facilities.agent.stack.contact(peer=next(iter(peers)))
+        return contact.replace(host=here.host, port=here.port)
+
+    def _open(self, peers: Collection[str], now: float) -> Endpoint:
+        media, self._peers = self.facilities.media, peers
+        try:
+            self.leg, at = media.open_leg(self, peers, now)
+        except LocalError as error:
+            raise RemoteError(NO_PORT, 503) from error
+        self.leg.on_tag = self.user.on_tag
+        # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
+        session_id = int.from_bytes(self.facilities.random(4), "big")
+        self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
+        return self._endpoint
+
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
+        """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
+
+        Own design: this version drops the media of an x-flv line that the other side accepts.
+        """
+        if "flv" in self.names:
+            try:
+                self._reserved = self.facilities.media.reserve()
+            except LocalError as error:
+                raise RemoteError(NO_PORT, 503) from error
+            endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
+        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
+
+
+def sound_name(sound_format: int) -> str:
+    """The name of a SoundFormat, for people: FLV 10.1 §E.4.2.1."""
+    try:
+        return SoundFormat(sound_format).name.lower()
+    except ValueError:
+        return str(sound_format)
+
+
+def or_(names: Sequence[str]) -> str:
+    """Names as a choice: "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -6,17 +6,23 @@ events of a `CallUser`.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
-from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.leg_interfaces import VideoListener
+from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.logs import Log
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
+    from siprtmp.calls.call_media import CallMedia
+
+
+UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
 
 
 class Reserved(Protocol):
@@ -68,17 +74,22 @@ class MediaEdge(Protocol):
         """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""
 
     def open_leg(
-        self, listener: "AudioCall", peers: Collection[str], now: float
+        self, listener: "CallMedia", peers: Collection[str], now: float
     ) -> tuple[Leg, MediaAddress]:
         """A leg, and where peers at these hosts send to (RFC 3550 §11).
 
         Raises LocalError when no port is left.
         """
 
+    def open_video(
+        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+    ) -> tuple[VideoLeg, MediaAddress]:
+        """A leg for pictures, as `open_leg` has it for sound; `cname` is the one of the sound."""
+
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
 
-    def close_leg(self, leg: Leg) -> None:
+    def close_leg(self, leg: Leg | VideoLeg) -> None:
         """Stop waking a leg that is closed."""
 
     def reserve(self) -> Reserved:
@@ -104,7 +115,7 @@ class CallUser(Protocol):
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """A provisional response other than 100: RFC 3261 §13.2.2.1."""
 
-    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+    def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """The 200 was received, or sent and acknowledged: RFC 3261 §13.2.2.4, §13.3.1.4."""
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
@@ -120,7 +131,10 @@ class CallUser(Protocol):
         """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Sound from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
+        """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
+
+    def on_unsuitable(self, text: str) -> None:
+        """Tell the publisher what cannot be carried, and what to do."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on."""

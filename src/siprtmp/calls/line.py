@@ -27,8 +27,11 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
+from siprtmp.calls.context import UNSUITABLE
 from siprtmp.media import sdp_map
-from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.video_leg import VIDEO
 
 if TYPE_CHECKING:
     from siprtmp.calls.sip_app import SipApplication
@@ -93,6 +96,7 @@ class Line:
         self._call: AudioCall | None = None
         self._named = False
         self._publisher: ServerStream | None = None
+        self._group = PictureGroup()
 
     # -- registering --------------------------------------------------------------------
 
@@ -277,11 +281,14 @@ class Line:
         """Tell `ringing`: RFC 3261 §13.2.2.1."""
         self.connection.call("ringing", f"{status} {reason}")
 
-    def on_call_up(self, plan: AudioPlan, now: float) -> None:
+    def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Tell `accepted`, with the codec when the client named codecs: RFC 3261 §13.2.2.4."""
         self.state = State.UP
+        if self._call is not None and self._call.video.leg is not None:
+            self._call.video.leg.group = self._group
         if self._named:
-            self.connection.call("accepted", plan.codec.reported, None)
+            picture = "h264" if plan.video is not None else None
+            self.connection.call("accepted", plan.audio.codec.reported, picture)
         else:
             self.connection.call("accepted")
 
@@ -308,10 +315,15 @@ class Line:
         self.connection.call("holded", held)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send sound from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
+        """Send sound or a picture from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             self._home.announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
+
+    def on_unsuitable(self, text: str) -> None:
+        """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
+        if self._publisher is not None:
+            self._publisher.status(UNSUITABLE, text, "warning")
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the client, or read again."""
@@ -339,11 +351,18 @@ class Line:
         """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         call = self._call
         if call is not None and call.leg is not None:
-            call.leg.publish(type_id, timestamp, payload, now)
+            if type_id != VIDEO:
+                call.leg.publish(type_id, timestamp, payload, now)
+            elif call.video.leg is not None:
+                call.video.leg.publish(timestamp, payload, now)
+                return
+        if type_id == VIDEO:
+            self._group.put(timestamp, payload)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
         self._publisher = None
+        self._group.clear()
         if self._call is not None:
             self._call.publish_ended(now)
 

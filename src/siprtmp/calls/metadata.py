@@ -7,6 +7,7 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
+from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call import AudioCall
 from siprtmp.media.translate.audio_formats import AudioCodec
@@ -14,11 +15,11 @@ from siprtmp.media.translate.audio_formats import AudioCodec
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
-def on_metadata(codec: AudioCodec) -> bytes:
-    """The body of an onMetaData message for audio alone: FLV 10.1 §E.5."""
+def on_metadata(codec: AudioCodec, has_video: bool = False) -> bytes:
+    """The body of an onMetaData message for audio, and for H.264 if there is any: FLV 10.1 §E.5."""
     values: dict[str, Value] = {
         "hasAudio": True,
-        "hasVideo": False,
+        "hasVideo": has_video,
         "audiocodecid": float(codec.sound_format),
         "audiosamplerate": float(codec.clock_rate),
         "audiosamplesize": 16.0,
@@ -26,6 +27,8 @@ def on_metadata(codec: AudioCodec) -> bytes:
         "stereo": False,
         "encoder": "siprtmp",
     }
+    if has_video:
+        values["videocodecid"] = float(CodecId.AVC)
     return amf0.encode("onMetaData", EcmaArray(values))
 
 
@@ -34,4 +37,6 @@ def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
     remote.begin(now)
     plan = call.plan if call is not None else None
     if plan is not None:
-        remote.write(DATA, 0, on_metadata(plan.codec), now)
+        video = call.video.leg if call is not None else None
+        has_video = video is not None and video.plan is not None and video.plan.media.receives
+        remote.write(DATA, 0, on_metadata(plan.codec, has_video), now)

@@ -16,10 +16,14 @@ from p2psip.net.port_pool import PortPool
 from p2psip.net.prepared_ports import PreparedPorts
 from p2psip.net.rtp_ports import MediaPool, MediaPort
 from p2psip.sip.uri import Uri
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
+from siprtmp.media.leg_interfaces import VideoListener
+from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
@@ -47,8 +51,9 @@ class MediaSide:
         self._latch, self._timeout = settings.nat, settings.media_timeout
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
-        self._alarms: dict[Leg, Alarm] = {}
+        self._alarms: dict[Leg | VideoLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
+        self._transcode = TranscodedToRtp if decoder.is_available() else None
 
     @property
     def media_host(self) -> str:
@@ -58,23 +63,23 @@ class MediaSide:
     @property
     def legs(self) -> int:
         """The number of calls that have ports."""
-        return len(self._alarms)
+        return sum(isinstance(leg, Leg) for leg in self._alarms)
 
     def open_leg(
-        self, listener: AudioCall, peers: Collection[str], now: float
+        self, listener: CallMedia, peers: Collection[str], now: float
     ) -> tuple[Leg, MediaAddress]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        beside = self._network.beside(peers)
-        is_plain = beside is not None or self._network.is_inside(peers)
-        port = self._open_port(self._ports if is_plain else self.prepared, beside)
+        port = self._port_for(peers)
         alarm: Alarm
         leg = Leg(
             port,
             listener,
             os.urandom,
             now,
-            cname=f"{os.urandom(6).hex()}@{self.media_host}",  # RFC 3550 §6.5.1 [cname-is-unique]
+            # RFC 3550 §6.5.1 [cname-is-unique]
+            cname=f"{os.urandom(6).hex()}@{self.media_host}",
             media_timeout=self._timeout,
+            transcode=self._transcode,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
         )
@@ -82,15 +87,32 @@ class MediaSide:
         alarm = self._alarms[leg] = Alarm(leg)
         self._gatherer.set_calls(len(self._alarms))
         port.when_lost(lambda error: listener.drop(monotonic(), RELAY_LOST))
-        if port.public is not None:
-            return leg, MediaAddress(*port.public)
-        return leg, MediaAddress(self.host_for(peers), port.rtp_port, port.rtcp_port)
+        return leg, self._address(port, peers)
+
+    def open_video(
+        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+    ) -> tuple[VideoLeg, MediaAddress]:
+        """Ports and a leg for the pictures of a call, as `open_leg` has them for its sound."""
+        port = self._port_for(peers)
+        alarm: Alarm
+        leg = VideoLeg(
+            port,
+            listener,
+            os.urandom,
+            now,
+            cname=cname,
+            wallclock=wallclock(),
+            wake=lambda: alarm.set(),
+        )
+        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
+        alarm = self._alarms[leg] = Alarm(leg)
+        return leg, self._address(port, peers)
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
         return self._phone_hosts(user, now)
 
-    def close_leg(self, leg: Leg) -> None:
+    def close_leg(self, leg: Leg | VideoLeg) -> None:
         """Stop the timer of a leg that is closed."""
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
@@ -104,6 +126,16 @@ class MediaSide:
     def waker(self, machine: Timed) -> Alarm:
         """A timer for a machine."""
         return Alarm(machine)
+
+    def _port_for(self, peers: Collection[str]) -> MediaPort:
+        beside = self._network.beside(peers)
+        is_plain = beside is not None or self._network.is_inside(peers)
+        return self._open_port(self._ports if is_plain else self.prepared, beside)
+
+    def _address(self, port: MediaPort, peers: Collection[str]) -> MediaAddress:
+        if port.public is not None:
+            return MediaAddress(*port.public)
+        return MediaAddress(self.host_for(peers), port.rtp_port, port.rtcp_port)
 
     def _open_port(self, pool: MediaPool, host: str | None = None) -> MediaPort:
         """A pair of ports, whose datagrams are dropped until somebody takes them."""

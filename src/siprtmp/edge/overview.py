@@ -143,8 +143,17 @@ def _call(call: AudioCall, now: float) -> Row:
         "codec": plan.codec.name if plan is not None else None,
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
+        **_pictures(call),
         **(_losses(statistics) if statistics is not None else {}),
     }
+
+
+def _pictures(call: AudioCall) -> Row:
+    """The packets of H.264 each way, for a call that has agreed on pictures."""
+    video = call.video.leg
+    if video is None or video.plan is None:
+        return {}
+    return {"video": "h264", "video_sent": video.sent, "video_received": video.received}
 
 
 def _through(call: ThroughCall, now: float) -> Row:

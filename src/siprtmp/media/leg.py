@@ -13,7 +13,7 @@ from typing import Final
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import Listener, Wire
+from siprtmp.media.leg_interfaces import Listener, ToPhone, Transcode, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
@@ -30,8 +30,9 @@ class Leg:
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` becomes earlier between events.  `on_tag` is called
-    with each piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
+    has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
+    translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
+    piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
     directly, to save a call for each packet.
     """
 
@@ -46,10 +47,12 @@ class Leg:
         media_timeout: float,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
+        transcode: Transcode | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
+        self._transcode = transcode
         self.on_tag: OnTag = _ignore
-        self._random, self._cname, self._wallclock = random, cname, wallclock
+        self._random, self.cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
         self._patience = min(media_timeout / 2, ANSWER_SECONDS)
         self._started = self._heard = now
@@ -59,7 +62,7 @@ class Leg:
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
-        self._to_phone: FlvToRtp | None = None
+        self._to_phone: ToPhone | None = None
         self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
         self._to_rtmp: RtpToFlv | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
@@ -95,7 +98,7 @@ class Leg:
             self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
                 None,
                 codec.clock_rate,
-                self._cname,
+                self.cname,
                 self._random,
                 now,
                 wallclock=self._wallclock,
@@ -125,6 +128,11 @@ class Leg:
     def is_started(self) -> bool:
         """Whether an answer has settled the media yet.  RFC 3264 §7."""
         return self._plan is not None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the address of the last answer has sent any: see `Consent`.  RFC 3264 §8.3.1."""
+        return self._consent.is_heard
 
     @property
     def plan(self) -> AudioPlan | None:
@@ -166,6 +174,8 @@ class Leg:
             packets = to_phone.convert(payload, timestamp)
         except UnsuitableError:
             self.unsuitable += 1
+            if self.transcodes:
+                self._say_unsuitable(payload[0] >> 4)
             return
         if packets:
             self._pace(to_phone.codec.clock_rate, packets, now)
@@ -182,25 +192,39 @@ class Leg:
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
         self._finish(now)
 
-    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> FlvToRtp | None:
+    @property
+    def transcodes(self) -> bool:
+        """Whether the publisher's codec is not that of the phone: FLV 10.1 §E.4.2.1."""
+        return self._to_phone is not None and not isinstance(self._to_phone, FlvToRtp)
+
+    def _say_unsuitable(self, sound_format: int) -> None:
+        if sound_format != self._unsuitable_format:
+            self._unsuitable_format = sound_format
+            self._listener.on_unsuitable(sound_format)
+
+    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> ToPhone | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
         way = plan.for_sound(sound_format)
+        make: Transcode = FlvToRtp
+        if way is None and self._transcode is not None:
+            way, make = plan.any_g711, self._transcode
         if way is None:
-            if sound_format != self._unsuitable_format:
-                self._unsuitable_format = sound_format
-                self._listener.on_unsuitable(sound_format)
+            self._say_unsuitable(sound_format)
             return None
         codec, self._to_phone_type = way
         self._draining = False
         if self._session is not None:
             self._session.send_at(codec.clock_rate)
-        if self._to_phone is None or self._to_phone.codec is not codec:
-            self._to_phone = FlvToRtp(codec, plan.media.ptime)
+        anew = self.transcodes != (make is not FlvToRtp)
+        if self._to_phone is None or anew or self._to_phone.codec is not codec:
+            self._to_phone = make(codec, plan.media.ptime)
             self._pacer = Pacer(self._to_phone.packet_seconds / 2)
             self._hold_back(False)  # the packets that held the publisher back are dropped
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
+        if make is not FlvToRtp:
+            self._listener.on_transcoding(sound_format, codec.name)
         return self._to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
@@ -322,17 +346,9 @@ class Leg:
         """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
         if self._closed or self._session is None:
             return None
-        times = [
-            at
-            for at in (
-                self._pacer.deadline,
-                self._order.deadline,
-                self._session.deadline,
-                self._silence_at,
-            )
-            if at is not None
-        ]
-        return min(times, default=None)
+        order, reports = self._order.deadline, self._session.deadline
+        times = self._pacer.deadline, order, reports, self._silence_at
+        return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Do the work that is due: a queued packet, a report (RFC 3550 §6.3), the silence check."""

@@ -3,8 +3,11 @@
 Own design: protocols of `leg`, so that tests replace either side.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
+
+from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.flv_to_rtp import Packet
 
 
 class Wire(Protocol):
@@ -34,6 +37,9 @@ class Listener(Protocol):
     def on_unsuitable(self, sound_format: int) -> None:
         """The publisher's codec cannot be sent to the phone: FLV 10.1 §E.4.2.1."""
 
+    def on_transcoding(self, sound_format: int, codec: str) -> None:
+        """The publisher's codec is made into one that the phone has: FLV 10.1 §E.4.2.1."""
+
     def on_quiet(self, now: float) -> None:
         """The phone is silent and the media time-out is near: ask the phone."""
 
@@ -42,3 +48,42 @@ class Listener(Protocol):
 
     def on_drained(self, now: float) -> None:
         """After `publish_ended`: the last packet has been sent."""
+
+
+class ToPhone(Protocol):
+    """A translation of a publisher's tags into the payloads of one codec."""
+
+    codec: AudioCodec
+
+    @property
+    def packet_seconds(self) -> float:
+        """The seconds of sound in a packet: RFC 3551 §4.2."""
+
+    def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
+        """The packets that are complete with this tag body of RTMP time `timestamp` (ms)."""
+
+    def flush(self) -> list[Packet]:
+        """The last packet, when the publisher ends."""
+
+
+Transcode = Callable[[AudioCodec, int], ToPhone]
+"""Makes a translation to a codec, in packets of so many milliseconds."""
+
+
+class VideoListener(Protocol):
+    """The call that pictures belong to."""
+
+    def on_video_hold_back(self, hold: bool) -> None:
+        """Hold the publisher back if `hold`, else let it go on: see `pacing`."""
+
+    def on_video_unsuitable(self, reason: str) -> None:
+        """The publisher's pictures cannot be sent to the phone: FLV 10.1 §E.4.3.1."""
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""
+
+    def hears(self, host: str) -> bool:
+        """Whether the phone's sound has come from this host."""
+
+    def on_picture(self, now: float) -> None:
+        """Note that a packet of the phone has come, which is a sign of life."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.sdp.agreed_media import Agreed, AgreedMedia
 from p2psip.sdp.attributes import rtcp_mux
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
-    AgreedMedia,
     Codec,
     LocalMedia,
     LocalTransport,
@@ -26,6 +26,8 @@ from p2psip.sdp.offer_answer import (
     make_offer,
 )
 from p2psip.sdp.session import SessionDescription
+from siprtmp.media import h264_lines as h264
+from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.translate.audio_formats import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
@@ -41,7 +43,8 @@ DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmt
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
-STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf")
+STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
+VIDEO_NAMES: Final = ("flv", "h264")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +73,33 @@ class AudioPlan:
         if exact:
             return exact[0]
         if sound_format in (AUDIO_CODECS["pcmu"].sound_format, AUDIO_CODECS["pcma"].sound_format):
-            return next((pair for pair in self.sending if pair[0].is_g711), None)
+            return self.any_g711
         return None
+
+    @property
+    def any_g711(self) -> tuple[AudioCodec, int] | None:
+        """The way to send G.711, or None: what any sound can be made into."""
+        return next((pair for pair in self.sending if pair[0].is_g711), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPlan:
+    """The agreement of both ends on a call, line by line: RFC 3264 §6.
+
+    `video` is None for a call without pictures.
+    """
+
+    audio: AudioPlan
+    video: VideoPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Our media address: the host for `c=` and `o=`, the RTP port, an SDP session id.
 
-    RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `flv_port` is
-    for the x-flv line, which needs its own: two lines of one port would be one stream (RFC 3264
-    §5.1).  0 when there is none.
+    RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `flv_port` and
+    `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
+    would be one stream (RFC 3264 §5.1).  0 and None when there are none.
     """
 
     host: str
@@ -88,6 +107,7 @@ class Endpoint:
     session_id: int
     flv_port: int = 0
     rtcp_port: int | None = None
+    video: LocalTransport | None = None
 
     @property
     def transport(self) -> LocalTransport:
@@ -106,7 +126,7 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     Own design: unknown ones are passed over, as clients name every codec they have; case counts
     as little as in SDP (RFC 8866 §6.6).
     """
-    usable = {*AUDIO_CODECS, "dtmf", "flv"}
+    usable = {*AUDIO_CODECS, "dtmf", "flv", "h264"}
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
@@ -124,7 +144,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     `unnamed` says the client named none, when Speex has number 96 at either rate.
     Raises RemoteError(488) when nothing is left to offer.
     """
-    codecs = [_codec(name, unnamed) for name in names if name != "flv"]
+    codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
     lines = []
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", tuple(codecs), ours.transport))
@@ -132,6 +152,8 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
         lines.append(LocalMedia("video", (X_FLV,), LocalTransport(ours.flv_port)))
+    if "h264" in names and ours.video is not None:
+        lines.append(h264.line(ours.video))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -149,11 +171,16 @@ def offer_again(
     line on hold is offered both ways, since the peer asks for our wish.  RTCP goes on sharing the
     port of RTP (RFC 5761 §5.1.1).
     """
-    codecs = tuple(_codec(name, False) for name in names if name != "flv")
-    mine = (i for i, line in enumerate(before.media) if line.kind == "audio" and line.port)
-    place = next(mine, 0)
-    transport = replace(ours.transport, rtcp_mux=any(map(rtcp_mux, before.media[place:][:1])))
-    lines = [None] * place + [LocalMedia("audio", codecs, transport)]
+    codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
+    lines: list[LocalMedia | None] = []
+    for line in before.media:
+        if line.kind == "audio" and line.port:
+            transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
+            lines.append(LocalMedia("audio", codecs, transport))
+        elif ours.video is not None and line.port == ours.video.port:
+            lines.append(h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line))))
+        else:
+            lines.append(None)
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
 
 
@@ -164,25 +191,29 @@ def answer(
     *,
     previous: SessionDescription | None = None,
     direction: str = "sendrecv",
-) -> tuple[SessionDescription, AudioPlan]:
+) -> tuple[SessionDescription, MediaPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
-    RTCP may share the port of RTP: see RFC 5761 §5.1.1.  Raises RemoteError(488) when no audio
-    codec is in common.
+    RTCP may share the port of RTP: see RFC 5761 §5.1.1.  A line of H.264 is answered if `ours` has
+    a port for it.  Raises RemoteError(488) when no
+    audio codec is in common.
     """
-    codecs = tuple(_codec(name, False) for name in names if name != "flv")
+    codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
     media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), direction)]
+    if "h264" in names and ours.video is not None:
+        transport = replace(ours.video, rtcp_mux=True)
+        media += h264.lines_for(theirs, transport, direction)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
-    return session, _plan(accepted(agreed, "audio"), ours.host)
+    return session, _plans(agreed, ours.host)
 
 
-def conclude(ours: SessionDescription, theirs: SessionDescription) -> AudioPlan:
+def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
     """The plan that an answer to our offer makes: RFC 3264 §7.
 
     Raises RemoteError(488) when it has no usable audio.
     """
     host = ours.connection.address if ours.connection else ""
-    return _plan(accepted(apply_answer(ours, theirs), "audio"), host)
+    return _plans(apply_answer(ours, h264.forgiven(theirs, ours)), host)
 
 
 def is_acceptable(
@@ -215,6 +246,15 @@ def _codec(name: str, unnamed: bool) -> Codec:
     return Codec(codec.encoding, codec.clock_rate, payload_type=number)
 
 
+def _plans(agreed: Agreed, host: str) -> MediaPlan:
+    audio = _plan(accepted(agreed, "audio"), host)
+    pictures = [each for each in agreed if each.accepted and each.kind == "video"]
+    video = next(filter(None, map(h264.plan, pictures)), None)
+    if video is not None and _is_near(video.media, host):
+        return MediaPlan(audio, replace(video, media=_plain(video.media)))
+    return MediaPlan(audio)
+
+
 def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     if media is None:
         raise RemoteError("Not Acceptable Here", 488)
@@ -226,11 +266,20 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
-    if not sending or not (media.remote is None or reaches(host, media.remote[0])):
+    if not sending or not _is_near(media, host):
         raise RemoteError("Not Acceptable Here", 488)
+    return AudioPlan(_plain(media), tuple(sending), receiving)
+
+
+def _is_near(media: AgreedMedia, host: str) -> bool:
+    return media.remote is None or reaches(host, media.remote[0])
+
+
+def _plain(media: AgreedMedia) -> AgreedMedia:
+    """The line with its addresses as sockets write them, for comparison with sources."""
     if media.remote and media.remote_rtcp and media.remote_rtcp[0] != media.remote[0]:
         media = replace(media, remote_rtcp=None)  # no third host gets RTCP
-    if media.remote is not None:  # as sockets write it, for comparison with sources
+    if media.remote is not None:
         plain = str(ipaddress.ip_address(media.remote[0]))
         media = replace(media, remote=(plain, media.remote[1]))
-    return AudioPlan(media, tuple(sending), receiving)
+    return media

@@ -13,7 +13,7 @@ def test_each_call_has_a_name_of_its_own():
     media = MediaSide(settings, "127.0.0.1", network, lambda user, now: (), None)
     legs = [media.open_leg(None, (), 0.0)[0] for _ in range(3)]
     try:
-        names = {leg._cname for leg in legs}
+        names = {leg.cname for leg in legs}
         assert len(names) == 3 and all(name.endswith("@127.0.0.1") for name in names)
     finally:
         for leg in legs:

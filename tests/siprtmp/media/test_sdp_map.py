@@ -40,7 +40,7 @@ def test_names_of_codecs_have_no_case():
     names = sdp_map.known_names(["PCMU", "pcmu", "Wideband", "g729", "DTMF"])
     assert names == ("pcmu", "wideband", "dtmf")
     theirs = description(media="m=audio 5004 RTP/AVP 96\r\na=rtpmap:96 SPEEX/16000\r\n")
-    assert sdp_map.answer(theirs, names, OURS)[1].codec.name == "wideband"
+    assert sdp_map.answer(theirs, names, OURS)[1].audio.codec.name == "wideband"
 
 
 def test_a_family_is_refused_by_the_other_one_only():
@@ -58,14 +58,14 @@ def test_reports_that_cannot_be_sent_do_not_cost_the_call(rtcp):
     Nor is one that would have reports sent to another host than sound.
     """
     _, plan = sdp_map.answer(description(more=f"a=rtcp:{rtcp}\r\n"), ["pcmu"], OURS)
-    assert plan.media.remote == ("192.0.2.9", 5004)
-    assert plan.media.remote_rtcp is None
+    assert plan.audio.media.remote == ("192.0.2.9", 5004)
+    assert plan.audio.media.remote_rtcp is None
 
 
 def test_reports_go_where_the_attribute_says():
     """Covers RFC 3605 §2.1."""
     _, plan = sdp_map.answer(description(more="a=rtcp:5999\r\n"), ["pcmu"], OURS)
-    assert plan.media.remote_rtcp == ("192.0.2.9", 5999)
+    assert plan.audio.media.remote_rtcp == ("192.0.2.9", 5999)
 
 
 def test_codecs_have_the_rates_of_their_registrations():
@@ -109,7 +109,7 @@ def test_an_address_is_compared_however_it_is_written():
     """Own design: one host has many spellings, and is no third party to itself."""
     six = Endpoint("2001:db8::9", 4000, 7)
     _, plan = sdp_map.answer(description("2001:DB8:0::0:1"), ["pcmu"], six)
-    assert plan.media.remote == ("2001:db8::1", 5004)
+    assert plan.audio.media.remote == ("2001:db8::1", 5004)
 
 
 def has_mux(description):
@@ -121,12 +121,12 @@ def test_rtcp_shares_a_port_where_the_phone_offers_it_and_goes_on_to():
     assert not has_mux(sdp_map.offer(["pcmu"], OURS))  # old phones get the offer they know
     theirs = description(more="a=rtcp-mux\r\n")
     ours, plan = sdp_map.answer(theirs, ["pcmu"], OURS)
-    assert has_mux(ours) and plan.media.rtcp_mux
-    assert plan.media.remote_rtcp == plan.media.remote == ("192.0.2.9", 5004)
+    assert has_mux(ours) and plan.audio.media.rtcp_mux
+    assert plan.audio.media.remote_rtcp == plan.audio.media.remote == ("192.0.2.9", 5004)
     again = sdp_map.offer_again(["pcmu"], OURS, ours, theirs)
-    assert has_mux(again) and sdp_map.conclude(again, theirs).media.rtcp_mux
+    assert has_mux(again) and sdp_map.conclude(again, theirs).audio.media.rtcp_mux
     ours, plan = sdp_map.answer(description(), ["pcmu"], OURS)
-    assert not has_mux(ours) and not plan.media.rtcp_mux
+    assert not has_mux(ours) and not plan.audio.media.rtcp_mux
     assert not has_mux(sdp_map.offer_again(["pcmu"], OURS, ours, description()))
 
 

@@ -21,6 +21,7 @@ from siprtmp.calls.context import CallContext, MediaAddress
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
+from siprtmp.media.video_leg import VideoLeg
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
@@ -113,7 +114,8 @@ class Gateway(Home):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout = HOME, media_timeout
-        self.log, self.ports, self.legs, self.allowed = Log(), set(), {}, True
+        self.log, self.ports, self.allowed = Log(), set(), True
+        self.legs, self.videos = {}, {}
         self.registrations = Registrations()
         self.machines.append(self.registrations)
         self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
@@ -156,11 +158,18 @@ class Gateway(Home):
         self.legs[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
 
+    def open_video(self, listener, peers, now, cname):
+        wire = self.reserve()
+        leg = VideoLeg(wire, listener, self.random, now, cname=cname, wake=lambda: alarm.set())
+        alarm = Alarm(self, leg)
+        self.videos[leg] = wire, alarm
+        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
+
     def phone_hosts(self, user, now):
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
 
     def close_leg(self, leg):
-        _, alarm = self.legs.pop(leg)
+        _, alarm = (self.legs if leg in self.legs else self.videos).pop(leg)
         alarm.cancel()
 
     def waker(self, machine):
@@ -209,7 +218,7 @@ class Gateway(Home):
         """Every collection that must be empty after all calls, but for entries held by timers."""
         return {
             "calls": len(self.facilities.calls),
-            "legs": len(self.legs),
+            "legs": len(self.legs) + len(self.videos),
             "ports": len(self.ports),
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),
             "lines": len(self.sip) + len(self.sip._by_token),

@@ -11,6 +11,7 @@ from support.peers.tones import Samples, read_wav, tone, write_wav
 
 MODULES_PATH = Path("/usr/lib/baresip/modules")
 MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile", "uuid")
+MIRROR = ("avcodec", "vidbridge")
 APPLICATIONS = ("account", "contact", "menu", "ctrl_tcp")
 
 PHONE_PORTS = range(10_000, 20_000)  # below those that the kernel gives to others
@@ -34,6 +35,16 @@ module_path {modules_path}
 {modules}
 ctrl_tcp_listen 127.0.0.1:{control}
 snd_path {folder}
+"""
+
+# what it sees is what it shows
+MIRROR_CONFIG = """\
+video_source vidbridge,mirror
+video_display vidbridge,mirror
+video_size 320x240
+video_fps 15
+video_bitrate 500000
+avcodec_h264enc libx264
 """
 
 
@@ -60,13 +71,16 @@ class Baresip(Process):
         transport: str = "udp",
         account: str = "",
         ca: Path | None = None,
+        mirror: bool = False,
         rtcp_mux: bool = False,
         contact: str = "",
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
 
-        With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
+        With `mirror` it has H.264, and sends back what it sees.  With `rtcp_mux` it offers one
+        port for RTP and RTCP, and takes one where that is offered.
+
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
         program = require("baresip", "baresip-core")
@@ -78,8 +92,9 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         write_wav(folder / "tone.wav", tone(hz, 120, rate), rate)
-        self._write_config(rate, ca, rtcp_mux)
+        self._write_config(rate, ca, mirror, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
+        options += ["video_codecs=H264"] if mirror else []
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
             options += [f'outbound="sip:{registrar};transport={transport}"', "regint=60"]
@@ -90,8 +105,8 @@ class Baresip(Process):
         (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
-    def _write_config(self, rate: int, ca: Path | None, rtcp_mux: bool) -> None:
-        lines = [f"module {name}.so" for name in MODULES]
+    def _write_config(self, rate: int, ca: Path | None, mirror: bool, rtcp_mux: bool) -> None:
+        lines = [f"module {name}.so" for name in (*MODULES, *(MIRROR if mirror else ()))]
         lines += [f"module_app {name}.so" for name in APPLICATIONS]
         text = CONFIG.format(
             port=self.port,
@@ -104,6 +119,8 @@ class Baresip(Process):
             modules_path=MODULES_PATH,
             modules="\n".join(lines),
         )
+        if mirror:
+            text += MIRROR_CONFIG
         if ca is not None:
             text += f"sip_cafile {ca}\nsip_verify_server yes\n"
         (self.folder / "config").write_text(text)

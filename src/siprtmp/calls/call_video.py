@@ -1,0 +1,106 @@
+"""The pictures of a call, as long as both ends have any.
+
+Implements RFC 3264 §5.1 for the line beside the sound's, and RFC 5168 §4 for phones that take no
+RTCP feedback.
+
+Own design: pictures never decide about a call.  Without a port for them, or a phone that takes
+them, the call has sound alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from p2psip.errors import LocalError
+from p2psip.sdp.offer_answer import LocalTransport
+from p2psip.sdp.session import SessionDescription
+from siprtmp.media.h264_lines import VideoPlan, offered_parameters
+from siprtmp.media.sdp_map import Endpoint
+from siprtmp.media.video_leg import VideoLeg
+
+if TYPE_CHECKING:
+    from siprtmp.calls.call import AudioCall
+
+NAME: Final = "h264"
+MEDIA_CONTROL: Final = "application/media_control+xml"  # Source: RFC 5168 §7.1
+FAST_UPDATE: Final = (
+    b'<?xml version="1.0" encoding="utf-8"?><media_control><vc_primitive><to_encoder>'
+    b"<picture_fast_update/></to_encoder></vc_primitive></media_control>"
+)
+
+
+class CallVideo:
+    """Opens, starts and closes the video leg of a call, and speaks for it.
+
+    `leg` is None for a call without pictures.
+    """
+
+    def __init__(self, call: "AudioCall") -> None:
+        self._call = call
+        self.leg: VideoLeg | None = None
+        self._hosts: Collection[str] = ()
+
+    def offered_at(self, endpoint: Endpoint, peers: Collection[str], now: float) -> Endpoint:
+        """Our endpoint with a port for pictures, if the user has them and a port is left."""
+        call = self._call
+        if NAME not in call.names or endpoint.video is not None or call.leg is None:
+            return endpoint
+        try:
+            # RFC 3550 §6.5.1: one name for all streams that are heard and seen together
+            leg, at = call.facilities.media.open_video(self, peers, now, call.leg.cname)
+        except LocalError:
+            call.log_event("video-without-port")
+            return endpoint
+        self.leg, leg.on_tag = leg, call.user.on_tag
+        return replace(endpoint, video=LocalTransport(at.port, rtcp_port=at.rtcp_port))
+
+    def answering(
+        self, endpoint: Endpoint, theirs: SessionDescription, peers: Collection[str], now: float
+    ) -> Endpoint:
+        """Our endpoint for the answer to an offer, which has pictures or not: RFC 3264 §6."""
+        if not offered_parameters(theirs):
+            return endpoint
+        return self.offered_at(endpoint, peers, now)
+
+    def start(
+        self, plan: VideoPlan | None, now: float, hosts: Collection[str], early: bool, proven: bool
+    ) -> None:
+        """Send and receive as an answer settled, or stop if it has no pictures: RFC 3264 §7."""
+        if plan is not None and self.leg is not None:
+            self.leg.start(plan, now, hosts=hosts, early=early, proven=proven)
+        elif not early:
+            self.close(now)
+
+    def close(self, now: float) -> None:
+        """Close the ports: RFC 3264 §8.2."""
+        if self.leg is not None:
+            self.leg.close(now)
+            self._call.facilities.media.close_leg(self.leg)
+            self.leg = None
+
+    # -- VideoListener ------------------------------------------------------------------
+
+    def on_video_hold_back(self, hold: bool) -> None:
+        """Hold the publisher back for its pictures: see `pacing`."""
+        self._call.hold_back(self, hold)
+
+    def on_video_unsuitable(self, reason: str) -> None:
+        """Log that the phone does not see the publisher: FLV 10.1 §E.4.3.1."""
+        self._call.log_event("video-unsuitable", reason=reason)
+        self._call.user.on_unsuitable(f"The phone cannot see this: {reason}; publish H.264.")
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the phone by INFO: RFC 5168 §4."""
+        if self._call.call is not None:
+            self._call.call.info(MEDIA_CONTROL, FAST_UPDATE, now)
+
+    def hears(self, host: str) -> bool:
+        """Whether the phone's sound comes from this host, and so its pictures may go there."""
+        leg = self._call.leg
+        at = leg.plan.media.remote if leg is not None and leg.plan is not None else None
+        return leg is not None and leg.is_heard and at is not None and at[0] == host
+
+    def on_picture(self, now: float) -> None:
+        """Note a sign of life."""
+        if self._call.leg is not None:
+            self._call.leg.alive(now)

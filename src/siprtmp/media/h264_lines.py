@@ -1,0 +1,153 @@
+"""The media lines of H.264: which profiles the gateway offers, and what both ends agree on.
+
+Implements RFC 6184 §8.2.2 by way of `p2psip.sdp`.
+
+Own design: pictures pass as they are, so the gateway has no profile of its own.  It answers with
+each profile that the phone offers, and takes each one that a phone answers with.  It offers one
+alone, at the level that phones allow, in both ways of packing: an INVITE of more than 1,300 octets
+would leave by TCP (RFC 3261 §18.1.1), which not every phone hears.
+"""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+from p2psip.errors import RemoteError
+from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.codec import Codec, codecs_of
+from p2psip.sdp.h264_parameters import H264Parameters
+from p2psip.sdp.line import Attribute
+from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
+from p2psip.sdp.session import MediaDescription, SessionDescription
+
+H264: Final = "H264"
+CLOCK_RATE: Final = 90_000  # Source: RFC 6184 §8.2.1
+FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
+MAX_ANSWERED: Final = 8  # formats of one line
+_OFFERED: Final = (
+    (99, "profile-level-id=42e01f;packetization-mode=1"),
+    (100, "profile-level-id=42e01f"),
+)
+FORMATS: Final = tuple(Codec(H264, CLOCK_RATE, 1, number, fmtp) for number, fmtp in _OFFERED)
+
+
+@dataclass(frozen=True, slots=True)
+class VideoPlan:
+    """The agreement of both ends on the pictures of a call: RFC 3264 §6.1.
+
+    `sending` holds (parameters, payload type to put on packets), the peer's favourite first;
+    `receiving` maps the payload types that will arrive.
+    """
+
+    media: AgreedMedia
+    sending: tuple[tuple[H264Parameters, int], ...]
+    receiving: Mapping[int, H264Parameters]
+
+    def for_profile(self, profile: str) -> tuple[H264Parameters, int]:
+        """The way to send pictures of this profile, by its name in RFC 6184 §8.1 Table 5.
+
+        The phone's favourite if it does not have the profile: most decoders have more profiles
+        than they name.  Of two ways of packing, the one in which any picture fits.
+        """
+        exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
+        return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
+
+    @property
+    def parameter_sets(self) -> tuple[bytes, ...]:
+        """The parameter sets that the phone's description has: RFC 6184 §8.1."""
+        sets: list[bytes] = []
+        for parameters, _ in self.sending:
+            for text in dict(parameters.others).get("sprop-parameter-sets", "").split(","):
+                try:
+                    sets.append(b64decode(text, validate=True))
+                except binascii.Error:
+                    continue
+        return tuple(filter(None, dict.fromkeys(sets)))
+
+
+def line(transport: LocalTransport) -> LocalMedia:
+    """The line of an offer: RFC 3264 §5.1."""
+    return LocalMedia("video", FORMATS, transport, feedback=FEEDBACK)
+
+
+def lines_for(
+    theirs: SessionDescription, transport: LocalTransport, direction: str
+) -> list[LocalMedia]:
+    """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1."""
+    offered = [
+        Codec(
+            H264,
+            CLOCK_RATE,
+            fmtp=str(H264Parameters(each.profile_level, each.packetization_mode, True)),
+        )
+        for each in offered_parameters(theirs)
+    ]
+    formats = tuple(offered[:MAX_ANSWERED])
+    if not formats:
+        return []
+    return [LocalMedia("video", formats, transport, direction, feedback=FEEDBACK)]
+
+
+def forgiven(answer: SessionDescription, offer: SessionDescription) -> SessionDescription:
+    """An answer whose formats of H.264 are those of the offer, by their numbers.
+
+    Departs from RFC 6184 §8.2.2: a phone should answer with the profile of the offer, or not at
+    all.  Baresip, Linphone and others answer with a profile of their own, and decode what comes.
+    """
+    lines = []
+    for theirs, ours in zip_longest(answer.media, offer.media):
+        if theirs is not None and ours is not None and theirs.kind == ours.kind == "video":
+            theirs = replace(theirs, attributes=tuple(_with_profiles(theirs, ours)))
+        if theirs is not None:
+            lines.append(theirs)
+    return replace(answer, media=tuple(lines))
+
+
+def _with_profiles(theirs: MediaDescription, ours: MediaDescription) -> Iterator[Attribute]:
+    offered = {codec.payload_type: _read(codec) for codec in codecs_of(ours)}
+    answered = {codec.payload_type: _read(codec) for codec in codecs_of(theirs)}
+    for each in theirs.attributes:
+        number, _, _ = (each.value or "").partition(" ")
+        read = answered.get(int(number)) if each.name == "fmtp" and number.isdecimal() else None
+        wanted = offered.get(int(number)) if read is not None else None
+        if read is None or wanted is None or read.packetization_mode != wanted.packetization_mode:
+            yield each
+        else:
+            yield Attribute("fmtp", f"{number} {replace(read, profile_level=wanted.profile_level)}")
+
+
+def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
+    """The formats of H.264 that lines with a port offer, and we can pack: RFC 6184 §8.2.2."""
+    codecs = [
+        codec
+        for media in theirs.media
+        if media.kind == "video" and media.port
+        for codec in codecs_of(media)
+    ]
+    return [read for codec in codecs if (read := _read(codec)) is not None]
+
+
+def plan(media: AgreedMedia) -> VideoPlan | None:
+    """The plan of an accepted line, None without H.264: RFC 6184 §8.2.2."""
+    sending, receiving = [], {}
+    for codec, send, receive in zip(
+        media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
+    ):
+        read = _read(codec)
+        if read is not None:
+            sending.append((read, send))
+            receiving[receive] = read
+    return VideoPlan(media, tuple(sending), receiving) if sending else None
+
+
+def _read(codec: Codec) -> H264Parameters | None:
+    if codec.name.upper() != H264 or codec.clock_rate != CLOCK_RATE:
+        return None
+    try:
+        read = H264Parameters.parse(codec.fmtp)
+    except RemoteError:
+        return None
+    return read if read.packetization_mode in (0, 1) else None

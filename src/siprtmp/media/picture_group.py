@@ -1,0 +1,56 @@
+"""A publisher's pictures since its last key frame, for a receiver that comes later.
+
+Own design: a decoder begins at a key frame, which may be seconds away.  With those pictures sent at
+once, each with its own time, it shows the present one at once.  A group that is too long to be
+sent at once is not kept, and the receiver waits for the next key frame.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rtmplite.flv.video import is_key_frame, is_sequence_header
+
+MAX_OCTETS: Final = 512 * 1024  # four seconds of a good picture; it leaves at once, so no more
+
+Message = tuple[int, bytes]  # RTMP time in ms, body
+
+
+class PictureGroup:
+    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1."""
+
+    def __init__(self, max_octets: int = MAX_OCTETS) -> None:
+        self._limit, self._octets = max_octets, 0
+        self._header: Message | None = None
+        self._pictures: list[Message] = []
+
+    def __iter__(self) -> Iterator[Message]:
+        if self._header is not None:
+            yield self._header
+        yield from self._pictures
+
+    def put(self, timestamp: int, payload: bytes) -> None:
+        """Take the body of a video message of RTMP time `timestamp` (ms)."""
+        if is_sequence_header(payload):
+            self._header = timestamp, payload
+            self._begin()
+        elif is_key_frame(payload):
+            self._begin()
+            self._add(timestamp, payload)
+        elif self._pictures:
+            self._add(timestamp, payload)
+
+    def clear(self) -> None:
+        """Forget all, when the publisher has ended."""
+        self._header = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pictures.clear()
+        self._octets = 0
+
+    def _add(self, timestamp: int, payload: bytes) -> None:
+        self._octets += len(payload)
+        if self._octets > self._limit:
+            self._begin()
+        else:
+            self._pictures.append((timestamp, payload))

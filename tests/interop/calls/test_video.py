@@ -1,0 +1,42 @@
+"""Pictures between streams and phones: each says its own number, at both ends."""
+
+from itertools import pairwise
+
+import pytest
+from support.gateway.accounts import PASSWORD, users_file
+from support.peers import numbered_pictures
+from support.peers.baresip import Baresip
+from support.peers.peers import Ffmpeg, decode_audio
+from support.peers.tones import tone_fraction
+
+SECONDS = 8
+OBS = ("-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "30", "-pix_fmt", "yuv420p")
+AAC = ("-c:a", "aac", "-ar", "44100", "-ac", "2")
+
+
+def publish(folder, url, *, seconds=SECONDS, video=OBS, audio=AAC):
+    """ffmpeg as OBS sends: H.264 with B-frames, AAC at 44.1 kHz, in real time."""
+    words = ["-re", *numbered_pictures.source(), "-re", "-f", "lavfi"]
+    words += ["-i", "sine=frequency=440:sample_rate=44100", "-t", str(seconds)]
+    return Ffmpeg(folder, *words, *video, *audio, "-f", "flv", url)
+
+
+@pytest.mark.needs("baresip", "ffmpeg")
+def test_a_stream_is_seen_and_heard_by_a_phone_and_comes_back(start, gateway, tmp_path):
+    """A publisher like OBS calls a video phone that mirrors what it sees."""
+    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "200")
+    phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900, mirror=True)
+    url, film = server.url("call", f"bob@{server.sip}"), tmp_path / "film.flv"
+    player = start(Ffmpeg.play, url, to=film)
+    publisher = start(publish, url)
+    phone.wait_event("CALL_ESTABLISHED")
+    assert publisher.finish() == 0
+    phone.wait_event("CALL_CLOSED")
+    player.finish()
+    samples, rate = phone.heard()
+    assert tone_fraction(samples, rate, 440) > 0.95  # AAC made into G.711
+    seen = numbered_pictures.numbers(film)
+    assert len(set(seen)) > 0.8 * 15 * (SECONDS - 2), seen
+    in_order = sum(after > before for before, after in pairwise(seen))
+    assert in_order > 0.99 * (len(seen) - 1) - 1, seen
+    assert tone_fraction(decode_audio(film), 8000, 900) > 0.95

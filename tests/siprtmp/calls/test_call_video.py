@@ -1,0 +1,181 @@
+"""Pictures of calls: agreed on beside the sound, and never a reason to lose it."""
+
+import pytest
+from support.gateway.gateway_world import BOB as NAME
+from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
+from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, tag
+
+from p2psip.rtp import fast
+from p2psip.sdp.session import SessionDescription
+from rtmplite.amf import amf0
+from rtmplite.flv.video import is_sequence_header
+
+AUDIO, VIDEO, DATA = 8, 9, 18
+SOUND = b"\x82" + b"s" * 160
+H264 = "m=video 6000 RTP/AVP 99\r\na=rtpmap:99 H264/90000\r\na=fmtp:99 packetization-mode=1\r\n"
+
+
+def seen(video=H264):
+    """The description of a phone with sound and a line of pictures."""
+    return sdp(PCMU) + video.encode()
+
+
+@pytest.fixture
+def world():
+    return GatewayWorld()
+
+
+@pytest.fixture
+def desk(world):
+    return Desk(world.link, answers=seen())
+
+
+def video(world):
+    """The leg and the wire of the only call's pictures."""
+    [(leg, (wire, _))] = world.gateway.videos.items()
+    return leg, wire
+
+
+def show(world, leg):
+    """The phone sends a key frame and the picture after it."""
+    rig = VideoRig()
+    for at, units in ((0, (SPS, PPS, idr())), (3000, (inter(),))):
+        for datagram in rig.datagrams(at, *units):
+            leg.on_rtp(datagram, world.now)
+    world.run()
+
+
+def test_a_call_has_pictures_both_ways(world, desk):
+    """Covers RFC 3264 §5: a line each, a port each, and the name of one end for both streams."""
+    tool, player = world.tool(), world.tool()
+    player.play(NAME)
+    stream = tool.publish(NAME)
+    world.wait()
+    offer = SessionDescription.parse(desk.calls[0].remote_sdp)
+    assert [line.kind for line in offer.media] == ["audio", "video"]
+    assert len({line.port for line in offer.media}) == 2
+    leg, wire = video(world)
+    for body in (HEADER, tag(idr(), key=True), tag(inter())):
+        tool.write(VIDEO, 0, stream, body)
+    assert [fast.unpack(data)[0] for _, data in wire.sent] == [99] * len(wire.sent)
+    assert len(wire.sent) >= 2
+    show(world, leg)
+    kinds = [type_id for type_id, *_ in player.media()]
+    assert kinds == [DATA, VIDEO, VIDEO, VIDEO]
+    _, told = amf0.decode(player.media()[0][2])
+    assert told["hasVideo"] is True and told["videocodecid"] == 7.0
+    assert is_sequence_header(player.media()[1][2])
+    [line] = [values for what, values in world.gateway.log.lines if what == "call-answer"]
+    assert line["video"] == "h264"
+    desk.calls[0].bye(world.now)
+    world.wait()
+    [end] = [values for what, values in world.gateway.log.lines if what == "call-end"]
+    assert end["video_sent"] == len(wire.sent) and end["video_received"] == 2
+    assert world.is_clean()
+
+
+@pytest.mark.parametrize("answer", [sdp(PCMU), seen(H264.replace("6000", "0"))])
+def test_a_phone_without_pictures_gets_sound_and_the_port_is_free_again(world, answer):
+    """Covers RFC 3264 §6: port 0, or no line at all, refuses pictures alone."""
+    Desk(world.link, answers=answer)
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    assert len(world.gateway.legs) == 1 and not world.gateway.videos
+    tool.write(VIDEO, 0, stream, HEADER)
+    tool.write(AUDIO, 0, stream, SOUND)
+    assert world.gateway.media.sent
+
+
+def test_without_a_port_for_pictures_the_call_has_sound():
+    world = GatewayWorld(room=1)
+    desk = Desk(world.link, answers=sdp(PCMU))
+    world.tool().publish(NAME)
+    world.wait()
+    offer = SessionDescription.parse(desk.calls[0].remote_sdp)
+    assert [line.kind for line in offer.media] == ["audio"] and world.gateway.legs
+    assert "video-without-port" in [what for what, _ in world.gateway.log.lines]
+
+
+def test_a_phone_that_calls_a_waiting_name_sees_at_once(world, desk):
+    """Own design: all since the last key frame, before the next picture of the publisher."""
+    tool = world.tool()
+    stream = tool.publish("studio")
+    for body in (HEADER, tag(idr(1), key=True), tag(inter(2)), tag(inter(3))):
+        tool.write(VIDEO, 0, stream, body)
+    world.wait()
+    desk.ring("studio", world.now, offer=seen())
+    world.wait()
+    _, wire = video(world)
+    answer = SessionDescription.parse(desk.log[-1][2])
+    assert answer.media[1].port == wire.rtp_port
+    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    tool.write(VIDEO, 120, stream, tag(inter(4)))
+    units = [data[12:] for _, data in wire.sent]
+    assert any(unit[0] & 31 in (5, 24) for unit in units) and len(units) >= 4
+    first = len(wire.sent)
+    desk.calls[0].bye(world.now)
+    world.wait()
+    desk.ring("studio", world.now, offer=seen())  # the header was published once
+    world.wait()
+    _, wire = video(world)
+    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    tool.write(VIDEO, 160, stream, tag(inter(5)))
+    assert len(wire.sent) == first + 1
+
+
+def test_a_later_offer_may_add_pictures_and_take_them_away(world):
+    """Covers RFC 3264 §8.1 and §8.2."""
+    desk = Desk(world.link, answers=sdp(PCMU))
+    tool = world.tool()
+    tool.publish("studio")
+    world.wait()
+    call = desk.ring("studio", world.now)
+    world.wait()
+    assert not world.gateway.videos
+    call.reinvite(seen(), world.now)
+    world.wait(1.0)
+    assert len(world.gateway.videos) == 1
+    call.reinvite(seen(H264.replace("6000", "0")), world.now)
+    world.wait(1.0)
+    assert not world.gateway.videos and len(world.gateway.legs) == 1
+    call.bye(world.now)
+    world.wait()
+    assert not world.gateway.ports
+
+
+def test_a_new_player_has_the_phone_asked_for_a_key_frame(world, desk):
+    """Covers RFC 5168 §4: by INFO, as this phone takes no feedback."""
+    world.tool().publish(NAME)
+    world.wait()
+    leg, _ = video(world)
+    show(world, leg)
+    asked = sum(name == "info" for name in desk.events())
+    world.tool().play(NAME)
+    world.wait()
+    infos = [data for *_, (_, data) in world.link.sent if data.startswith(b"INFO ")]
+    assert len(infos) == asked + 1 and b"picture_fast_update" in infos[-1]
+
+
+def test_what_a_phone_cannot_see_is_told_to_the_publisher(world, desk):
+    """Own design: the codec, and what to publish instead; the sound goes on."""
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    for at in (0, 40):
+        tool.write(VIDEO, at, stream, b"\x22" + bytes(50))  # Sorenson
+        tool.write(AUDIO, at, stream, SOUND)
+    world.wait()
+    assert tool.codes().count("NetStream.Publish.Unsuitable") == 1
+    assert world.gateway.media.sent and not tool.server.closed
+
+
+def test_what_a_phone_cannot_hear_is_told_to_the_publisher(world, desk):
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    tool.write(AUDIO, 0, stream, b"\xaf\x01" + bytes(50))
+    world.wait()
+    told = [e.command.args[0] for e in tool.events if hasattr(e, "command")][-1]
+    assert told["code"] == "NetStream.Publish.Unsuitable" and told["level"] == "warning"
+    assert "aac" in told["description"] and "pcmu" in told["description"]

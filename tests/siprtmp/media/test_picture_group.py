@@ -1,0 +1,30 @@
+"""The pictures since the last key frame, for a receiver that comes later."""
+
+from support.gateway.video_rig import HEADER, idr, inter, tag
+
+from siprtmp.media.picture_group import PictureGroup
+
+
+def test_it_has_the_header_and_the_last_group():
+    group = PictureGroup()
+    group.put(0, tag(inter(0)))
+    assert list(group) == []  # without a key frame nothing can be decoded
+    pictures = [tag(idr(1), key=True), tag(inter(2)), tag(idr(3), key=True), tag(inter(4))]
+    for at, body in enumerate([HEADER, *pictures]):
+        group.put(at, body)
+    assert list(group) == [(0, HEADER), (3, pictures[2]), (4, pictures[3])]
+    other = tag(idr(9), key=True)[:1] + HEADER[1:] + b"more"
+    group.put(5, other)
+    assert list(group) == [(5, other)]
+    group.clear()
+    assert list(group) == []
+
+
+def test_a_group_that_is_too_long_is_not_kept():
+    group = PictureGroup(max_octets=3000)
+    group.put(0, HEADER)
+    for at in range(1, 20):
+        group.put(at, tag(idr(at, 900), key=at == 1))
+    assert list(group) == [(0, HEADER)]
+    group.put(20, tag(idr(20), key=True))
+    assert len(list(group)) == 2

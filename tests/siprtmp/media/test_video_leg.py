@@ -1,0 +1,225 @@
+"""The pictures of a call: whole ones pass in time, broken ones never."""
+
+from itertools import pairwise
+
+import pytest
+from support.gateway.video_rig import HEADER, PHONE, PPS, SPS, VideoRig, idr, inter, tag, video_plan
+
+from p2psip.rtp.payload.h264 import H264Fragment, read_h264
+from p2psip.rtp.rtcp import parse_compound
+from rtmplite.flv.avc import split_units
+from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
+from siprtmp.media.video_leg import ASK_SECONDS
+
+MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
+MODE_0 = "profile-level-id=42e01f"
+
+
+def sent_units(rig):
+    """The NAL units that the phone got, fragments put together."""
+    units, parts = [], b""
+    for *_, payload in rig.sent:
+        read = read_h264(payload)
+        if isinstance(read, H264Fragment):
+            parts = bytes([read.header]) + read.data if read.start else parts + read.data
+            units += [parts] if read.end else []
+        else:
+            units += read
+    return units
+
+
+def test_a_published_stream_reaches_the_phone_from_its_key_frame():
+    """Covers RFC 6184 §5.1: parameter sets first, one time a picture, the marker on its last."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(inter(1)), at=0)
+    assert not rig.sent  # it depends on a picture that the phone has not
+    rig.publish(tag(idr(2, 3000), key=True), at=40)
+    rig.publish(tag(inter(3)), at=80)
+    kinds = [unit[0] & 31 for unit in sent_units(rig)]
+    assert kinds == [7, 8, 5, 1]
+    assert sent_units(rig)[2:] == [idr(2, 3000), inter(3)]
+    stamps = [packet[4] for packet in rig.sent]
+    first, last = stamps[0], stamps[-1]
+    assert last - first & 0xFFFFFFFF == 40 * 90 and set(stamps) == {first, last}
+    markers = [packet[2] for packet in rig.sent]
+    assert markers.count(True) == 2 and markers[-1]
+    assert max(len(packet[-1]) for packet in rig.sent) <= 1200
+    assert {packet[1] for packet in rig.sent} == {99}
+
+
+def test_a_file_is_sent_at_its_pace_and_its_reader_held_back():
+    """Own design of `pacing`: no picture of a file is dropped."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, at=0)
+    for number in range(100):
+        rig.leg.publish(number * 40, tag(idr(number) if number == 0 else inter(number)), rig.now)
+    assert rig.holding == [True]
+    rig.wait(10.0)
+    assert rig.holding == [True, False]
+    moments = [packet[0] for packet in rig.sent]
+    assert len(sent_units(rig)) == 102 and moments == sorted(moments)
+    assert moments[-1] == pytest.approx(99 * 0.04, abs=0.05)
+
+
+def test_after_dropped_pictures_the_next_is_a_key_frame():
+    """A live publisher stalls and hurries: nothing is sent that depends on what was dropped."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    rig.publish(tag(inter(1)), at=40)
+    rig.wait(4.0)
+    for number in range(2, 60):
+        key = number in (30, 55)
+        rig.leg.publish(number * 40, tag(idr(number) if key else inter(number), key=key), rig.now)
+    for number in range(60, 140):
+        rig.publish(tag(inter(number)), at=4000 + (number - 59) * 40)
+    rig.wait(12.0)
+    seen = [unit for unit in sent_units(rig) if unit[0] & 31 in (1, 5)]
+    numbers = [unit[3] for unit in seen]
+    for before, after in pairwise(numbers):
+        assert after == before + 1 or seen[numbers.index(after)][0] & 31 == 5
+
+
+def test_a_unit_too_long_for_mode_0_is_said_and_smaller_pictures_go_on():
+    """Covers RFC 6184 §6.2: a NAL unit a packet."""
+    rig = VideoRig(video_plan(MODE_0))
+    rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
+    assert not rig.sent and len(rig.unsuitable) == 1 and rig.leg.unsuitable == 1
+    rig.publish(tag(idr(1, 100), key=True), at=40)
+    assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5] and len(rig.unsuitable) == 1
+
+
+def test_a_publisher_of_another_codec_is_told_once():
+    rig = VideoRig(video_plan())
+    for at in (0, 40, 80):
+        rig.publish(b"\x12" + bytes(50), at=at)
+    assert len(rig.unsuitable) == 1 and rig.leg.unsuitable == 3 and not rig.sent
+
+
+@pytest.mark.parametrize("direction", ["recvonly", "inactive"])
+def test_nothing_is_sent_to_a_phone_that_takes_none(direction):
+    """Covers RFC 3264 §8.4."""
+    rig = VideoRig(video_plan(direction=direction))
+    rig.publish(HEADER, tag(idr(), key=True), at=0)
+    assert not rig.sent
+
+
+def test_a_third_party_gets_nothing_until_it_has_sent():
+    """See `Consent`: pictures would be a flood."""
+    rig = VideoRig(video_plan(), hosts=("198.51.100.1",))
+    rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
+    rig.publish(tag(inter(1)), at=40)
+    assert not rig.sent
+    rig.picture(0, idr())
+    rig.publish(tag(inter(2)), at=80)
+    assert [unit[3] for unit in sent_units(rig)[2:]] == [0, 1, 2]  # all since the key frame
+    stamps = sorted({packet[4] - rig.sent[0][4] & 0xFFFFFFFF for packet in rig.sent})
+    assert stamps == [0, 3600, 7200]  # each at its own time
+
+
+def test_the_host_of_the_sound_may_have_pictures():
+    """Baresip gives its media on another address than its SIP, and mirrors need to see first."""
+    rig = VideoRig(video_plan(), hosts=("198.51.100.1",))
+    rig.heard.add(PHONE[0])
+    rig.publish(HEADER, tag(idr(), key=True), at=0)
+    assert rig.sent
+    elsewhere = VideoRig(video_plan(), hosts=("198.51.100.1",))
+    elsewhere.heard.add("203.0.113.7")
+    elsewhere.publish(HEADER, tag(idr(), key=True), at=0)
+    assert not elsewhere.sent
+
+
+def test_after_a_hold_the_phone_sees_at_once():
+    """Covers RFC 3264 §8.4: all since the last key frame, the parameter sets before it."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    rig.leg.start(video_plan(direction="recvonly"), rig.now, hosts=(PHONE[0],))
+    before = len(rig.sent)
+    for number in range(1, 6):
+        key = number == 3
+        rig.publish(tag(idr(number) if key else inter(number), key=key), at=40 * number)
+    assert len(rig.sent) == before
+    rig.leg.start(video_plan(), rig.now, hosts=(PHONE[0],))
+    rig.publish(tag(inter(6)), at=240)
+    units = sent_units(rig)[3:]
+    assert [unit[0] & 31 for unit in units] == [7, 8, 5, 1, 1, 1]
+    assert [unit[3] for unit in units[2:]] == [3, 4, 5, 6]
+
+
+def test_a_phone_s_picture_becomes_one_tag():
+    """Covers FLV 10.1 §E.4.3.1: the header once, then a tag for a picture of several slices."""
+    rig = VideoRig(video_plan())
+    rig.picture(9000, SPS, PPS, idr(1, 300), idr(2, 300))
+    rig.now = 0.1
+    rig.picture(18000, inter(3))
+    types = {type_id for type_id, *_ in rig.tags}
+    header, key, other = (payload for *_, payload in rig.tags)
+    assert types == {9} and is_sequence_header(header) and is_key_frame(key)
+    assert split_units(VideoTag.parse(key).data, 4) == [idr(1, 300), idr(2, 300)]
+    assert not is_key_frame(other)
+    assert rig.tags[2][1] - rig.tags[1][1] == 100
+    assert rig.leg.size == (320, 240) and rig.alive > 2
+
+
+def test_a_lost_packet_freezes_the_picture_until_a_key_frame():
+    """Covers RFC 6184 §5.8: what has lost a part is not passed on, nor what depends on it."""
+    rig = VideoRig(video_plan(feedback=["nack pli"]))
+    rig.picture(9000, SPS, PPS, idr(1))
+    rig.picture(18000, inter(1))
+    rig.wait(1.0)
+    rig.picture(90000, inter(2, 500), lost=[2])
+    rig.wait(1.2)
+    rig.picture(99000, inter(3))
+    rig.wait(3.0)
+    assert len(rig.tags) == 3  # header, key frame, the picture after it
+    requests = [each for report in rig.reports for each in parse_compound(report)]
+    assert any(type(each).__name__ == "Pli" for each in requests) or rig.asked
+    rig.picture(270000, idr(4))
+    rig.picture(279000, inter(5))
+    assert len(rig.tags) == 5
+    asked = len(rig.asked)
+    rig.wait(6.0)
+    assert len(rig.asked) == asked  # no longer
+
+
+def test_a_phone_without_feedback_is_asked_by_sip_and_not_too_often():
+    """Covers RFC 5168 §4: from its first picture on that cannot be decoded."""
+    rig = VideoRig(video_plan())
+    rig.wait(2.0)
+    assert not rig.asked
+    rig.picture(0, inter())
+    rig.picture(3000, inter())
+    rig.wait(2.0 + 3.5 * ASK_SECONDS)
+    assert rig.asked == [2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_new_player_has_the_phone_asked():
+    rig = VideoRig(video_plan())
+    rig.picture(0, SPS, PPS, idr())
+    rig.picture(3000, inter())
+    rig.wait(5.0)
+    asked = len(rig.asked)
+    rig.leg.ask_key_frame(rig.now)
+    rig.wait(5.5)
+    assert len(rig.asked) == asked + 1
+
+
+def test_other_sources_and_types_are_no_pictures():
+    """Covers RFC 3550 §5.1."""
+    rig = VideoRig(video_plan())
+    rig.picture(0, idr(), payload_type=34)
+    rig.leg.on_rtp(b"junk", 0.0)
+    rig.leg.on_rtcp(b"junk", 0.0)
+    assert not rig.tags and rig.leg.received == 0
+
+
+def test_it_ends_with_a_bye_and_then_is_silent():
+    """Covers RFC 3550 §6.6."""
+    rig = VideoRig(video_plan())
+    rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
+    rig.publish(HEADER, tag(idr(), key=True), at=0)
+    rig.leg.close(rig.now)
+    rig.leg.close(rig.now)
+    assert rig.closed == 1 and len(rig.reports) == 1 and rig.leg.deadline is None
+    rig.leg.publish(40, tag(idr(), key=True), rig.now)
+    rig.picture(0, idr())
+    assert len(sent_units(rig)) == 3 and not rig.tags

@@ -1,0 +1,31 @@
+"""Pictures that carry their own number, as a strip of black and white columns."""
+
+import subprocess
+from pathlib import Path
+
+from support.peers.process import require
+
+WIDTH, HEIGHT, BITS = 320, 240, 16
+COLUMN = WIDTH // BITS
+
+
+def source(rate: int = 15) -> list[str]:
+    """The words for ffmpeg that make these pictures; column k is bit k of the number."""
+    white = f"mod(floor(N/pow(2\\,floor(X/{COLUMN})))\\,2)"
+    picture = f"geq=lum='if({white}\\,235\\,16)':cb=128:cr=128"
+    return ["-f", "lavfi", "-i", f"color=size={WIDTH}x{HEIGHT}:rate={rate},{picture}"]
+
+
+def numbers(path: Path) -> list[int]:
+    """The number of each picture of a recording, in the order of decoding."""
+    program = require("ffmpeg", "ffmpeg")
+    words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
+    words += ["-vf", f"scale={WIDTH}:{HEIGHT}", "-pix_fmt", "gray", "-f", "rawvideo", "-"]
+    done = subprocess.run([program, *words], capture_output=True, timeout=60)
+    assert done.returncode == 0, f"ffmpeg cannot decode {path.name}: {done.stderr.decode()}"
+    size, row = WIDTH * HEIGHT, WIDTH * (HEIGHT // 2)
+    found = []
+    for at in range(0, len(done.stdout), size):
+        middles = (done.stdout[at + row + COLUMN * bit + COLUMN // 2] for bit in range(BITS))
+        found.append(sum((light > 125) << bit for bit, light in enumerate(middles)))
+    return found
