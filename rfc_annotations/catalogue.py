@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +75,7 @@ class NotOurs:
         return f"not-ours of {spell(self.spec, self.section)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """All requirements by key, and the faults of the files: (file, line, message)."""
 
@@ -90,13 +91,19 @@ class Catalogue:
 
     def of(self, spec: str, section: str) -> Iterator[Requirement]:
         """Give the requirements of one section."""
-        return (r for r in self.requirements.values() if (r.spec, r.section) == (spec, section))
+        return (e for e in self._by_section.get((spec, section), ()) if isinstance(e, Requirement))
 
     def marks(self, spec: str, section: str) -> Iterator[str]:
         """List the marks of one section, of its requirements and of its declined sentences."""
+        for entry in self._by_section.get((spec, section), ()):
+            yield from entry.marks
+
+    @cached_property
+    def _by_section(self) -> Mapping[tuple[str, str], list[Requirement | NotOurs]]:
+        found: dict[tuple[str, str], list[Requirement | NotOurs]] = {}
         for entry in self.entries:
-            if (entry.spec, entry.section) == (spec, section):
-                yield from entry.marks
+            found.setdefault((entry.spec, entry.section), []).append(entry)
+        return found
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ bits of its SHA-256.  Line breaks and page breaks change neither.
 import hashlib
 import re
 from functools import cache
+from itertools import accumulate
 from typing import Final
 
 MARK: Final = re.compile(r"\d{1,5}:[0-9a-f]{12}")
@@ -41,13 +42,22 @@ def locate(section: str, mark: str) -> str | None:
     if not MARK.fullmatch(mark):
         return None
     length, _, digest = mark.partition(":")
-    text, wanted, start = squeeze(section), int(length), 0
-    words = section.split()
-    for at, word in enumerate(words):
-        if _digest(text[start : start + wanted]) == digest:
-            return _rebuild(words[at:], wanted)
-        start += len(word)
+    text, words, starts, ends = _cut(section)
+    wanted = int(length)
+    for at_an_end in (True, False):  # most stop where a word does, and a digest takes time
+        for at, start in enumerate(starts):
+            end = start + wanted
+            if (end in ends) is at_an_end and _digest(text[start:end]) == digest:
+                return _rebuild(words[at:], wanted)
     return None
+
+
+@cache
+def _cut(section: str) -> tuple[str, list[str], list[int], set[int]]:
+    """Give a section without white space, its words, and where they begin and end."""
+    words = section.split()
+    bounds = list(accumulate(map(len, words), initial=0))
+    return "".join(words), words, bounds[:-1], set(bounds)
 
 
 def _rebuild(words: list[str], length: int) -> str:

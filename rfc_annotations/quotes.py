@@ -32,16 +32,18 @@ def _telling(run: Run) -> bool:
 
 def repeated(ours: Iterable[Prose], texts: Iterable[str]) -> set[Run]:
     """Give the runs of our text that stand in one of `texts` too."""
-    mine = {run for prose in ours for run in runs(prose.text) if _telling(run)}
+    mine = {run for prose in ours for run in runs(prose.text)}
     found: set[Run] = set()
     for text in texts:
         found |= mine.intersection(runs(text))
-    return found
+    return set(filter(_telling, found))
 
 
 def quotations(prose: Prose, known: set[Run]) -> Iterator[tuple[int, int]]:
     """Yield (line, words) for each stretch of `prose` that repeats more than it may."""
     limit = LITERAL_RUN if prose.literal and prose.cites else RUN
+    if known.isdisjoint(runs(prose.text)):
+        return
     length = 0
     start = 0
     for at, run in enumerate([*runs(prose.text), None]):

@@ -8,6 +8,7 @@ cut into blocks first, and blocks into sentences.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from rfc_annotations.fingerprint import locate, squeeze
@@ -29,13 +30,18 @@ ENDS: Final = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[<]*[A-Z0-9])")
 SHORT: Final = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|Fig|Sec|Sect|No|approx|resp|ca)|\b[A-Z])\.\Z")
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a section in order, white space made even.
+@cache
+def sentences(text: str) -> tuple[str, ...]:
+    """Give the sentences of a section in order, white space made even.
 
     >>> text = "A host MUST wait (e.g. The\\n\\n\\n\\nTimes).  Then:\\n o  Milk.\\n o  Tea"
     >>> list(sentences(text))
     ['A host MUST wait (e.g. The Times).', 'Then:', 'o Milk.', 'o Tea']
     """
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[str]:
     for block in _blocks(text):
         start = 0
         for match in ENDS.finditer(block):
@@ -61,6 +67,8 @@ def unmarked(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[s
     'It must be fresh.'
     """
     words = PLAIN if plain else KEYWORD
+    if not words.search(text):
+        return
     squeezed = squeeze(text)
     marked: set[int] = set()
     for mark in marks:

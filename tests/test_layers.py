@@ -7,9 +7,14 @@ can hold.
 
 import ast
 import sys
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
+
+from rfc_annotations.anchors import blocks
+from rfc_annotations.scan import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -136,6 +141,7 @@ WORLD = {
     *("gevent", "greenlet", "socket", "ssl", "select", "selectors", "asyncio", "threading"),
     *("time", "random", "secrets", "uuid", "subprocess", "sqlite3"),
 }
+WORLDLY = ("urandom", "monkey")  # and these attributes of anything
 PURE = {"hypothesis", "Crypto", "dns", "av"}  # libraries that compute and nothing else
 MODULE_LINES, FUNCTION_LINES = 400, 60
 
@@ -174,6 +180,15 @@ FRONT_DOORS = {
 }
 
 
+@cache
+def tree_of(path):
+    return parsed(path.read_text())
+
+
+def statements(tree):
+    return chain.from_iterable(blocks(tree))
+
+
 def room_of(module):
     """The folder a module stands in; a package's own `__init__` stands in it."""
     return module if module in ROOMS else module.rpartition(".")[0]
@@ -185,7 +200,7 @@ def level_of(module):
 
 def imports(tree, known):
     """Yield (line, module) for all that a module imports, wherever in it."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -197,7 +212,8 @@ def imports(tree, known):
 def trespasses(module, source, known):
     """Yield what a module imports against the arrows."""
     family, room, own = module.partition(".")[0], room_of(module), level_of(module)
-    for line, name in imports(ast.parse(source), known):
+    tree = ast.parse(source)
+    for line, name in imports(tree, known):
         top = name.partition(".")[0]
         where = f"{module}:{line} imports {name}"
         if name is None or top == "":
@@ -216,9 +232,9 @@ def trespasses(module, source, known):
             yield f"{where}: strategies are for tests"
         elif own < LEVELS.index("edge") and top not in sys.stdlib_module_names and top not in PURE:
             yield f"{where}: a codec or a machine stands alone"
-    for node in ast.walk(ast.parse(source)):
-        is_world = isinstance(node, ast.Attribute) and node.attr in ("urandom", "monkey")
-        if own < LEVELS.index("edge") and is_world:
+    named = any(word in source for word in WORLDLY)
+    for node in ast.walk(tree) if named and own < LEVELS.index("edge") else ():
+        if isinstance(node, ast.Attribute) and node.attr in WORLDLY:
             yield f"{module}:{node.lineno} uses {node.attr}: only the edge touches the world"
 
 
@@ -255,7 +271,7 @@ def test_every_arrow_of_the_table_is_used():
     for module, path in PATHS.items():
         if module in FRONT_DOORS:
             continue
-        for _, name in imports(ast.parse(path.read_text()), PATHS):
+        for _, name in imports(tree_of(path), PATHS):
             if name.partition(".")[0] in FAMILIES and not name.endswith(".errors") and "." in name:
                 used[room_of(module)].add(room_of(name))
     assert {room: others - used[room] for room, (_, others) in ROOMS.items()} == {
@@ -315,7 +331,7 @@ def test_public_classes_have_names_of_their_own():
     """The states, events and deeds of a table are always read beside their figure."""
     places = {}
     for name, path in PATHS.items():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             shared = isinstance(node, ast.ClassDef) and node.name in ("State", "Event", "Do")
             if isinstance(node, ast.ClassDef) and node.name[0] != "_" and not shared:
                 places.setdefault((name.partition(".")[0], node.name), []).append(name)
@@ -338,7 +354,7 @@ def test_no_function_outgrows_a_screen():
     sizes = {
         f"{path.relative_to(ROOT)}:{node.lineno}": node.end_lineno - node.lineno + 1
         for path in OURS
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in statements(parsed(path.read_text()))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     }
     assert {place: size for place, size in sizes.items() if size > FUNCTION_LINES} == {}
