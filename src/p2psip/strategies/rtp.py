@@ -88,7 +88,7 @@ def source_descriptions() -> SearchStrategy[SourceDescription]:
     """Chunks with items of known and unknown types: RFC 3550 §6.5."""
     private = st.tuples(_SHORT, _SHORT).map(lambda two: bytes((len(two[0]),)) + two[0] + two[1])
     plain = st.tuples(st.integers(1, 255).filter(lambda kind: kind != 8), _TEXT)
-    # RFC 3550 §6.5.8: a private item begins with the length of its prefix.
+    # A private item begins with the length of its prefix: RFC 3550 §6.5.
     items = st.lists(plain | st.tuples(st.just(8), private), max_size=4).map(tuple)
     chunks = st.lists(st.builds(SdesChunk, words, items), max_size=4).map(tuple)
     return st.builds(SourceDescription, chunks)
@@ -125,8 +125,8 @@ def voip_metrics() -> SearchStrategy[VoipMetrics]:
 def extended_reports() -> SearchStrategy[ExtendedReport]:
     """Reports with VoIP metrics and blocks of other types: RFC 3611 §2.
 
-    The others are times, with the lengths of RFC 3611 §4.4 and §4.5, and types of which no text
-    says what is in them.
+    The others are times, of the lengths that their types have, and types of which no text says
+    what is in them (RFC 3611 §3).
     """
     reference = st.builds(OtherBlock, st.just(4), st.just(0), st.binary(min_size=8, max_size=8))
     delays = st.builds(OtherBlock, st.just(5), st.just(0), st.binary(min_size=12, max_size=12))
