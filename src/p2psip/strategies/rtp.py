@@ -36,6 +36,10 @@ octets: SearchStrategy[int] = st.integers(0, 0xFF)
 _ASCII = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
 
 
+_SHORT = st.text(max_size=20).map(str.encode)
+_TEXT = _SHORT | st.integers(0, 255).map(lambda size: b"x" * size)
+
+
 def whole_words(max_words: int) -> SearchStrategy[bytes]:
     """Octets in multiples of four: RFC 3550 §5.3.1."""
     return st.integers(0, max_words).flatmap(lambda n: st.binary(min_size=4 * n, max_size=4 * n))
@@ -82,15 +86,17 @@ def _blocks() -> SearchStrategy[tuple[ReportBlock, ...]]:
 
 def source_descriptions() -> SearchStrategy[SourceDescription]:
     """Chunks with items of known and unknown types: RFC 3550 §6.5."""
-    text = st.text(max_size=20).map(str.encode) | st.binary(max_size=255)
-    items = st.lists(st.tuples(st.integers(1, 255), text), max_size=4).map(tuple)
+    private = st.tuples(_SHORT, _SHORT).map(lambda two: bytes((len(two[0]),)) + two[0] + two[1])
+    plain = st.tuples(st.integers(1, 255).filter(lambda kind: kind != 8), _TEXT)
+    # A private item begins with the length of its prefix: RFC 3550 §6.5.
+    items = st.lists(plain | st.tuples(st.just(8), private), max_size=4).map(tuple)
     chunks = st.lists(st.builds(SdesChunk, words, items), max_size=4).map(tuple)
     return st.builds(SourceDescription, chunks)
 
 
 def byes() -> SearchStrategy[Bye]:
     """Any number of sources leaving, with a reason or not: RFC 3550 §6.6."""
-    return st.builds(Bye, st.lists(words, max_size=31).map(tuple), st.binary(max_size=255))
+    return st.builds(Bye, st.lists(words, max_size=31).map(tuple), _TEXT)
 
 
 def rate_limits() -> SearchStrategy[Tmmb]:
@@ -117,9 +123,15 @@ def voip_metrics() -> SearchStrategy[VoipMetrics]:
 
 
 def extended_reports() -> SearchStrategy[ExtendedReport]:
-    """Reports with VoIP metrics and blocks of other types: RFC 3611 §2."""
-    others = st.builds(OtherBlock, octets.filter(lambda kind: kind != 7), octets, whole_words(3))
-    blocks = st.lists(voip_metrics() | others, max_size=3).map(tuple)
+    """Reports with VoIP metrics and blocks of other types: RFC 3611 §2.
+
+    The others are times, of the lengths that their types have, and types of which no text says
+    what is in them (RFC 3611 §3).
+    """
+    reference = st.builds(OtherBlock, st.just(4), st.just(0), st.binary(min_size=8, max_size=8))
+    delays = st.builds(OtherBlock, st.just(5), st.just(0), st.binary(min_size=12, max_size=12))
+    unknown = st.builds(OtherBlock, st.integers(64, 254), octets, whole_words(3))
+    blocks = st.lists(voip_metrics() | reference | delays | unknown, max_size=3).map(tuple)
     return st.builds(ExtendedReport, words, blocks)
 
 
