@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from p2psip.net.sound import LAWS
+from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable
 FOR_EXAMPLE: Final = "for example bob@example.com"
@@ -42,8 +43,12 @@ def add_from(group: "argparse._ArgumentGroup") -> None:
 def add_sound(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
     """What is said in a call, and what is kept of it."""
     group = command.add_argument_group("calls")
-    group.add_argument(
+    source = group.add_mutually_exclusive_group()
+    source.add_argument(
         "--play", type=Path, metavar="WAV", help="Play this file (8000 Hz, mono), then hang up."
+    )
+    source.add_argument(
+        "--tone", type=hertz, metavar="HZ", help="Play a tone of this frequency, without end."
     )
     group.add_argument("--record", type=Path, metavar="WAV", help="Record the other side here.")
     group.add_argument(
@@ -87,6 +92,13 @@ def count(text: str) -> int:
     """Read a number of calls.  Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls")
+    return int(text)
+
+
+def hertz(text: str) -> int:
+    """Read the frequency of a tone.  Raises ArgumentTypeError."""
+    if not text.isdecimal() or not 0 < int(text) < CLOCK_RATE // 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a frequency below 4000 Hz")
     return int(text)
 
 

@@ -1,9 +1,10 @@
-"""The sound of a call at the command line: plays one file, records another.
+"""The sound of a call at the command line: plays a file or a tone, records to a file.
 
 Own design: a packet of 20 ms at a time, as RFC 3551 §4.2 has it.
 """
 
 import argparse
+import math
 import os
 from array import array
 from collections.abc import Callable
@@ -19,13 +20,15 @@ from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
+LOUDNESS: Final = 10_000  # of 32767
 
 
 class Talk:
-    """The sound of one call: plays one file and records another.  Raises LocalError."""
+    """The sound of one call: what is played, and what is recorded.  Raises LocalError."""
 
     def __init__(self, options: argparse.Namespace, stop: Event) -> None:
         self._sound = read_wav(options.play) if options.play else None
+        self._tone = _tone(options.tone) if options.tone else None
         self._record: Path | None = options.record
         if self._record is not None:
             _check_place(self._record)
@@ -59,13 +62,22 @@ class Talk:
         silence = array("h", bytes(2 * PACKET))
         position = 0
         while not (call.is_over or self._stop.is_set() or position / CLOCK_RATE >= self._limit):
-            sound = self._sound
-            packet = silence if sound is None else sound[position : position + PACKET]
+            sound, packet = self._sound, silence
+            if sound is not None:
+                packet = sound[position : position + PACKET]
+            elif self._tone is not None:
+                packet = self._tone[position % CLOCK_RATE :][:PACKET]
             if not packet:
                 return
             call.send_audio(encode(packet))
             position += PACKET
             call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
+
+
+def _tone(hz: int) -> "array[int]":
+    """A second of a tone, which joins on to itself."""
+    turn = 2 * math.pi * hz / CLOCK_RATE
+    return array("h", (round(LOUDNESS * math.sin(turn * n)) for n in range(CLOCK_RATE)))
 
 
 def _check_place(path: Path) -> None:

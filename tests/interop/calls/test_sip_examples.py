@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dpkt
 import pytest
+from gevent.queue import Queue
 from support.peers.baresip import Baresip
 from support.peers.process import Process, free_port
 from support.peers.tones import read_wav, tone_fraction
@@ -102,6 +103,27 @@ def test_two_phones_are_connected(start, phone):
     assert "over" in dialer.ends_well()
     heard(alice, 620)
     heard(bob, 440)
+
+
+def test_two_phones_are_introduced_to_each_other(start):
+    """Covers RFC 3891 §3: the program is out of the call at the end."""
+    with p2psip.Agent(user="alice") as alice, p2psip.Agent(user="bob") as bob:
+        taken = {agent: Queue() for agent in (alice, bob)}
+        for agent in taken:
+
+            def on_call(call, agent=agent):
+                call.on_transfer = lambda target: True
+                call.on_transferred = taken[agent].put
+                call.answer(20)
+
+            agent.on_call, agent.on_replace = on_call, lambda call, sender: True
+        words = ("127.0.0.1", str(alice.contact), str(bob.contact))
+        program = start(Example, "sip_introduce.py", *words, ready="is put through")
+        assert "they talk to each other" in program.ends_well()
+        new = taken[alice].get(timeout=20)
+        assert new.is_up and new.remote.uri.user == "bob"
+        assert taken[bob].get(timeout=20).remote.uri.user == "alice"
+        new.hangup()
 
 
 def test_a_hook_lets_calls_pass_or_not(start):
