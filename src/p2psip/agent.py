@@ -83,9 +83,10 @@ class Agent(OutsideRequests):
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
     calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
     such wishes are declined unless it is set.  A sender is as the From header has it, without a
-    proof.  `trusted` are addresses of proxies that assert who calls (RFC 3325 §8): see
-    `Call.asserted`.  `serving` tells others of our calls and waiting messages: to those whom
-    `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
+    proof.  With `uses_gruus` calls have our GRUU as Contact (RFC 5627 §4.4), which not every proxy
+    can route to within a call.  `trusted` are addresses of proxies that assert who calls (RFC 3325
+    §8): see `Call.asserted`.  `serving` tells others of our calls and waiting messages: to those
+    whom `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
     address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 

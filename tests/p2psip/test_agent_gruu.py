@@ -67,7 +67,7 @@ def phones(server):
     for name in ("alice", "bob", "carol"):
         options = {"password": PASSWORD, "registrar": server.address}
         found.append(Agent(user=name, domain=DOMAIN, **options))
-        found[-1].heard = []
+        found[-1].heard, found[-1].uses_gruus = [], True
         found[-1].taken = answering(found[-1], found[-1].heard)
         assert found[-1].gruu is None
         found[-1].register(20)

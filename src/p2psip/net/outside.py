@@ -103,6 +103,7 @@ class OutsideRequests(ABC):
     def __init__(self) -> None:
         self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
         self.on_referred: Callable[[Call], object] = lambda call: call.hangup()
+        self.uses_gruus = False
         self._pings: list[Ping] = []
 
     @abstractmethod
@@ -122,8 +123,13 @@ class OutsideRequests(ABC):
         return None if registration is None else registration.gruu(monotonic())
 
     def _reached_at(self, contact: Uri, *, private: bool = False) -> Uri:
-        """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4)."""
-        registration, now = self._registration, monotonic()
+        """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4).
+
+        Departs from RFC 5627 §4.4 [contact-is-a-gruu]: only with `uses_gruus`.  A registrar that
+        gives GRUUs may stand beside a proxy that cannot route to them within a call, and the call
+        would have no ACK: see Field §"GRUUs within a call".
+        """
+        registration, now = self._registration if self.uses_gruus else None, monotonic()
         # RFC 5627 §4.4 [contact-is-a-gruu]
         gruu = None if registration is None else registration.gruu(now, private=private)
         return gruu or (contact.replace(user=None) if private else contact)
