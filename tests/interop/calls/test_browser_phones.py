@@ -12,7 +12,7 @@ def test_a_browser_calls_a_browser(start, gateway, tmp_path):
     server = gateway("--users", users, "--ws", "127.0.0.1:0", "--sip-t1", "20")
     with phone_page() as ours, phone_page() as theirs:
         bob = start(Chromium, theirs.phone(f"ws://{server.ws}", "bob", PASSWORD))
-        assert ".invalid;transport=ws" in wait_event(bob, theirs, "registered")["contact"]
+        assert ";gr=urn:uuid:" in wait_event(bob, theirs, "registered")["contact"]
         url = ours.phone(
             f"ws://{server.ws}", "alice", PASSWORD, call="sip:bob@127.0.0.1", seconds=1
         )
