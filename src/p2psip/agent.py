@@ -85,10 +85,13 @@ class Agent(OutsideRequests):
     such wishes are declined unless it is set.  A sender is as the From header has it, without a
     proof.  With `uses_gruus` calls have our GRUU as Contact (RFC 5627 §4.4), which not every proxy
     can route to within a call.  `trusted` are addresses of proxies that assert who calls (RFC 3325
-    §8): see `Call.asserted`.  `serving` tells others of our calls and waiting messages: to those
-    whom `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor` is its
-    address-of-record.  Raises LocalError, and OSError as `bind` does.
+    §8): see `Call.asserted`.  Where `voip_metrics` is set to True, peers of further calls are told
+    how we hear them (RFC 3611 §4.7).  `serving` tells others of our calls and waiting messages: to
+    those whom `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor`
+    is its address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
+
+    voip_metrics = False
 
     def __init__(
         self,
@@ -331,7 +334,8 @@ class Agent(OutsideRequests):
 
     def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
         (told, ports), wake = self._place.media(peer), self._driver.wake
-        return self._stream(ports, on_audio, on_event, wake, told=told)
+        tells = self.voip_metrics
+        return self._stream(ports, on_audio, on_event, wake, told=told, voip_metrics=tells)
 
     def _next_host(self, to: Address) -> str:
         """The host that a request for `to` goes to first: §8.1.2."""

@@ -98,3 +98,22 @@ def test_sound_and_reports_share_a_port_where_both_phones_agree(make, bob, srtp)
     wait_for(lambda: call.is_held)
     assert all(end._port.rtcp_mux for end in ends)
     assert [end._session.invalid for end in ends] == [0, 0]
+
+
+def test_a_phone_is_told_how_it_is_heard(alice, bob):
+    """Covers RFC 3611 §4.7: by the report at the end of the answerer, if not before."""
+    bob.voip_metrics = True
+    at_bob = []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=20)
+    wait_for(lambda: taken)
+    assert call.remote_metrics is None
+    talk(call)
+    wait_for(lambda: len(at_bob) == len(FRAMES))
+    heard = taken[0]._audio
+    talk(taken[0], FRAMES[:1])  # or there is nothing to end
+    call._audio._on_rtcp(heard._session.bye(1.0), 1.0)
+    metrics = call.remote_metrics
+    assert metrics.ssrc == call._audio._session.ssrc
+    assert (metrics.loss_rate, metrics.gap_duration) == (0, 20 * len(FRAMES))
+    assert taken[0].remote_metrics is None and call._audio._metrics() is None

@@ -15,12 +15,14 @@ from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media_security import MediaSecurity
 from p2psip.net.port_pool import PublicPorts
 from p2psip.net.rtp_ports import MediaPool, MediaPort
+from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
-from p2psip.rtp.reorder import ReorderBuffer
+from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
+from p2psip.rtp.voip_metrics import BurstMeter
 from p2psip.sdp.agreed_media import Agreed
 from p2psip.sdp.codec import TELEPHONE_EVENT
 from p2psip.sdp.line import Origin, reaches
@@ -70,7 +72,9 @@ class AudioStream:
     event; `wake` when `deadline` may have come nearer.  `srtp` has us offer it, and accept no
     other answer.  `host` is ours; the peer sends to `told`, or where the pool says that others
     outside reach its ports.  `rtcp_mux` has us offer one port for both RTP and RTCP, which we take
-    whenever it is offered.  `direction` is what the next offer or answer asks for (RFC 8866 §6.7).
+    whenever it is offered.  With `voip_metrics` our reports tell how we hear the peer (RFC 3611
+    §4.7), without asking first.  `direction` is what the next offer or answer asks for (RFC 8866
+    §6.7).
     Raises NoPortsError.
     """
 
@@ -86,6 +90,7 @@ class AudioStream:
         srtp: bool = False,
         told: str | None = None,
         rtcp_mux: bool = False,
+        voip_metrics: bool = False,
     ) -> None:
         self._port = port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
         own = PublicPorts(told or host, port.rtp_port, port.rtcp_port)
@@ -103,7 +108,10 @@ class AudioStream:
         self._offered: SessionDescription | None = None
         self._media: AgreedMedia | None = None
         self._session: RtpSession | None = None
+        self._tells_metrics = voip_metrics
+        self._meter: BurstMeter | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
+        self._heard_kind, self._heard = 0, b""  # the last sound
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
         self._talked = monotonic()  # when the sound was at `_position`
@@ -133,6 +141,23 @@ class AudioStream:
     def statistics(self) -> Statistics | None:
         """The figures of the stream so far; None before an answer: RFC 3550 §6.4.4."""
         return self._session.statistics if self._session else None
+
+    @property
+    def remote_metrics(self) -> VoipMetrics | None:
+        """How the peer hears us, None before it has told: RFC 3611 §4.7."""
+        return self._session.reporter.remote_metrics if self._session else None
+
+    def _metrics(self) -> VoipMetrics | None:
+        """Say how we hear the peer, None before its first packet: RFC 3611 §4.7."""
+        session, media, meter = self._session, self._media, self._meter
+        if session is None or media is None or meter is None or self._order.next is None:
+            return None
+        ssrc, codec = session.reception.ssrc, media.received_codec(self._heard_kind)
+        if ssrc is None or codec is None:
+            return None
+        length = ticks(codec.name, self._heard, codec.clock_rate, codec.channels)
+        packet_ms = 1000 * length / codec.clock_rate
+        return meter.metrics(ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS)
 
     def offer(self) -> bytes:
         """Write an offer, the first or a new one: RFC 3264 §5, §8."""
@@ -196,7 +221,10 @@ class AudioStream:
                 now,
                 wallclock=wallclock(),
             )
-            self._order = ReorderBuffer()
+            if self._tells_metrics:
+                self._meter = BurstMeter()
+                self._session.reporter.local_metrics = self._metrics
+            self._order = ReorderBuffer(meter=self._meter)
             self._keys, self._heard_keys = EventSender(codec.clock_rate), EventReceiver()
         if media.telephone_event is None or not media.sends:
             self._keys.clear()
@@ -293,6 +321,7 @@ class AudioStream:
             with suppress(RemoteError):  # a malformed event is dropped as a lost one
                 self._tell_events(self._heard_keys.heard(timestamp, payload, monotonic()))
         elif media.received_codec(kind) is not None:
+            self._heard_kind, self._heard = kind, payload
             self._on_audio(payload, timestamp)
 
     def _tell_events(self, heard: Sequence[HeardEvent]) -> None:

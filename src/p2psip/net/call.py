@@ -18,6 +18,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import result_of
+from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent
 from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
@@ -130,6 +131,11 @@ class Call:
     def statistics(self) -> Statistics | None:
         """The figures of the sound so far: RFC 3550 §6.4.4.  None before both have agreed."""
         return self._audio.statistics
+
+    @property
+    def remote_metrics(self) -> VoipMetrics | None:
+        """How the other side hears us: RFC 3611 §4.7.  None before it has told."""
+        return self._audio.remote_metrics
 
     # -- for scripts --------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class VoipMetrics:
         # §4.7 [unknown-has-a-value]
         values = [UNAVAILABLE if value is None else value for value in values]
         try:
-            # §4.7 [reserved-is-zero]
+            # §4.7 [reserved-is-zero], §4.7.6 [reserved-octet-is-zero]
             return _BLOCK.pack(VOIP_METRICS, 0, _VOIP_WORDS) + _VOIP.pack(*values)
         except struct.error as error:
             raise LocalError("a VoIP metric does not fit its field") from error

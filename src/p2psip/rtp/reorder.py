@@ -16,6 +16,7 @@ gateway would only add delay.
 from typing import Final, Generic, TypeVar
 
 from p2psip.rtp.sequence import MAX_DROPOUT
+from p2psip.rtp.voip_metrics import BurstMeter
 
 Item = TypeVar("Item")
 
@@ -31,14 +32,18 @@ class ReorderBuffer(Generic[Item]):
     numbers given up.  `next` is the number whose turn it is, and `early` holds the items that
     wait.  Both are public for the media path, which saves a call per packet: while `early` is
     empty, an item of number `next` may pass by if `next` is increased.
+    `meter` is told of what does not come in time.
     """
 
-    __slots__ = ("_depth", "_hold", "early", "late", "next", "skipped")
+    __slots__ = ("_depth", "_hold", "_meter", "early", "late", "next", "skipped")
 
     def __init__(
-        self, depth_packets: int = DEPTH_PACKETS, hold_seconds: float = HOLD_SECONDS
+        self,
+        depth_packets: int = DEPTH_PACKETS,
+        hold_seconds: float = HOLD_SECONDS,
+        meter: BurstMeter | None = None,
     ) -> None:
-        self._depth, self._hold = depth_packets, hold_seconds
+        self._depth, self._hold, self._meter = depth_packets, hold_seconds, meter
         self.next: int | None = None
         self.early: dict[int, tuple[float, Item]] = {}
         self.late = self.skipped = 0
@@ -62,6 +67,8 @@ class ReorderBuffer(Generic[Item]):
             return self._begin(sequence, item)
         if sequence < self.next or sequence in self.early:
             self.late += 1
+            if self._meter is not None:
+                self._meter.late(sequence)
             return []
         self.early[sequence] = now, item
         if len(self.early) > self._depth:
@@ -81,12 +88,16 @@ class ReorderBuffer(Generic[Item]):
         ready = [self.early[early][1] for early in sorted(self.early)]
         self.early.clear()
         self.next = sequence + 1
+        if self._meter is not None:
+            self._meter.begin(sequence)
         return [*ready, item]
 
     def _skip(self) -> None:
         """Give up the missing items before the lowest number that waits."""
-        first = min(self.early)
-        self.skipped += first - (self.next or 0)
+        first, wanted = min(self.early), self.next or 0
+        self.skipped += first - wanted
+        if self._meter is not None and first > wanted:
+            self._meter.missed(wanted, first)
         self.next = first
 
     def _in_turn(self) -> list[Item]:

@@ -56,7 +56,8 @@ class Reporter:
     `report_interval` is then T_rr_interval, the least time between regular reports in s, which
     leaves the bandwidth to requests.  With `echo` our own packets, sent back by a reflector such as
     SIPp's, are heard as the peer's.
-    `remote_metrics` is what the peer last told of the quality that it hears (RFC 3611 §4.7).
+    `remote_metrics` is what the peer last told of the quality that it hears (RFC 3611 §4.7), and
+    `local_metrics`, unless it is None, what we tell with each full report and at the end.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Reporter:
         self.last_heard: float | None = None
         self.remote_cname: str | None = None
         self.remote_metrics: VoipMetrics | None = None
+        self.local_metrics: Callable[[], VoipMetrics | None] | None = None
         self._wallclock, self._echo, self._early = wallclock, echo, early
         # RFC 4585 §3.5.1 [no-minimum]
         self._timer = RtcpTimer(now, random, bandwidth, least=0.0 if early else MIN_SECONDS)
@@ -230,7 +232,7 @@ class Reporter:
             self._timer.suppressed(now)  # RFC 4585 §3.5.3 [suppressed-before-its-time]
             return []
         # RFC 4585 §3.5.3 [requests-leave-at-tn]
-        report = self._compound(now, *self._requests())
+        report = self._compound(now, *(self._extended() if is_full else ()), *self._requests())
         self._timer.sent(len(report) + UDP_IP_OCTETS, now)
         self._reported = True
         if is_full:
@@ -253,7 +255,13 @@ class Reporter:
         if not self._reported and all(each.last_sent is None for each in self.senders):
             return b""  # §6.3.7 [no-bye-of-the-silent]
         ssrcs = tuple(each.ssrc for each in self.senders[:MAX_BLOCKS])
-        return self._compound(now, Bye(ssrcs, reason.encode()[:255]))  # §6.1 [bye-last]
+        # §6.1 [bye-last]
+        return self._compound(now, *self._extended(), Bye(ssrcs, reason.encode()[:255]))
+
+    def _extended(self) -> tuple[ExtendedReport, ...]:
+        """Make the report of how we hear the peer, if there is one: RFC 3611 §2."""
+        metrics = None if self.local_metrics is None else self.local_metrics()
+        return () if metrics is None else (ExtendedReport(self.senders[0].ssrc, (metrics,)),)
 
     def _requests(self) -> list[Feedback]:
         asked, self._asked = self._asked, []

@@ -274,7 +274,7 @@ class VideoLeg:
 
     def _deliver(self, packet: VideoPacket, now: float) -> None:
         plan, to_rtmp = self._plan, self._to_rtmp
-        # RFC 3264 §6.1 [hears-after-the-answer]; RFC 3550 §5.1 [unknown-types-ignored]
+        # RFC 3264 §6.1; RFC 3550 §5.1: what was never agreed is ignored
         if plan is None or to_rtmp is None or packet.payload_type not in plan.receiving:
             return
         self.received += 1

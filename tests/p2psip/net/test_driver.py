@@ -189,7 +189,7 @@ def test_of_the_servers_that_dns_names_the_first_that_serves_is_used(make, trans
 
     Nobody listens at the first one; by UDP that is silence.
     """
-    one, busy, good, spare = make(t1=0.002), make(), make(), make()
+    one, busy, good, spare = make(t1=0.02), make(), make(), make()
     busy.on_request = lambda server, request, now: (busy.heard.append("x"), server.reply(503, now))
     closed = plain.socket(
         plain.AF_INET, {"TCP": plain.SOCK_STREAM}.get(transport, plain.SOCK_DGRAM)

@@ -31,7 +31,7 @@ def test_flows_and_paths_are_kept_and_rows_of_before_are_read():
 
 
 def test_the_number_of_a_device_is_kept_and_written_again_when_it_changes():
-    """Covers RFC 5627 §5.4 [valid-until-invalidated]."""
+    """Covers RFC 5627 §5.4: by it the registrar knows a temporary GRUU again."""
     store = RedisLocation("redis://127.0.0.1:1/0", lambda *event: None, clock=lambda: 1000.0)
     for number in ("00ff" * 4, "ff00" * 4):  # by another flow's REGISTER, so of the same version
         kept = [binding(gruu=number), binding(reg_id=2, gruu=number)]

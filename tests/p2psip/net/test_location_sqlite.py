@@ -149,7 +149,7 @@ def test_a_file_of_the_version_before_is_read_and_gets_the_new_columns(shop):
 
 
 def test_the_key_of_temporary_gruus_is_in_the_file(shop):
-    """Covers RFC 5627 §5.4 [valid-until-invalidated]: with the number of each device."""
+    """Covers RFC 5627 §5.4: with the number of each device."""
     first = shop()
     first.keep(AOR, {AOR: [binding(gruu="00ff" * 4)]}, 0.0)
     first.close()

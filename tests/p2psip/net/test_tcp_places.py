@@ -183,7 +183,7 @@ def test_without_a_descriptor_nobody_is_called(make, monkeypatch, caplog):
 
 
 def test_a_phone_that_is_to_send_keep_alives_and_does_not_is_given_up(make, monkeypatch):
-    """Covers RFC 5626 §5.4 [grace-period] [one-crlf-for-two]."""
+    """Covers RFC 5626 §5.4 [one-crlf-for-two]."""
     now = clock(monkeypatch)
     echo = make()
     clients = [greeted(echo), greeted(echo)]

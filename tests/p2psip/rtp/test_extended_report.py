@@ -17,7 +17,10 @@ from p2psip.strategies.rtp import extended_reports, rate_limits, voip_metrics
 
 @given(voip_metrics())
 def test_the_layout_of_voip_metrics(metrics):
-    """Covers RFC 3611 §4.7 [unknown-has-a-value] [reserved-is-zero]."""
+    """Covers RFC 3611 §4.7 [unknown-has-a-value] [reserved-is-zero].
+
+    Covers RFC 3611 §4.7.6 [reserved-octet-is-zero].
+    """
     data = bytes(metrics)
     assert len(data) == 36 and data[:4] == bytes((7, 0, 0, 8)) and data[29] == 0
     assert data[8:12] == bytes(

@@ -136,7 +136,7 @@ def test_nobody_but_the_registrar_can_tell_whose_it_is(numbers, seed):
 
 @given(uris(), st.integers(0, 47), st.integers(1, 255))
 def test_what_was_not_made_here_has_no_number(uri, at, flipped):
-    """Covers RFC 5627 §5.4 [instance-is-found]: neither any URI nor one that was changed."""
+    """Covers RFC 5627 §5.4: neither any URI nor one that was changed."""
     assert number_of(b"key", uri) is None
     made = temporary_gruu(b"key", Uri.parse("sip:bob@home"), "00" * 8, random_source("x"))
     octets = bytearray(made.user.encode())
@@ -160,7 +160,7 @@ def test_what_was_not_made_here_has_no_number(uri, at, flipped):
     ],
 )
 def test_a_contact_that_leads_back_is_refused(text, status):
-    """Covers RFC 5627 §5.1 [403-for-the-aor] [403-for-own-gruu] [403-for-other-schemes]."""
+    """Covers RFC 5627 §5.1 [403-for-the-aor] [403-for-other-schemes]."""
     assert bind(Home(), text).status == status
 
 
@@ -353,7 +353,7 @@ def test_calls_to_a_gruu_are_judged_as_calls_to_the_user():
 
 
 def test_they_outlive_a_restart():
-    """Covers RFC 5627 §5.4 [valid-until-invalidated]: number and key are with the bindings."""
+    """Covers RFC 5627 §5.4: number and key are with the bindings."""
     kept = MemoryLocation()
     home = Home(nat=True, store=kept)
     message = register("bob", contact(), GRUU)

@@ -124,7 +124,7 @@ def test_a_gruu_is_a_contact_as_it_is(transport):
 
 
 def test_two_phones_at_one_registrar():
-    """Covers RFC 5627 §4.4 [contact-is-a-gruu]: what the registrar gives leads back."""
+    """Covers RFC 5627 §4.4: what the registrar gives leads back."""
     link = Link()
     Home(link, users=store("alice", "bob"))
     alice, bob = Member(link, ALICE, "alice"), Member(link, BOB, "bob")

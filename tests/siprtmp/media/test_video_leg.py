@@ -29,7 +29,7 @@ def sent_units(rig):
 
 
 def test_a_published_stream_reaches_the_phone_from_its_key_frame():
-    """Covers RFC 6184 §5.1: parameter sets first, one time a picture, the marker on its last."""
+    """Covers RFC 6184 §5.1 and RFC 3551 §5 [video-at-90-khz]: the marker on a picture's last."""
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(inter(1)), at=0)
     assert not rig.sent  # it depends on a picture that the phone has not
@@ -129,7 +129,7 @@ def test_the_host_of_the_sound_may_have_pictures():
 
 
 def test_after_a_hold_the_phone_sees_at_once():
-    """Covers RFC 3264 §8.4: all since the last key frame, the parameter sets before it."""
+    """Covers RFC 3264 §8.4 and §8.3.2 [new-formats-at-once] [no-old-formats]."""
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
     rig.leg.start(video_plan(direction="recvonly"), rig.now, hosts=(PHONE[0],))
@@ -204,7 +204,7 @@ def test_a_new_player_has_the_phone_asked():
 
 
 def test_other_sources_and_types_are_no_pictures():
-    """Covers RFC 3550 §5.1."""
+    """Covers RFC 3550 §5.1 and RFC 3264 §6.1."""
     rig = VideoRig(video_plan())
     rig.picture(0, idr(), payload_type=34)
     rig.leg.on_rtp(b"junk", 0.0)
