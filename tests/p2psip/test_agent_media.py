@@ -2,9 +2,12 @@
 
 import gevent
 import pytest
+from gevent import socket
 from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
+from p2psip.nat.turn import TurnMethod
 
 
 def test_keys_are_heard_once_each_with_their_length_between_the_sound(alice, bob):
@@ -117,3 +120,25 @@ def test_a_phone_is_told_how_it_is_heard(alice, bob):
     assert metrics.ssrc == call._audio._session.ssrc
     assert (metrics.loss_rate, metrics.gap_duration) == (0, 20 * len(FRAMES))
     assert taken[0].remote_metrics is None and call._audio._metrics() is None
+
+
+def test_stun_at_the_ports_of_the_sound_gets_nothing(alice, bob):
+    """Own design: they are no servers, so that no forged source is sent anything by them."""
+    at_bob = []
+    taken = answering(bob, at_bob)
+    call = alice.call(uri(bob), timeout=20)
+    wait_for(lambda: taken)
+    port = taken[0]._audio._port
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        for method in (BINDING, TurnMethod.ALLOCATE):
+            whole = StunMessage.write(StunClass.REQUEST, method, bytes(12), fingerprint=True).data
+            for data in (whole, whole[:-1], whole[:20], whole * 2):
+                for place in (port.rtp_port, port.rtcp_port):
+                    stranger.sendto(data, ("127.0.0.1", place))
+        talk(call)
+        wait_for(lambda: len(at_bob) == len(FRAMES))  # and so all that came before is read
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.recv(2000)
+    assert [data for data, _ in at_bob] == FRAMES

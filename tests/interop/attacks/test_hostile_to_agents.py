@@ -1,15 +1,21 @@
 """Hostile peers of a phone: by REFER, Replaces, PRACK and SUBSCRIBE they get nothing of others.
 
-The phone is an `Agent`.  127.0.0.2 and up play the attackers' hosts, 127.0.0.3 a third party's.
+The phone is an `Agent`, which is attacked by UDP, TLS and WebSocket.  127.0.0.2 and up play the
+attackers' hosts, 127.0.0.3 a third party's.
 """
 
 import re
+from functools import partial
 
 import pytest
-from support.attacks.hostile_sip import Callee, SipAttacker, sdp
+from support.attacks.doors import DOORS
+from support.attacks.hostile_sip import Callee, sdp
+from support.certificates import certificate
 from support.sip.phones import answering, uri, wait_for
 
 from p2psip.agent import Agent
+from p2psip.net.driver import SipPorts
+from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.sip.message import Request, parse_message
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.ua import MAX_SERVED
@@ -25,17 +31,40 @@ class Phone(Agent):
     def sip(self):
         return "{}:{}".format(*self.address)
 
+    def place(self, transport):
+        """Its address for one transport."""
+        return self._driver.ports.address_of(transport)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory):
+    made = certificate(tmp_path_factory.mktemp("tls"))
+    return TlsContexts(client_context(made.file), server_context(made.file, made.key))
+
+
+@pytest.fixture(params=["UDP", pytest.param("TLS", marks=pytest.mark.needs("openssl")), "WS"])
+def door(request):
+    """How attackers come in."""
+    return request.param
+
 
 @pytest.fixture
-def phone():
-    with Phone(user="bob") as found:
+def phone(door, request, monkeypatch):
+    monkeypatch.setattr("p2psip.agent.SipPorts", partial(SipPorts, ws=[("127.0.0.1", 0)]))
+    with Phone(user="bob", tls=request.getfixturevalue("tls") if door == "TLS" else None) as found:
         yield found
         found.close(timeout=0.1)
 
 
 @pytest.fixture
-def attacker(phone):
-    return SipAttacker(phone, THEIRS)
+def enter(phone, door):
+    """`enter(host)`: an attacker of that host."""
+    return partial(DOORS[door], phone)
+
+
+@pytest.fixture
+def attacker(enter):
+    return enter(THEIRS)
 
 
 @pytest.fixture
@@ -128,11 +157,11 @@ def test_the_place_of_others_is_not_taken(phone, attacker):
         call.hangup()
 
 
-def test_pracks_of_others_and_for_nothing(phone):
+def test_pracks_of_others_and_for_nothing(phone, enter):
     """Covers RFC 3262 §3: a call goes on ringing through a flood of PRACKs, and is answered."""
     ringing = []
     phone.on_call = ringing.append
-    caller, other = SipAttacker(phone, THEIRS), SipAttacker(phone, "127.0.0.4")
+    caller, other = enter(THEIRS), enter("127.0.0.4")
     bob, call = f"sip:bob@{phone.sip}", {"Call_ID": "c", "From": "<sip:eve@x>;tag=e"}
     caller.send(
         caller.request("INVITE", bob, body=sdp(), Require="100rel", CSeq="1 INVITE", **call)
@@ -165,8 +194,11 @@ def test_pracks_of_others_and_for_nothing(phone):
     wait_for(lambda: not phone.calls)
 
 
-def test_subscriptions_of_one_host_leave_places_and_tell_no_third_party(phone, attacker, victim):
-    """Covers RFC 6665 §4.2.1.1: many, for very long, with the Contact of somebody else."""
+def test_subscriptions_of_one_host_leave_places(phone, attacker, victim, enter, door):
+    """Covers RFC 6665 §4.2.1.1: many, for very long, with the Contact of somebody else.
+
+    By a connection the third party is told nothing at all.
+    """
     bob, package = f"sip:bob@{phone.sip}", {"Event": "dialog"}
     assert attacker.ask("SUBSCRIBE", bob, **package) == 403
     assert attacker.ask("SUBSCRIBE", bob, Event="refer") == 489
@@ -176,13 +208,15 @@ def test_subscriptions_of_one_host_leave_places_and_tell_no_third_party(phone, a
     attacker.send(subscribe)
     answer = parse_message(attacker.heard())
     assert answer.status == 200 and answer.expires == 3600
-    notify = victim.heard()
+    told = victim if door == "UDP" else attacker
+    notify = told.heard()
     assert notify.startswith(b"NOTIFY") and len(notify) < 3 * len(subscribe)
-    victim.respond(notify, "481 Not Mine")
+    assert told is victim or victim.heard(0.1) is None
+    Callee.respond(told, notify, "481 Not Mine")
     wait_for(lambda: phone._agents.dialogs == 0)
     asked["Contact"] = f"<sip:v@{VICTIM}:9>"  # which does not answer
     said = [attacker.ask("SUBSCRIBE", bob, **asked) for _ in range(MAX_SERVED)]
     assert said == [200] * said.count(200) + [503] * said.count(503)
     assert said.count(200) < MAX_SERVED / 2
-    assert SipAttacker(phone, "127.0.0.5").ask("SUBSCRIBE", bob, **package) == 200
+    assert enter("127.0.0.5").ask("SUBSCRIBE", bob, **package) == 200
     assert refer(attacker, f"<sip:x@{VICTIM}>") == 603

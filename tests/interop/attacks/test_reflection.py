@@ -12,11 +12,14 @@ from support.gateway.accounts import users_file
 from support.gateway.richclient import RichClient
 from support.peers.process import PATIENCE
 
+from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from rtmplite.net.client.rtmp_client import RtmpClient
 
 T1 = ("--sip-t1", "10")  # ms: it gives up after 0.64 s
 SILENCE = 1.0  # s without a datagram, longer than any pause between two
 OFFER = sdp(SPEEX.format(port=40000))
+PRACKS = {"Require": "100rel", "Supported": "100rel"}
+STUN = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), fingerprint=True).data
 
 
 class Victim(SipAttacker):
@@ -58,8 +61,9 @@ def test_nobody_is_sent_three_times_what_he_sent(gateway):
     server = gateway(*T1, "--answer-timeout", "2")
     ours, bob = f"sip:{server.sip}", f"sip:bob@{server.sip}"
     waiting = RtmpClient.connect(server.url("call"))
-    waiting.create_stream().publish("radio")
-    ringing = RichClient(server.rtmp, "bob@127.0.0.1")
+    for name in ("radio", "other"):  # each takes one call
+        waiting.create_stream().publish(name)
+    ringing = [RichClient(server.rtmp, f"{name}@127.0.0.1") for name in ("bob", "carol")]
     radio = f"sip:radio@{server.sip}"
     no_sdp = "v=0\r\n"
     call = {"body": OFFER}
@@ -85,10 +89,27 @@ def test_nobody_is_sent_three_times_what_he_sent(gateway):
         "a request that is broken": ("OPTIONS", ours, {"CSeq": "x"}),
         "a request of 150 octets": (short.encode(), "", {}),
         "garbage": (b"\xff" * 500, "", {}),
+        "INVITE that wants PRACKs, answered": (
+            "INVITE",
+            f"sip:other@{server.sip}",
+            call | PRACKS,
+        ),
+        "INVITE that wants PRACKs, rings": ("INVITE", f"sip:carol@{server.sip}", call | PRACKS),
+        "PRACK": ("PRACK", radio, {"To": f"<{radio}>;tag=x", "RAck": "1 1 INVITE"}),
+        "REFER": ("REFER", radio, {"Refer_To": "<sip:x@192.0.2.1>"}),
+        "REGISTER with a long Path": (
+            "REGISTER",
+            ours,
+            {"To": f"<{bob}>", "Supported": "path", "Path": ", ".join([f"<{ours};lr>"] * 20)},
+        ),
+        "INVITE to a GRUU of nobody": ("INVITE", f"{bob};gr=urn:uuid:0", call),
+        "STUN": (STUN, "", {}),
+        "STUN, broken": (STUN[:-4], "", {}),
     }
-    judge(server, requests, {"ACK", "garbage"})
+    judge(server, requests, {"ACK", "garbage", "STUN, broken"})
     server.wait_status({"transactions": 0, "dialogs": 0})
-    ringing.close()
+    for client in ringing:
+        client.close()
     waiting.close()
 
 

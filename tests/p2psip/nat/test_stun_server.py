@@ -2,10 +2,13 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, is_stun
 from p2psip.nat.stun_server import answer
 from p2psip.strategies.stun import addresses, messages, transaction_ids
+
+UDP_HEADER, IPV4_HEADER, IPV6_HEADER = 8, 20, 40  # octets
 
 
 @given(transaction_ids, addresses)
@@ -46,3 +49,43 @@ def test_unknown_attributes_are_named():
 @pytest.mark.parametrize("data", [b"", b"OPTIONS sip:a SIP/2.0\r\n\r\n", bytes(20), b"\r\n\r\n"])
 def test_what_is_no_stun_is_not_answered(data):
     assert not is_stun(data) and answer(data, ("192.0.2.1", 5060)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.binary(max_size=8)), max_size=30), addresses)
+def test_a_forged_source_is_sent_less_than_one_and_a_half_times_the_octets(listed, source):
+    """Own design: with the headers of IP and UDP, which the attacker's packet has as well."""
+    request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), listed).data
+    outer = UDP_HEADER + (IPV6_HEADER if ":" in source.host else IPV4_HEADER)
+    said = answer(request, source)
+    assert 2 * (outer + len(said or b"")) < 3 * (outer + len(request))
+
+
+@given(messages(), addresses)
+def test_an_answer_is_never_answered(message, source):
+    """Own design: two servers that are told of each other by a forged source stay silent."""
+    said = answer(message.data, source)
+    assert said is None or answer(said, source) is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:-4],
+        lambda data: data[:19],
+        lambda data: data + b"x",
+        lambda data: data * 2,
+        lambda data: data[:2] + b"\xff\xfc" + data[4:],
+        lambda data: data[:4] + b"\x21\x12\xa4\x43" + data[8:],
+        lambda data: b"\x40" + data[1:],
+        lambda data: b"\x01" + data[1:],  # a success
+        lambda data: b"\x00\x11" + data[2:],  # an indication
+        lambda data: b"\x00\x03" + data[2:],  # an Allocate of TURN
+        lambda data: data[:22] + b"\xff\xff" + data[24:],  # an attribute beyond the end
+    ],
+)
+def test_what_is_broken_gets_nothing(spoil):
+    """Covers RFC 8489 §6.3: not even an error."""
+    whole = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), [(0x8022, b"name")]).data
+    assert answer(whole, ("192.0.2.1", 5060)) is not None
+    assert answer(spoil(whole), ("192.0.2.1", 5060)) is None

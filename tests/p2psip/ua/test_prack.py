@@ -20,6 +20,7 @@ from support.sip.flows import (
 
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, parse_message
+from p2psip.stack.address_validation import FACTOR
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.ua import CallState
 
@@ -99,6 +100,26 @@ def test_without_a_prack_the_call_is_refused():
     repeats = [m.headers["RSeq"] for m in script.heard if m.status == 183]
     assert len(repeats) == 7 and len(set(repeats)) == 1
     assert script.heard[-1].status == 504 and bob.events() == ["rejected"]
+    settle(link, bob)
+
+
+@pytest.mark.parametrize("answer", [early, ring])
+@pytest.mark.parametrize("option", ["Require", "Supported"])
+@pytest.mark.parametrize("padding", [0, 700])
+@pytest.mark.parametrize("told", [1, 3])
+def test_a_forged_source_is_sent_no_train_of_reliable_responses(answer, option, padding, told):
+    """Covers RFC 3262 §3 and departs from it: an address that hears us asks again, and pays.
+
+    A peer that is heard gets them all: see `test_without_a_prack_the_call_is_refused`.
+    """
+    link = Link()
+    script, bob = Script(link, A), Phone(link, B, answer, trusting=False)
+    invite = first_request(Subject="x" * padding, **{option: "100rel"})
+    for _ in range(told):
+        script.say(invite, B)
+    link.run(until=100.0)
+    said = [len(data) for *_, source, _, (_, data) in link.sent if source == B]
+    assert 0 < len(said) < FACTOR * told and sum(said) < FACTOR * told * len(bytes(invite))
     settle(link, bob)
 
 
