@@ -7,7 +7,9 @@ its own: a transaction with its own branch.
 
 Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog no more than two datagrams
 of a request go to an address that has never shown that it hears us (see `address_validation`):
-the address is from a Contact, which a stranger may have forged.
+the address is from a Contact, which a stranger may have forged.  Outside of dialogs the same holds
+for all requests to it while more than three have had no answer: who registers without a password
+may have forged the source of the REGISTER.
 """
 
 from collections import Counter
@@ -29,6 +31,7 @@ from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
 DOUBTED: Final = 2  # datagrams of a request to an address that never showed that it hears us
+IN_FULL: Final = 3  # requests without any answer that such an address is sent without that limit
 # Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
 # user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
@@ -319,8 +322,8 @@ class Clients:
         self._settle(attempt, now)
 
     def _post(self, attempt: _Attempt) -> None:
-        in_dialog = attempt.request.to.tag is not None
-        if attempt.sent < DOUBTED or not in_dialog or self._reach.hears(attempt.flow):
+        is_doubted = attempt.request.to.tag is not None or self._silent[attempt.flow] > IN_FULL
+        if attempt.sent < DOUBTED or not is_doubted or self._reach.hears(attempt.flow):
             self._outbox.send(attempt.wire, attempt.flow)  # RFC 3263 §4 [same-server]
         attempt.sent += 1
 

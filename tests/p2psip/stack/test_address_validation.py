@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.sip.elements import PORT
-from support.sip.homes import ALICE, FAR, HOME, Home, request
+from support.sip.homes import ALICE, FAR, HOME, Home, register, request
 from support.sip.stacks import THEM, UDP, Asker, Server, incoming, lone_stack, sent
 from support.sip.stacks import request as asking
 
@@ -127,6 +127,27 @@ def test_within_a_dialog_two_datagrams_go_to_who_is_silent():
     stack.receive(bytes(response_to(asked, 200, to_tag="t")), UDP, 0.1)
     stack.request(bye, asker, 40.0)
     assert len(until_silence(stack)) == 11
+
+
+@pytest.mark.parametrize("more", [[], [("Supported", "outbound")]])
+def test_calls_to_a_forged_registration_are_no_flood(more):
+    """Own design: a few INVITEs are repeated in full, for a phone that has never been called."""
+    device = ';reg-id=1;+sip.instance="<urn:uuid:1>"' if more else ""
+    home = Home(trusting=False)
+    home.hear(register("bob", f"<sip:bob@{FAR}>{device}", *more), source=FAR)
+    told = []
+    for number in range(50):
+        invite = request(
+            "INVITE", "sip:bob@home", ("From", "<sip:eve@away>;tag=a"), call=f"{number}"
+        )
+        told += home.hear(invite, now=number / 1000)
+    told += home.wait(until=200.0)
+    drawn = [bytes(message) for message, to, _ in told if to == FAR]
+    invites = [each for each in drawn if each.startswith(b"INVITE")]
+    assert len(invites) < FACTOR * 50 and home.idle
+    home.hear(register("bob", f"<sip:bob@{FAR}>{device}", *more, cseq=2), source=FAR, now=300.0)
+    alone = home.hear(request(call="alone"), now=300.0) + home.wait(until=500.0)
+    assert len([message for message, to, _ in alone if to == FAR]) == 7
 
 
 @pytest.mark.parametrize("asks", [("OPTIONS", "BYE"), ("BYE",)])
