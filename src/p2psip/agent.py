@@ -25,7 +25,8 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio import AudioHandler, AudioStream, EventHandler, audio_codec
+from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
+from p2psip.net.audio_codecs import audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts

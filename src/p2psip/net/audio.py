@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net.audio_codecs import CN, RED, sound_first, with_keys
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media_security import MediaSecurity
 from p2psip.net.port_pool import PublicPorts
@@ -20,11 +21,11 @@ from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
+from p2psip.rtp.payload.red import MAX_LENGTH, MAX_OFFSET, RedundantBlock, RedundantPayload
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter
 from p2psip.sdp.agreed_media import Agreed
-from p2psip.sdp.codec import TELEPHONE_EVENT
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -41,40 +42,22 @@ from p2psip.sdp.session import SessionDescription
 AudioHandler = Callable[[bytes, int], object]
 EventHandler = Callable[[HeardEvent, int], object]
 
-KEYS: Final = "0-15"  # the events we understand: RFC 4733 §3.2
+WRAP: Final = 0xFFFFFFFF  # of timestamps
 TALKING: Final = 0.2  # s after which a talker who sends nothing is silent; RFC 3551 §4.2, a packet
-
-
-def audio_codec(text: str) -> Codec:
-    """Read "PCMU", "speex/16000" or "opus/48000/2": a name, a clock rate (Hz), channels.
-
-    RFC 8866 §6.6.  The clock rate is 8000 and there is one channel unless said.  Raises LocalError.
-    """
-    name, *numbers = text.split("/")
-    sound = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
-    if not name or not sound or len(numbers) > 2:
-        raise LocalError(f"{text!r} is no codec")
-    clock_rate = int(numbers[0]) if numbers else 8000
-    return Codec(name, clock_rate, int(numbers[1]) if len(numbers) == 2 else 1)
-
-
-def with_keys(codecs: Sequence[Codec]) -> tuple[Codec, ...]:
-    """Add the telephone events for each clock of the codecs: RFC 4733 §2.2.1."""
-    rates = dict.fromkeys(codec.clock_rate for codec in codecs)
-    return (*codecs, *(Codec(TELEPHONE_EVENT, rate, fmtp=KEYS) for rate in rates))
 
 
 class AudioStream:
     """One call's sound, from the first SDP to `close`.
 
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
-    the order of sending, `on_event(event, clock_rate)` for each beginning and end of a telephone
-    event; `wake` when `deadline` may have come nearer.  `srtp` has us offer it, and accept no
-    other answer.  `host` is ours; the peer sends to `told`, or where the pool says that others
-    outside reach its ports.  `rtcp_mux` has us offer one port for both RTP and RTCP, which we take
-    whenever it is offered.  With `voip_metrics` our reports tell how we hear the peer (RFC 3611
-    §4.7), without asking first.  `direction` is what the next offer or answer asks for (RFC 8866
-    §6.7).
+    the order of sending: comfort noise (codec "CN") is silence, and of redundant audio ("red")
+    comes what is new, with what was lost before it.  `on_event(event, clock_rate)` is called for
+    each beginning and end of a telephone event; `wake` when `deadline` may have come nearer.
+    `srtp` has us offer it, and accept no other answer.  `host` is ours; the peer sends to `told`,
+    or where the pool says that others outside reach its ports.  `rtcp_mux` has us offer one port
+    for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics` our reports
+    tell how we hear the peer (RFC 3611 §4.7), without asking first.  `direction` is what the next
+    offer or answer asks for (RFC 8866 §6.7).
     Raises NoPortsError.
     """
 
@@ -112,6 +95,8 @@ class AudioStream:
         self._meter: BurstMeter | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._heard_kind, self._heard = 0, b""  # the last sound
+        self._heard_at: int | None = None
+        self._said: tuple[int, bytes] | None = None  # the last of ours: position and payload
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
         self._talked = monotonic()  # when the sound was at `_position`
@@ -203,7 +188,7 @@ class AudioStream:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
-        line = theirs.media[agreed.index(media)]
+        line, media = theirs.media[agreed.index(media)], sound_first(media)
         if media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
@@ -254,9 +239,25 @@ class AudioStream:
         self._talking = media.sends and not self._keys.busy
         if self._talking:
             at = self._start + position & 0xFFFFFFFF
-            kind = media.send_payload_types[0]
-            self._send_rtp(session.send(kind, payload, at, marker, now))
+            kind, packed = self._packed(media, payload, position)
+            self._send_rtp(session.send(kind, packed, at, marker, now))
         return media.sends
+
+    def _packed(self, media: AgreedMedia, payload: bytes, position: int) -> tuple[int, bytes]:
+        """The payload type and payload to send, with the sound before it where RED is agreed on.
+
+        RFC 2198 §3.  What does not fit into a block stays out.
+        """
+        kind, before, self._said = media.send_payload_types[0], self._said, (position, payload)
+        names = [codec.name.upper() for codec in media.codecs]
+        if RED not in names:
+            return kind, payload
+        older: tuple[RedundantBlock, ...] = ()
+        offset = position - before[0] if before is not None else 0
+        if before is not None and 0 < offset <= MAX_OFFSET and len(before[1]) <= MAX_LENGTH:
+            older = (RedundantBlock(kind, offset, before[1]),)
+        red = media.send_payload_types[names.index(RED)]
+        return red, bytes(RedundantPayload(kind, payload, older))
 
     def press(self, digits: str, seconds: float) -> bool:
         """Send keys one after another: RFC 4733 §2.5.1.  LocalError if one is no key.
@@ -320,9 +321,24 @@ class AudioStream:
         if kind == media.receive_telephone_event:
             with suppress(RemoteError):  # a malformed event is dropped as a lost one
                 self._tell_events(self._heard_keys.heard(timestamp, payload, monotonic()))
-        elif media.received_codec(kind) is not None:
-            self._heard_kind, self._heard = kind, payload
+        elif (codec := media.received_codec(kind)) is None or codec.name.upper() == CN:
+            return  # RFC 3389 §5: a receiver may be as silent as it likes
+        elif codec.name.upper() == RED:
+            with suppress(RemoteError):
+                self._hear_redundant(media, RedundantPayload.parse(payload), timestamp)
+        else:
+            self._heard_kind, self._heard, self._heard_at = kind, payload, timestamp
             self._on_audio(payload, timestamp)
+
+    def _hear_redundant(self, media: AgreedMedia, whole: RedundantPayload, timestamp: int) -> None:
+        """Pass on what is newer than all heard before: RFC 2198 §3."""
+        blocks = [(each.offset, each.payload_type, each.data) for each in whole.older]
+        blocks = [*sorted(blocks, reverse=True), (0, whole.payload_type, whole.data)]
+        for offset, kind, data in blocks:
+            at, codec, last = timestamp - offset & WRAP, media.received_codec(kind), self._heard_at
+            is_new = last is None or (at - last - 1) & WRAP < WRAP >> 1
+            if data and codec is not None and codec.name.upper() != RED and is_new:
+                self._hear(kind, at, data)
 
     def _tell_events(self, heard: Sequence[HeardEvent]) -> None:
         rate = self._session.clock_rate if self._session else 0

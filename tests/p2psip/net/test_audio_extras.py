@@ -1,0 +1,124 @@
+"""Comfort noise and redundant audio of a phone: silence, and sound that a lost packet had."""
+
+import pytest
+
+from p2psip.errors import RemoteError
+from p2psip.net.audio import AudioStream
+from p2psip.net.audio_codecs import audio_codec
+from p2psip.net.port_pool import PortPool
+from p2psip.rtp import fast
+from p2psip.rtp.payload.comfort_noise import ComfortNoise
+from p2psip.sdp.session import SessionDescription
+
+LOOPBACK = "127.0.0.1"
+
+
+class End:
+    """One phone's sound; what it sends is kept in `sent`, what it hears in `heard`."""
+
+    def __init__(self, *codecs):
+        self.heard, self.sent = [], []
+        self.stream = AudioStream(
+            LOOPBACK,
+            [audio_codec(name) for name in codecs],
+            PortPool(),
+            lambda payload, timestamp: self.heard.append((payload, timestamp)),
+            lambda event, rate: None,
+            lambda: None,
+        )
+        self.stream._send_rtp = self.sent.append
+
+
+@pytest.fixture
+def ends():
+    """Makes two phones with these codecs that have agreed."""
+    made = []
+
+    def make(*codecs):
+        made.extend([End(*codecs), End(*codecs)])
+        alice, bob = made[-2:]
+        answer = bob.stream.answer(alice.stream.offer())
+        alice.stream.conclude(answer)
+        return alice, bob
+
+    yield make
+    for each in made:
+        each.stream.close()
+
+
+def test_a_lost_packet_is_heard_by_the_next_one(ends):
+    """Covers RFC 2198 §3: each packet has the sound before it as well, with its time."""
+    alice, bob = ends("PCMU", "red")
+    frames = [bytes([number]) * 160 for number in range(6)]
+    for frame in frames:
+        assert alice.stream.send(frame)
+    kinds = [fast.unpack(datagram)[0] for datagram in alice.sent]
+    assert set(kinds) == {kinds[0]} and kinds[0] >= 96
+    now = 1.0
+    for number, datagram in enumerate(alice.sent):
+        if number not in (2, 4):
+            bob.stream._on_rtp(datagram, now)
+        now += 0.1
+        bob.stream.tick(now)
+    assert [payload for payload, _ in bob.heard] == frames
+    times = [timestamp for _, timestamp in bob.heard]
+    assert [time - times[0] & 0xFFFFFFFF for time in times] == [160 * n for n in range(6)]
+
+
+def test_two_in_a_row_are_lost_and_nothing_comes_twice(ends):
+    alice, bob = ends("PCMU", "red")
+    frames = [bytes([number]) * 160 for number in range(6)]
+    for frame in frames:
+        alice.stream.send(frame)
+    now = 1.0
+    for number, datagram in enumerate(alice.sent):
+        if number not in (2, 3):
+            bob.stream._on_rtp(datagram, now)
+        now += 0.1
+        bob.stream.tick(now)
+    assert [payload for payload, _ in bob.heard] == [frames[n] for n in (0, 1, 3, 4, 5)]
+
+
+def test_the_offer_names_what_is_redundant(ends):
+    """Covers RFC 2198 §5."""
+    alice, _ = ends("PCMA", "red")
+    [line] = SessionDescription.parse(alice.stream.offer()).media
+    fmtps = [each.value for each in line.attributes if each.name == "fmtp"]
+    assert any(value.endswith(" 8/8") for value in fmtps)
+
+
+def test_comfort_noise_is_silence(ends):
+    """Covers RFC 3389 §5: it is no sound of the codec, and sound goes on after it."""
+    alice, bob = ends("PCMU", "CN")
+    session = alice.stream._session
+    bob.stream._on_rtp(session.send(0, b"a" * 160, 0, True, 0.0), 0.0)
+    bob.stream._on_rtp(session.send(13, bytes(ComfortNoise(60)), 160, False, 0.0), 0.0)
+    bob.stream._on_rtp(session.send(0, b"b" * 160, 1600, True, 0.0), 0.0)
+    assert [payload[:1] for payload, _ in bob.heard] == [b"a", b"b"]
+
+
+def test_broken_redundancy_is_passed_over(ends):
+    alice, bob = ends("PCMU", "red")
+    kind = bob.stream._media.receive_payload_types[1]
+    session = alice.stream._session
+    for number, payload in enumerate((b"", b"\x80", b"\x85\x02\x80\xff\x00", bytes([kind]) + b"x")):
+        bob.stream._on_rtp(session.send(kind, payload, 160 * number, False, 0.0), 0.0)
+    assert bob.heard == []
+
+
+def test_without_a_codec_of_sound_there_is_no_call(ends):
+    """Covers RFC 3264 §6: noise and redundancy say nothing alone."""
+    offer = End("CN", "red")
+    answer = End("CN", "red", "PCMU")
+    with pytest.raises(RemoteError) as refused:
+        answer.stream.answer(offer.stream.offer())
+    assert refused.value.status == 488
+    for each in (offer, answer):
+        each.stream.close()
+
+
+def test_sound_comes_first_whatever_the_order(ends):
+    alice, bob = ends("CN", "PCMU")
+    assert alice.stream.codec.name == bob.stream.codec.name == "PCMU"
+    alice.stream.send(b"a" * 160)
+    assert fast.unpack(alice.sent[0])[0] == 0
