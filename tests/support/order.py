@@ -10,6 +10,7 @@ import pytest
 
 FIRST = (  # longest, or needs both cores: nobody else has begun yet
     "tests/interop/calls/test_sipp.py",
+    "tests/interop/calls/test_linphone.py",
     "tests/test_citations.py",
     "tests/rfc_annotations/test_mutants.py",
 )

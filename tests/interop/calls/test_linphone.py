@@ -50,6 +50,7 @@ def test_the_phone_itself(start):
         assert tone_fraction(trimmed(samples, rate), rate, hz) > 0.95
 
 
+@pytest.mark.alone  # this phone drops sound when it has to wait for a core
 @RATES
 @pytest.mark.needs("ffmpeg", "linphonec", "rtmpdump")
 def test_ffmpeg_calls_a_speex_phone(start, server, phone, rate):
@@ -64,6 +65,7 @@ def test_ffmpeg_calls_a_speex_phone(start, server, phone, rate):
     server.wait_status({"calls": 0, "dialogs": 0, "media_legs": 0})
 
 
+@pytest.mark.alone  # this phone drops sound when it has to wait for a core
 @RATES
 @pytest.mark.needs("ffmpeg", "linphonec", "rtmpdump")
 def test_a_speex_phone_calls_a_waiting_name(start, server, phone, rate):
