@@ -15,7 +15,7 @@ FOR_EXAMPLE: Final = "for example bob@example.com"
 
 
 def add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
-    """Who calls, and what proves it."""
+    """The options for the caller's address and password."""
     group = command.add_argument_group("identity")
     group.add_argument(
         "--registrar",

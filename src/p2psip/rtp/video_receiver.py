@@ -1,4 +1,4 @@
-"""One video stream of the peer's: its packets in order, and requests for what is missing.
+"""A video stream of the peer: packets in order, and requests for those that are missing.
 
 Implements RFC 4585 §6.2.1 and §6.3.1, and RFC 5104 §4.3.1, for a receiver.
 
@@ -47,7 +47,7 @@ class VideoPacket(NamedTuple):
 
 
 class VideoReceiver(Reception):
-    """A source of the peer's that is asked for what does not arrive: RFC 4585 §6.1.
+    """A source of the peer that is asked for lost packets and for key frames: RFC 4585 §6.1.
 
     `feedback` is what was agreed on, as `AgreedMedia.feedback` has it: "nack" has packets sent
     again, "nack pli" and "ccm fir" have key frames sent.  Without "nack", packets wait for early
@@ -134,7 +134,7 @@ class VideoReceiver(Reception):
         return min((at for at in waiting if at is not None), default=None)
 
     def tick(self, now: float) -> list[VideoPacket]:
-        """Ask for what is due (RFC 4585 §6.2.1); answer the packets that have waited enough."""
+        """Send the requests that are due: RFC 4585 §6.2.1.  Return packets that waited enough."""
         if (at := self.losses.deadline) is not None and at <= now:
             self._ask_again(now)
         if self._request_at is not None and self._request_at <= now:

@@ -38,7 +38,6 @@ class CallVideo:
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
         self.leg: VideoLeg | None = None
-        self._hosts: Collection[str] = ()
 
     def offered_at(self, endpoint: Endpoint, peers: Collection[str], now: float) -> Endpoint:
         """Our endpoint with a port for pictures, if the user has them and a port is left."""

@@ -15,7 +15,9 @@ from siprtmp.media.translate.audio_formats import AudioCodec
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
-def on_metadata(codec: AudioCodec, has_video: bool = False) -> bytes:
+def on_metadata(
+    codec: AudioCodec, has_video: bool = False, size: tuple[int, int] | None = None
+) -> bytes:
     """The body of an onMetaData message for audio, and for H.264 if there is any: FLV 10.1 §E.5."""
     values: dict[str, Value] = {
         "hasAudio": True,
@@ -29,6 +31,8 @@ def on_metadata(codec: AudioCodec, has_video: bool = False) -> bytes:
     }
     if has_video:
         values["videocodecid"] = float(CodecId.AVC)
+    if size is not None:
+        values["width"], values["height"] = map(float, size)
     return amf0.encode("onMetaData", EcmaArray(values))
 
 
@@ -39,4 +43,5 @@ def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
     if plan is not None:
         video = call.video.leg if call is not None else None
         has_video = video is not None and video.plan is not None and video.plan.media.receives
-        remote.write(DATA, 0, on_metadata(plan.codec, has_video), now)
+        size = video.size if video is not None else None
+        remote.write(DATA, 0, on_metadata(plan.codec, has_video, size), now)

@@ -88,7 +88,8 @@ def lines_for(
     formats = tuple(offered[:MAX_ANSWERED])
     if not formats:
         return []
-    return [LocalMedia("video", formats, transport, direction, feedback=FEEDBACK)]
+    feedback = (*FEEDBACK, "ccm fir")  # RFC 5104 §4.3.1; an offer has no octets to spare
+    return [LocalMedia("video", formats, transport, direction, feedback=feedback)]
 
 
 def forgiven(answer: SessionDescription, offer: SessionDescription) -> SessionDescription:

@@ -59,7 +59,6 @@ class VideoLeg:
         self._started = now
         self._consent = Consent()
         self._plan: VideoPlan | None = None
-        # RFC 3551 §5 [video-at-90-khz]
         self._sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
         self._cname, self._wallclock = cname, wallclock
         self._reporter: Reporter | None = None  # both come with the first plan
@@ -72,7 +71,6 @@ class VideoLeg:
         self._pacer: Pacer[tuple[bool, list[Packet]]] = Pacer(EARLY)
         self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
         self._to_rtmp: H264ToFlv | None = None
-        self._ssrc: int | None = None
         self._ask_at: float | None = None  # when to ask for a key frame by SIP
         self._holding = self._skipping = self._closed = False
         self._reason = ""
@@ -96,12 +94,11 @@ class VideoLeg:
         if self._closed:
             return
         before, self._plan = self._plan, plan
-        if before is not None and (before.sending, before.media) != (plan.sending, plan.media):
-            # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats]
-            self._to_phone = None
         if self._receiver is None:
             self._prepare(plan, now)
         self._consent.point(plan.media.remote, hosts if proven else (), now, answered=not early)
+        if before != plan or not self._consent.is_open:
+            self._stop_sending()
         self._wire.hosts, self._wire.rtcp_mux = hosts, plan.media.rtcp_mux
         self._wire.remote = plan.media.remote
         if plan.media.remote_rtcp is not None:
@@ -120,8 +117,16 @@ class VideoLeg:
             wallclock=self._wallclock,
             bandwidth=REPORT_OCTETS,
             early=bool(feedback),
+            report_interval=plan.media.report_interval,
         )
         self._receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.receiving)
+
+    def _stop_sending(self) -> None:
+        """Send nothing more by the old plan, also nothing that waits: RFC 3264 §8.3.2."""
+        # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats]
+        self._to_phone = None
+        self._pacer.clear()
+        self._hold_back(False)
 
     @property
     def plan(self) -> VideoPlan | None:
@@ -180,13 +185,12 @@ class VideoLeg:
         """Send all since the last key frame at once, so that the phone need not wait for one."""
         parameters, self._payload_type = plan.for_profile("")
         self._to_phone = FlvToH264(parameters.packetization_mode, MAX_OCTETS)
-        self._pacer.clear()
         self._skipping = False
         for timestamp, payload in self.group:
             self._send((True, self._convert(plan, timestamp, payload)), now)
 
     def _convert(self, plan: VideoPlan, timestamp: int, payload: bytes) -> list[Packet]:
-        """The packets of a picture; none of a sequence header, or of what cannot be sent."""
+        """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
         to_phone = self._to_phone
         assert to_phone is not None
         try:

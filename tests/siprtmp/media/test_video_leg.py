@@ -29,7 +29,7 @@ def sent_units(rig):
 
 
 def test_a_published_stream_reaches_the_phone_from_its_key_frame():
-    """Covers RFC 6184 §5.1 and RFC 3551 §5 [video-at-90-khz]: the marker on a picture's last."""
+    """Covers RFC 6184 §5.1: sets first, one time a picture, the marker on its last."""
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(inter(1)), at=0)
     assert not rig.sent  # it depends on a picture that the phone has not
@@ -77,6 +77,30 @@ def test_after_dropped_pictures_the_next_is_a_key_frame():
     numbers = [unit[3] for unit in seen]
     for before, after in pairwise(numbers):
         assert after == before + 1 or seen[numbers.index(after)][0] & 31 == 5
+
+
+def test_what_waits_is_not_sent_after_a_hold_or_to_another_address():
+    """Covers RFC 3264 §8.3.2 [no-old-formats]: nor is the reader held back for it."""
+    for later in (video_plan(direction="recvonly"), video_plan(port=7000)):
+        rig = VideoRig(video_plan())
+        rig.publish(HEADER, tag(idr(0), key=True), at=0)
+        for number in range(1, 60):
+            rig.leg.publish(number * 40, tag(inter(number)), rig.now)
+        assert rig.holding == [True]
+        before = len(rig.sent)
+        rig.leg.start(later, rig.now, hosts=("198.51.100.1",))
+        rig.wait(5.0)
+        assert len(rig.sent) == before and rig.holding == [True, False]
+
+
+def test_an_address_that_is_no_longer_proven_is_sent_nothing_more():
+    """See `Consent`: the same answer, by a signalling host that is another one now."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    before = len(rig.sent)
+    rig.leg.start(video_plan(), rig.now, hosts=("198.51.100.1",))
+    rig.publish(tag(inter(1)), at=40)
+    assert len(rig.sent) == before > 0
 
 
 def test_a_unit_too_long_for_mode_0_is_said_and_smaller_pictures_go_on():
