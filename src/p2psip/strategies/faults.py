@@ -1,7 +1,7 @@
 """A fault of media or of their description: one rule, and input that breaks it and no other.
 
 Own design: a fault names the clause that it breaks, so that a reader's answer can be judged by it.
-A list has at most some sixteen, and a hundred draws reach all of them.
+A list has at most some sixteen, and a few hundred draws reach all of them.
 """
 
 from collections.abc import Sequence

@@ -328,7 +328,7 @@ FAULTS: Final = (*HEADER_FAULTS, *ADDRESS_FAULTS, *VALUE_FAULTS, *LINE_FAULTS)
 def faults(among: Sequence[Fault] = FAULTS) -> SearchStrategy[tuple[Fault, bytes]]:
     """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3).
 
-    A hundred draws reach all faults of one kind, such as `HEADER_FAULTS`.
+    A few hundred draws reach all faults of one kind, such as `HEADER_FAULTS`.
     """
     return requests().map(lambda request: _spoilt(request, among))
 

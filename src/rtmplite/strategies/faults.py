@@ -2,7 +2,7 @@
 
 Own design: a reader is tested with one fault at a time, so that its answer can be judged by the
 clause that is broken.  `broken` draws each fault of a list equally often; a list has at most some
-sixteen, and a hundred draws reach all of them.
+sixteen, and a few hundred draws reach all of them.
 """
 
 from collections.abc import Sequence
