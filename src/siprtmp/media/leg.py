@@ -50,6 +50,7 @@ class Leg:
         transcode: Transcode | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
+        wire.on_ready = self._heed_consent
         self._transcode = transcode
         self.on_tag: OnTag = _ignore
         self._random, self.cname, self._wallclock = random, cname, wallclock
@@ -113,7 +114,6 @@ class Leg:
         self._plan = plan
         # RFC 8866 §7 [care-with-addresses]
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
-        self._heed_consent()
         self.alive(now)
         if not early:
             self._silence_at = now + self._timeout - self._patience
@@ -122,6 +122,7 @@ class Leg:
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
+        self._heed_consent()
         self._wake()
 
     @property
@@ -262,7 +263,8 @@ class Leg:
     def _tries(self, octets: int, now: float) -> bool:
         """Whether to send a packet to a third party that has sent none: see `Consent`."""
         plan = self._plan
-        return plan is not None and plan.media.sends and self._consent.spend(octets, now)
+        may_send = plan is not None and plan.media.sends and self._wire.is_ready
+        return may_send and self._consent.spend(octets, now)
 
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
@@ -320,7 +322,8 @@ class Leg:
             self._heed_consent()
 
     def _heed_consent(self) -> None:
-        self._sends = self._plan is not None and self._plan.media.sends and self._consent.is_open
+        may_send = self._plan is not None and self._plan.media.sends
+        self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float

@@ -17,6 +17,11 @@ class Wire(Protocol):
     remote_rtcp: tuple[str, int] | None
     rtcp_mux: bool
     hosts: Collection[str]
+    on_ready: Callable[[], object]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether packets sent now get through, which `on_ready` tells: RFC 8656 §11.1."""
 
     def send_rtp(self, data: bytes) -> None:
         """Send one RTP datagram: RFC 3550 §11."""

@@ -63,6 +63,7 @@ class Wire:
     def __init__(self, home, port):
         self.home, self.rtp_port = home, port
         self.remote = self.remote_rtcp = None
+        self.is_ready = True
         self.sent, self.reports = [], []
         home.ports.add(port)
 
