@@ -52,9 +52,12 @@ class Gateway:
         settings = self.settings
         if settings.sip:
             with _naming("--sip", *settings.sip):
-                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
+                registry = self.rtmp.registry
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
+            if settings.room:
+                self.rtmp.add("room", self.sip.rooms)
         self.rtmp.start()
         if settings.http is not None:
             with _naming("--http", settings.http):

@@ -31,7 +31,7 @@ S = TypeVar("S")
 
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
-_LISTS: Final = ("domain", "allow_targets", "stun")
+_LISTS: Final = ("domain", "allow_targets", "stun", "room")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
@@ -75,6 +75,7 @@ class Settings(RtmpSettings):
     log_format: str = "text"
     keep_first_line: bool = False
     call_from: str | None = None
+    room: tuple[str, ...] = ()
     source: Path | None = field(default=None, compare=False)
 
     @property
@@ -315,6 +316,9 @@ def _check_texts(settings: Settings) -> None:
     for name in settings.domain:
         if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
             raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for name in settings.room:
+        if not name or any(letter in "@:/;<>?" or letter.isspace() for letter in name):
+            raise ConfigError(f"--room {name!r}: a name without @, / and : is wanted")
     for pattern in settings.allow_targets:
         if "@" not in pattern and pattern != "*":
             raise ConfigError(f"--allow-targets {pattern!r}: USER@HOST is wanted, * matches")

@@ -85,6 +85,7 @@ OPTIONS = [
     ("max-user-calls", ["3"], "3", 3),
     ("max-user-calls-per-hour", ["0"], "0", 0),
     ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
+    ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -150,6 +151,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "max_user_calls",
         "max_user_calls_per_hour",
         "allow_targets",
+        "room",
         "tls_cert",
         "tls_key",
         "push",

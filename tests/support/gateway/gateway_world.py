@@ -14,10 +14,12 @@ from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.registration import Registration, Registrations
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.context import CallContext, MediaAddress
+from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -111,6 +113,7 @@ class Gateway(Home):
         media_timeout=60.0,
         keep_first=False,
         allowance=None,
+        registry=None,
     ):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
@@ -123,7 +126,10 @@ class Gateway(Home):
         self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
-        self.applications = {"sip": self.sip, "call": self.call, "live": LiveApplication()}
+        self.rooms = RoomApplication(self, ["team", "attic"], registry)
+        self.applications = {
+            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication()
+        }  # fmt: skip
         self.caller = Address(Uri("sip", "call", None, "home"))
 
     def tick(self, now):
@@ -133,7 +139,7 @@ class Gateway(Home):
         self.now = now
 
     def _route(self, request):
-        return self.sip.find(request) or self.call.find(request)
+        return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
 
     # MediaEdge
     def host_for(self, peers):
@@ -224,6 +230,7 @@ class Gateway(Home):
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),
             "lines": len(self.sip) + len(self.sip._by_token),
             "names": len(self.call),
+            "room members": len(self.rooms),
             "registrations": len(self.registrations),
             "agent calls": self.agent.calls,
             "dialogs": self.agent.dialogs,
@@ -271,9 +278,10 @@ class GatewayWorld(World):
 
     def __init__(self, *, weather=None, **options):
         self.link = Link(weather or calm())
-        self.gateway = Gateway(self.link, **options)
+        registry = Registry()
+        self.gateway = Gateway(self.link, registry=registry, **options)
         self.resumed = []
-        super().__init__(self.gateway.sip)
+        super().__init__(self.gateway.sip, registry=registry)
 
     @property
     def now(self):
@@ -342,9 +350,9 @@ class GatewayWorld(World):
         peer = self.client(f"rtmp://host/sip/{identity}", args=args, **options)
         return Rich(self, peer)
 
-    def tool(self):
-        """A stock tool at the application `call`."""
-        return self.client("rtmp://host/call")
+    def tool(self, app="call"):
+        """A stock tool at the application `call`, or another."""
+        return self.client(f"rtmp://host/{app}")
 
 
 class Rich:
