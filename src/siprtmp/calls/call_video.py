@@ -46,7 +46,7 @@ class CallVideo:
             return endpoint
         try:
             # RFC 3550 §6.5.1: one name for all streams that are heard and seen together
-            leg, at = call.facilities.media.open_video(self, peers, now, call.leg.cname)
+            leg, at = call.facilities.media.open_video(self, peers, now, call.leg)
         except LocalError:
             call.log_event("video-without-port")
             return endpoint

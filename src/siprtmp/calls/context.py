@@ -82,9 +82,9 @@ class MediaEdge(Protocol):
         """
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
-        """A leg for pictures, as `open_leg` has it for sound; `cname` is the one of the sound."""
+        """A leg for pictures, as `open_leg` has it for `sound`."""
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""

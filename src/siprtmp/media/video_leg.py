@@ -21,14 +21,17 @@ from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.leg_interfaces import VideoListener, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 MAX_OCTETS: Final = 1200  # of a payload: with all headers less than any network carries
 EARLY: Final = 0.02  # s before its time that a picture may leave
 ASK_SECONDS: Final = 1.0  # between two requests for a key frame by SIP
+MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
 
@@ -38,9 +41,10 @@ OnTag = Callable[[int, int, bytes, float], None]
 class VideoLeg:
     """One call's pictures, from the description that agrees on them to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `Leg`.  `on_tag` is called with each
-    piece of video from the phone (type, RTMP time in ms, tag body, now).  `group` may be replaced
-    by one that has pictures from before the call.
+    RFC 3550 §6.4 for the session; the arguments are those of `Leg`, with the `timeline` of its
+    sound, which the pictures follow.  `on_tag` is called with each piece of video from the phone
+    (type, RTMP time in ms, tag body, now).  `group` may be replaced by one that has pictures from
+    before the call.
     """
 
     def __init__(
@@ -51,12 +55,13 @@ class VideoLeg:
         now: float,
         *,
         cname: str,
+        timeline: Timeline | None = None,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
         self.on_tag: OnTag = _ignore
-        self._started = now
+        self._timeline = timeline or Timeline(now)
         self._consent = Consent()
         self._plan: VideoPlan | None = None
         self._sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
@@ -277,22 +282,29 @@ class VideoLeg:
             self._wake()
 
     def _deliver(self, packet: VideoPacket, now: float) -> None:
-        plan, to_rtmp = self._plan, self._to_rtmp
+        plan, to_rtmp, receiver = self._plan, self._to_rtmp, self._receiver
         # RFC 3264 §6.1; RFC 3550 §5.1: what was never agreed is ignored
-        if plan is None or to_rtmp is None or packet.payload_type not in plan.receiving:
+        if plan is None or to_rtmp is None or receiver is None:
+            return
+        if packet.payload_type not in plan.receiving:
             return
         self.received += 1
-        arrival = int((now - self._started) * 1000)
+        timeline = self._timeline
         sequence, _, timestamp, marker, payload = packet
         for item in self._unpacker.push(sequence, timestamp, marker, payload):
             for picture in self._assembler.push(item):
-                for time, tag in to_rtmp.convert(picture, arrival):
+                behind = wrapped_difference(timestamp, picture.timestamp, RTP_WRAP)
+                came = now - min(max(0, behind), MAX_WAIT) / CLOCK_RATE
+                # RFC 3550 §6.4.1 [sound-and-picture-together]
+                moment = receiver.time_of(picture.timestamp)
+                shown = timeline.at(moment, came) if moment is not None else None
+                for time, tag in to_rtmp.convert(picture, int(timeline.arrival(came)), shown):
                     self.on_tag(VIDEO, time, tag, now)
                 if to_rtmp.wants_key_frame:
                     self._damaged(now)
-                elif picture.is_key and self._receiver is not None:
+                elif picture.is_key:
                     self._ask_at = None
-                    self._receiver.refreshed()
+                    receiver.refreshed()
 
     def _damaged(self, now: float) -> None:
         """Ask for a key frame until one has come, by the way that the phone takes."""

@@ -66,10 +66,10 @@ class VideoRig:
     remote = remote_rtcp = None
     hosts = ()
 
-    def __init__(self, plan=None, *, hosts=(PHONE[0],)):
+    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None):
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
-        self.leg = VideoLeg(self, self, random_source(1), 0.0, cname="c")
+        self.leg = VideoLeg(self, self, random_source(1), 0.0, cname="c", timeline=timeline)
         self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
         self.sequence, self.heard = 0, set()
         if plan is not None:
