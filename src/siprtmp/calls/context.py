@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from siprtmp.calls.call_media import CallMedia
 
 
+KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
 
 
@@ -135,6 +136,9 @@ class CallUser(Protocol):
 
     def on_unsuitable(self, text: str) -> None:
         """Tell the publisher what cannot be carried, and what to do."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone lacks a picture: RFC 5104 §3.5.1."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on."""

@@ -16,6 +16,7 @@ from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame
+from siprtmp.media import repeat
 from siprtmp.media.consent import Consent
 from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.leg_interfaces import VideoListener, Wire
@@ -77,6 +78,8 @@ class VideoLeg:
         self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
         self._to_rtmp: H264ToFlv | None = None
         self._ask_at: float | None = None  # when to ask for a key frame by SIP
+        self._shown = 0  # the RTP time of the last picture to the phone, without its offset
+        self._repeats, self._repeat_at = False, now  # whether to, and not before
         self._holding = self._skipping = self._closed = False
         self._reason = ""
         self.sent = self.received = self.unsuitable = self.wanted = 0
@@ -169,6 +172,8 @@ class VideoLeg:
                 self._begin(plan, now)
         elif packets := self._convert(plan, timestamp, payload):
             item, at = (is_key_frame(payload), packets), timestamp / 1000
+            if self._repeats:
+                self._repeat(packets[0].ticks, item[0], now)
             if self._pacer.passes(at, now):
                 self._send(item, now)
             else:
@@ -211,6 +216,17 @@ class VideoLeg:
             to_phone.mode = parameters.packetization_mode
         return packets
 
+    def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
+        """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
+        to_phone, waits = self._to_phone, self._pacer.deadline is not None
+        self._repeats = not is_key and (waits or now < self._repeat_at)
+        if self._repeats or is_key or to_phone is None:
+            return
+        times = range(self._shown + 1, next_ticks)
+        before = list(self.group)[:-1]
+        self._repeat_at = now + repeat.SECONDS
+        self._send((True, repeat.again(before, to_phone.mode, MAX_OCTETS, times)), now)
+
     def _queue(self, at: float, item: tuple[bool, list[Packet]], now: float) -> None:
         pacer = self._pacer
         idle, dropped = pacer.deadline is None, pacer.dropped
@@ -230,6 +246,7 @@ class VideoLeg:
         send, pack, payload_type = self._wire.send_rtp, self._sender.send, self._payload_type
         for ticks, payload, marker in packets:
             send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
+            self._shown = ticks
         self.sent += len(packets)
 
     def _hold_back(self, hold: bool) -> None:
@@ -318,9 +335,15 @@ class VideoLeg:
     def _asks_by_rtcp(self) -> bool:
         return self._plan is not None and not BY_RTCP.isdisjoint(self._plan.media.feedback)
 
+    def want_key_frame(self, now: float) -> None:
+        """Take the phone's wish for a key frame, which came by SIP: RFC 5168 §4."""
+        self._sender.want(now)
+
     def _on_key_frame_wanted(self) -> None:
-        """Count what cannot be met: RTMP has no way to tell a publisher of it."""
+        """Tell the publisher, and repeat what there is with the next picture if it is none."""
         self.wanted += 1
+        self._repeats = True
+        self._listener.on_key_frame_wanted()
 
     # -- time ---------------------------------------------------------------------------
 
