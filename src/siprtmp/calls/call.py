@@ -278,6 +278,17 @@ class AudioCall(CallMedia, CallHandler):
         if self.leg is not None:
             self.leg.alive(now)
 
+    def on_info(
+        self,
+        call: UserAgentCall,
+        content_type: str,
+        body: bytes,
+        now: float,
+        package: str | None,
+    ) -> None:
+        """Take what the phone says about its pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
+        self.video.on_info(content_type, body, now)
+
     def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
         if sdp and self._local is not None:

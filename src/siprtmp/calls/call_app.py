@@ -21,7 +21,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
 from siprtmp.media import sdp_map
 from siprtmp.media.pacing import DiscardPacer
@@ -287,6 +287,11 @@ class NamedCall:
         if self._publisher is not None:
             self._publisher.status(UNSUITABLE, text, "warning")
 
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
+        if self._publisher is not None:
+            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
+
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the publisher, or read again."""
         if self._publisher is None:
@@ -326,8 +331,8 @@ class NamedCall:
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if remote.players and self._call is not None and self._call.video.leg is not None:
-            self._call.video.leg.ask_key_frame(now)
+        if self._call is not None:
+            self._call.video.watched(remote, now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from siprtmp.calls.call_media import CallMedia
 
 
+KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
 
 
@@ -82,9 +83,9 @@ class MediaEdge(Protocol):
         """
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
-        """A leg for pictures, as `open_leg` has it for sound; `cname` is the one of the sound."""
+        """A leg for pictures, as `open_leg` has it for `sound`."""
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
@@ -135,6 +136,9 @@ class CallUser(Protocol):
 
     def on_unsuitable(self, text: str) -> None:
         """Tell the publisher what cannot be carried, and what to do."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone lacks a picture: RFC 5104 §3.5.1."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on."""

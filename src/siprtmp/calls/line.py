@@ -27,7 +27,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import UNSUITABLE
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
@@ -92,6 +92,7 @@ class Line:
         self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
         self.remote = remote
+        remote.on_players_changed = self._players_changed
         self.registration: Registration | None = None
         self._call: AudioCall | None = None
         self._named = False
@@ -325,6 +326,11 @@ class Line:
         if self._publisher is not None:
             self._publisher.status(UNSUITABLE, text, "warning")
 
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
+        if self._publisher is not None:
+            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
+
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the client, or read again."""
         if hold:
@@ -365,6 +371,10 @@ class Line:
         self._group.clear()
         if self._call is not None:
             self._call.publish_ended(now)
+
+    def _players_changed(self, remote: LiveStream, now: float) -> None:
+        if self._call is not None:
+            self._call.video.watched(remote, now)
 
     def _idle(self, now: float) -> None:
         self._call, self.state = None, State.IDLE

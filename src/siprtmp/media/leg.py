@@ -16,6 +16,7 @@ from siprtmp.media.consent import Consent
 from siprtmp.media.leg_interfaces import Listener, ToPhone, Transcode, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 
@@ -57,6 +58,7 @@ class Leg:
         self._timeout = media_timeout
         self._patience = min(media_timeout / 2, ANSWER_SECONDS)
         self._started = self._heard = now
+        self.timeline = Timeline(now)
         self._consent = Consent()
         self._silence_at: float | None = None  # when to check whether the phone shows life
         self._asked = False
@@ -107,6 +109,7 @@ class Leg:
             self._order = ReorderBuffer()
         if self._to_rtmp is None:
             self._to_rtmp = RtpToFlv(codec)
+        self.timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):

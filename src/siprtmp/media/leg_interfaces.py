@@ -87,6 +87,9 @@ class VideoListener(Protocol):
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""
 
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
+
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""
 

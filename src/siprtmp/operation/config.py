@@ -198,7 +198,11 @@ def _convert(name: str, value: Any) -> Any:
         }
         convert: Callable[[str], float] = whole.get(name, values.seconds)
         return convert(str(value))
-    choices = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
+    choices = {
+        "log_level": LOG_LEVELS,
+        "log_format": LOG_FORMATS,
+        "gop_cache": rtmp_options.SWITCH,
+    }.get(name)
     if choices and value not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}")
     return _text(value)

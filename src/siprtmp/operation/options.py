@@ -41,7 +41,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
         *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
     ),
-    "media": ("rtp-ports", "nat", "merge-ms", "record", "vod", "shared"),
+    "media": ("rtp-ports", "nat", "gop-cache", "merge-ms", "record", "vod", "shared"),
     "limits of RTMP clients": (
         *("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
     ),

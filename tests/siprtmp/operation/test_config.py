@@ -49,6 +49,7 @@ OPTIONS = [
     ("answer-timeout", ["2.5"], "2.5", 2.5),
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
+    ("gop-cache", ["off"], '"off"', "off"),
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
     ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
     ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),

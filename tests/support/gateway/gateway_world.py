@@ -165,9 +165,17 @@ class Gateway(Home):
         self.legs[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
 
-    def open_video(self, listener, peers, now, cname):
+    def open_video(self, listener, peers, now, sound):
         wire = self.reserve()
-        leg = VideoLeg(wire, listener, self.random, now, cname=cname, wake=lambda: alarm.set())
+        leg = VideoLeg(
+            wire,
+            listener,
+            self.random,
+            now,
+            cname=sound.cname,
+            timeline=sound.timeline,
+            wake=lambda: alarm.set(),
+        )
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)

@@ -25,7 +25,8 @@ class World:
     def __init__(self, application=None, *, registry=None, limits=DEFAULT_LIMITS):
         self.now = 0.0
         self.random = counting()
-        self.registry = Registry() if registry is None else registry
+        # What players that come late get of the past is shown in tests/rtmplite/live.
+        self.registry = Registry(keeps_groups=False) if registry is None else registry
         self.application = LiveApplication() if application is None else application
         self.limits, self.peers = limits, []
 
