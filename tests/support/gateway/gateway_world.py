@@ -110,10 +110,11 @@ class Gateway(Home):
         media_timeout=60.0,
         keep_first=False,
         allowance=None,
+        transcode=None,
     ):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
-        self.media_host, self.media_timeout = HOME, media_timeout
+        self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
         self.legs, self.videos = {}, {}
         self.registrations = Registrations()
@@ -153,6 +154,7 @@ class Gateway(Home):
             cname="cname",
             media_timeout=self.media_timeout,
             wake=lambda: alarm.set(),
+            transcode=self.transcode,
         )
         alarm = Alarm(self, leg)
         self.legs[leg] = wire, alarm
