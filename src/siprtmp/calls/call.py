@@ -113,11 +113,8 @@ class AudioCall(CallMedia, CallHandler):
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
-            if call.remote_sdp and not sdp_map.is_acceptable(
-                SessionDescription.parse(call.remote_sdp),
-                host=self.facilities.media.host_for(peers),
-            ):
-                raise RemoteError("Not Acceptable Here", 488)
+            if call.remote_sdp:
+                self._check(SessionDescription.parse(call.remote_sdp), peers)
             self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)

@@ -20,13 +20,14 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
-from siprtmp.media import sdp_map
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
@@ -140,6 +141,7 @@ class NamedCall:
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._group = PictureGroup()
+        self.sound_header = SoundHeader()
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
@@ -186,12 +188,15 @@ class NamedCall:
             self._void.put(timestamp / 1000, now)
             if type_id == VIDEO:
                 self._group.put(timestamp, payload)
+            else:
+                self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
         self._group.clear()
+        self.sound_header.clear()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
@@ -208,7 +213,7 @@ class NamedCall:
         self._call = call
         caller = home.caller
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, sdp_map.STOCK_TOOLS, now)
+        call.dial(to, caller, contact, codec_names.offered(), now)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -229,7 +234,7 @@ class NamedCall:
             return
         self._call = call
         try:
-            call.answer(sdp_map.STOCK_TOOLS, now)
+            call.answer(codec_names.answered(), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self._finished(now)

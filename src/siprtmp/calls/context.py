@@ -14,6 +14,7 @@ from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.logs import Log
 
@@ -104,6 +105,7 @@ class CallUser(Protocol):
     """The RTMP side of a call: a rich client's line, or a stock tool's name."""
 
     log_id: str
+    sound_header: SoundHeader  # of its publisher
 
     @property
     def host(self) -> str:

@@ -26,11 +26,13 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 if TYPE_CHECKING:
@@ -98,6 +100,7 @@ class Line:
         self._named = False
         self._publisher: ServerStream | None = None
         self._group = PictureGroup()
+        self.sound_header = SoundHeader()
 
     # -- registering --------------------------------------------------------------------
 
@@ -216,7 +219,7 @@ class Line:
 
     def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
         names = tuple(arg for arg in args if isinstance(arg, str))
-        return bool(names), sdp_map.known_names(names)
+        return bool(names), codec_names.known(names)
 
     def _destination(self, dest: Value) -> Address:
         text = dest.strip() if isinstance(dest, str) else ""
@@ -364,11 +367,14 @@ class Line:
                 return
         if type_id == VIDEO:
             self._group.put(timestamp, payload)
+        elif call is None:
+            self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
         self._publisher = None
         self._group.clear()
+        self.sound_header.clear()
         if self._call is not None:
             self._call.publish_ended(now)
 

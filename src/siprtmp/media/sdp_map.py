@@ -43,7 +43,9 @@ DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmt
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
-STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
+# Own design: the best sound first.  L16 is answered and not offered: it takes six times the octets.
+STOCK_TOOLS: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
+STOCK_ANSWERS: Final = (*STOCK_TOOLS, "l16", "l16-44")
 VIDEO_NAMES: Final = ("flv", "h264")
 
 
@@ -78,8 +80,13 @@ class AudioPlan:
 
     @property
     def any_g711(self) -> tuple[AudioCodec, int] | None:
-        """The way to send G.711, or None: what any sound can be made into."""
+        """The way to send G.711, or None."""
         return next((pair for pair in self.sending if pair[0].is_g711), None)
+
+    def parameters(self, payload_type: int) -> str:
+        """What the phone says of the format of this number, its `a=fmtp`: RFC 8866 §6.15."""
+        numbers = self.media.send_payload_types
+        return self.media.codecs[numbers.index(payload_type)].fmtp
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,12 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     """
     usable = {*AUDIO_CODECS, "dtmf", "flv", "h264"}
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
+
+
+def passing(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without those of codecs that are made, for a gateway that cannot make them."""
+    made = {name for name, codec in AUDIO_CODECS.items() if not codec.passes}
+    return tuple(name for name in names if name not in made)
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:
@@ -243,7 +256,7 @@ def _codec(name: str, unnamed: bool) -> Codec:
         return DTMF
     codec = AUDIO_CODECS[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
-    return Codec(codec.encoding, codec.clock_rate, payload_type=number)
+    return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
 
 
 def _plans(agreed: Agreed, host: str) -> MediaPlan:
@@ -262,7 +275,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
     ):
-        known = find(codec.name, codec.clock_rate)
+        known = find(codec.name, codec.clock_rate, codec.channels)
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known

@@ -114,10 +114,11 @@ class Gateway(Home):
         keep_first=False,
         allowance=None,
         registry=None,
+        transcode=None,
     ):
         super().__init__(link, users=users, route=self._route)
         self.link, self.users, self.room = link, users, room
-        self.media_host, self.media_timeout = HOME, media_timeout
+        self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
         self.legs, self.videos = {}, {}
         self.registrations = Registrations()
@@ -160,6 +161,7 @@ class Gateway(Home):
             cname="cname",
             media_timeout=self.media_timeout,
             wake=lambda: alarm.set(),
+            transcode=self.transcode,
         )
         alarm = Alarm(self, leg)
         self.legs[leg] = wire, alarm
