@@ -10,6 +10,7 @@ log lines for start, answer and end.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
@@ -24,6 +25,7 @@ from p2psip.ua.uas import IncomingCall
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
+from siprtmp.calls.trunks import Dialling
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
@@ -47,6 +49,7 @@ class AudioCall(CallMedia, CallHandler):
         self.leg: Leg | None = None
         self.video = CallVideo(self)
         self._peers: Collection[str] = ()
+        self.way: Dialling | None = None
         self._holders: set[object] = set()
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -72,24 +75,19 @@ class AudioCall(CallMedia, CallHandler):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (403, 488, 503) if no INVITE can be sent.
+        Raises RemoteError (403, 404, 488, 503) if no INVITE can be sent.
         """
         self.names = names
-        self._ticket = self._permit(to.uri, from_.uri, now)
+        way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
+        to = way.to
+        self._ticket = self._permit(way.checked, from_.uri, now)
         media = self.facilities.media
-        peers = media.phone_hosts(to.uri, now) or (to.uri.host,)
+        peers = media.phone_hosts(to.uri, now) or (way.host,)
         endpoint = self._endpoint = self.video.offered_at(self._open(peers, now), peers, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
-            self.call = self.facilities.agent.invite(
-                to,
-                from_,
-                self._reached_at(contact, peers),
-                bytes(self._offer),
-                self,
-                now,
-                credentials=credentials,
-            )
+            reached_at = partial(self._reached_at, peers=peers)
+            self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
         except RemoteError:
             self._close(now)
             raise
@@ -234,7 +232,11 @@ class AudioCall(CallMedia, CallHandler):
         had cancelled it.
         """
         if self._ringing is None:
-            self._fail(status, reason, now)
+            again = self.way.again(self, status, reason, now) if self.way else None
+            if again is not None:
+                self.call, self._told = again, None
+            else:
+                self._fail(status, reason, now)
         elif not self._over:
             self._end(now, f"{status} {reason}")
             self.user.on_call_cancelled(now)

@@ -2,7 +2,8 @@
 
 Own design: one name has two directions.  A stream published under it goes to the phone; a stream
 played under it comes from the phone, and never has the publisher's own sound.  A name with `@` is
-dialled when it is published; a name without waits to be called as sip:NAME@domain.
+dialled when it is published, and so is tel:NUMBER, by a trunk; any other name waits to be called as
+sip:NAME@domain.
 
 RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
@@ -33,6 +34,7 @@ APP: Final = "call"
 FAILED: Final = "NetStream.Publish.Rejected"
 BAD_NAME: Final = "NetStream.Publish.BadName"
 OVER: Final = "NetStream.Unpublish.Success"
+TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
@@ -146,7 +148,7 @@ class NamedCall:
     @property
     def dials(self) -> bool:
         """Whether publishing places a call, to the address that the name is."""
-        return "@" in self.name
+        return "@" in self.name or self.name.startswith(TEL)
 
     # -- the publisher ------------------------------------------------------------------
 
@@ -201,8 +203,9 @@ class NamedCall:
 
     def _dial(self, now: float) -> None:
         home = self._application.home
-        to = Address(Uri.parse(f"sip:{self.name}"))
-        if not to.uri.host or not to.uri.user:
+        is_number = self.name.startswith(TEL)
+        to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
+        if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
         call = AudioCall(self, self._application.facilities)
         self._call = call

@@ -224,6 +224,8 @@ class Line:
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}"
         address = Address.parse(text)
+        if address.uri.scheme == "tel":
+            return address
         if address.uri.scheme not in ("sip", "sips"):
             raise RemoteError("Unsupported URI Scheme", 416)
         if address.uri.scheme == "sips":

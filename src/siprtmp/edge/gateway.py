@@ -68,6 +68,7 @@ class Gateway:
                 overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
+                overview.trunks = self.sip.trunks.trunks.trunks
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, str]:

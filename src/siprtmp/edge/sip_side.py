@@ -42,6 +42,7 @@ from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
+from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import Settings
@@ -103,9 +104,14 @@ class SipSide:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
         self._locations = locations = _locations(settings, ports.transports)
+        self.trunks = TrunkSide(
+            stack, self._registrations, self._domains, self._is_here, settings, log
+        )
+        self.facilities.trunks = self.trunks.trunks
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
+        self.driver.run(self.trunks.start, monotonic())
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps, self._is_dead)
@@ -207,6 +213,7 @@ class SipSide:
             "proxied": len(self.proxy),
             "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
+            **self.trunks.status(),
             "lines": len(self.lines),
             "names": len(self.names),
             "media_legs": self.media.legs,
@@ -240,6 +247,7 @@ class SipSide:
         now = monotonic()
         for call in list(self.facilities.calls):
             call.drop(now, "shutdown")
+        self.trunks.stop(now)
         self.driver.wake()
 
     def stop(self) -> None:
@@ -286,6 +294,10 @@ class SipSide:
     def _is_dead(self, flow: Flow, silence: float) -> bool:
         """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
         return self.registrar.is_dead(flow, silence, monotonic())
+
+    def _is_here(self, uri: Uri, now: float) -> bool:
+        """Whether a phone or a client is here under this address."""
+        return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""

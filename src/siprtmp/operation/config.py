@@ -25,6 +25,7 @@ from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import ConfigError, did_you_mean
 from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server
 from siprtmp.operation.rtmp_options import RtmpSettings
+from siprtmp.operation.trunk_settings import TrunkSettings, read_trunks
 
 Address = tuple[str, int]
 S = TypeVar("S")
@@ -75,6 +76,7 @@ class Settings(RtmpSettings):
     log_format: str = "text"
     keep_first_line: bool = False
     call_from: str | None = None
+    trunk: tuple[TrunkSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
 
     @property
@@ -171,6 +173,8 @@ def _convert(name: str, value: Any) -> Any:
     if name == "sip":
         texts = value if isinstance(value, list) else [value]
         return _after_off([listener(_text(text)) for text in texts])
+    if name == "trunk":
+        return read_trunks(value)
     if name in _LISTENERS:
         return listener(_text(value))
     if name == "rtp_ports":
@@ -222,6 +226,8 @@ def check(settings: Settings) -> Settings:
     _check_tls(settings)
     _check_films(settings)
     load_users(settings)
+    if settings.trunk and not settings.sip:
+        raise ConfigError("[[trunk]] needs --sip")
     try:
         doors = rtmp_options.doors(settings)
     except RtmpError as error:
