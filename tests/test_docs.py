@@ -24,7 +24,7 @@ PAGES = sorted(
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_event\(\s*"([a-z-]+)"')
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
-TABLES = ("trunk",)  # of the configuration file, explained on pages of their own
+TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))

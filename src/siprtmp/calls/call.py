@@ -59,6 +59,7 @@ class AudioCall(CallMedia, CallHandler):
         self._plan: MediaPlan | None = None
         self._held = False
         self._over = False
+        self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
 
@@ -127,9 +128,10 @@ class AudioCall(CallMedia, CallHandler):
         if self._ringing is not None:
             self._ringing.ring(now)
 
-    def answer(self, names: Sequence[str], now: float) -> None:
+    def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
 
+        `early` sends a 183 instead, whose media the caller hears (RFC 3960 §3).
         An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
         none is in common; the INVITE is then still to be refused.
         """
@@ -145,7 +147,10 @@ class AudioCall(CallMedia, CallHandler):
         else:
             endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
             self._local = self._offer = self._make_offer(endpoint)
-        call.accept(bytes(self._local), now)
+        if early:
+            call.ring(now, 183, bytes(self._local))
+        else:
+            call.accept(bytes(self._local), now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user, which asks for it, is not told."""
@@ -321,7 +326,8 @@ class AudioCall(CallMedia, CallHandler):
         self._plan = plan
         if self.leg is None or self._endpoint is None:
             return
-        proven, hosts = self._ringing is None or self._up_at is not None, self._hosts(now)
+        proven = self._ringing is None or self._up_at is not None or self.is_source_proven
+        hosts = self._hosts(now)
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:

@@ -17,7 +17,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.streams import LiveStream
+from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
@@ -91,7 +91,7 @@ class CallApplication:
             stream.reject_publish(FAILED, "403 Forbidden", now)
             connection.close(now, "not allowed to call")
         else:
-            self._open(path, connection).publish(stream, now)
+            self.open(path, connection.registry).publish(stream, now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -102,7 +102,7 @@ class CallApplication:
         elif not self.home.may_use(connection, stream.query):
             stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
         else:
-            stream.accept_play(self._open(stream.path, connection).remote, now)
+            stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
@@ -119,10 +119,11 @@ class CallApplication:
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
-    def _open(self, name: str, connection: NetConnection) -> "NamedCall":
+    def open(self, name: str, registry: Registry) -> "NamedCall":
+        """The call of a name, a new one if nobody uses the name."""
         named = self._names.get(name)
         if named is None:
-            remote = connection.registry.open(APP, name)
+            remote = registry.open(APP, name)
             named = self._names[name] = NamedCall(name, self, remote)
         return named
 
@@ -224,12 +225,17 @@ class NamedCall:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
         call = AudioCall(self, self._application.facilities)
+        if call.take(server, contact, now):
+            self.adopt(call, now)
+        else:
+            self._forget_if_idle(now)
+
+    def adopt(self, call: AudioCall, now: float) -> None:
+        """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
-            if call.take(server, contact, now):
-                call.refuse(486, "Busy Here", now)
+            call.refuse(486, "Busy Here", now)
             return
-        if not call.take(server, contact, now):
-            return
+        call.be_of(self)
         self._call = call
         try:
             call.answer(sdp_map.STOCK_TOOLS, now)

@@ -103,11 +103,12 @@ class Trunks:
     def plan(self, to: Address, from_: Address, contact: Uri, now: float) -> "Dialling":
         """How to call `to`: by trunks if it is a number for one, else as it stands.
 
-        Raises RemoteError, 404, for a tel URI without a trunk, and what `called_number` raises.
+        Raises RemoteError for a tel URI, 404 if no trunk takes it and 416 if there is none, and
+        what `called_number` raises.
         """
         if not self.trunks or self.homes is None:
             if to.uri.scheme == "tel":
-                raise RemoteError(NO_TRUNK, 404)
+                raise RemoteError("Unsupported URI Scheme", 416)
             return Dialling(to, from_, contact, to.uri)
         uri, home = to.uri, self.homes.names[0]
         number = called_number(uri, self._is_context) or uri.user or ""

@@ -56,6 +56,9 @@ class Gateway:
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
         self.rtmp.start()
+        if self.sip is not None:
+            self.sip.routes.library = self.rtmp.library
+            self.sip.routes.registry = self.rtmp.registry
         if settings.http is not None:
             with _naming("--http", settings.http):
                 figures = Seldom(self.status)

@@ -19,12 +19,12 @@ from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
-from p2psip.server.proxy import Proxy
+from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Registrar
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Stack
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
 from p2psip.ua.registration import Registration, Registrations
@@ -37,6 +37,7 @@ from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
+from siprtmp.calls.routes import Routes
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
@@ -45,7 +46,7 @@ from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings
+from siprtmp.operation.config import Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions, as of phones that register again
@@ -108,6 +109,7 @@ class SipSide:
             stack, self._registrations, self._domains, self._is_here, settings, log
         )
         self.facilities.trunks = self.trunks.trunks
+        self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
@@ -299,6 +301,23 @@ class SipSide:
         """Whether a phone or a client is here under this address."""
         return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
 
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
+        self.proxy.check(server.request)
+        self.endpoint.forward(server, targets, now)
+
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address.
+
+        It came by a connection, from this machine, from a trunk, or from where a phone of ours has
+        registered.
+        """
+        flow = server.flow
+        host = flow.remote[0]
+        if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
+            return True
+        return any(host == each.flow.remote[0] for _, each in self.registrar.everything(now))
+
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
@@ -309,6 +328,10 @@ class SipSide:
         return self._settings.domain[0] if self._settings.domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
+        """The route of the operator for a request, or else a client's line or a tool's name."""
+        return self.routes.find(request) or self.find_here(request)
+
+    def find_here(self, request: Request) -> Acceptor | None:
         """The line of a rich client that a request is for, or else the name of a stock tool."""
         return self.lines.find(request) or self.names.find(request)
 

@@ -69,6 +69,11 @@ class TrunkSide:
             if trunk.registration is not None:
                 trunk.registration.close(now)
 
+    def is_at(self, host: str) -> bool:
+        """Whether a host is one that a trunk is registered at."""
+        logins = [trunk.login for trunk in self.trunks.trunks if trunk.registration is not None]
+        return any(host == place[0] for login in logins if login for place in login.places)
+
     def status(self) -> dict[str, object]:
         """The figures for `/status`."""
         states = [trunk.state for trunk in self.trunks.trunks]

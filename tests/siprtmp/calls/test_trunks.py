@@ -172,7 +172,7 @@ def test_numbers_that_cannot_be_called(world, trunks, name, said, has_trunks):
     """Covers RFC 3966 §5.4 [unknown-mandatory-refused]."""
     if not has_trunks:
         world.gateway.facilities.trunks = Trunks()
-        said = "400" if name == "tel:" else "404 No Trunk For This Number"
+        said = "400" if name == "tel:" else "416"
     tool = world.tool()
     tool.publish(name)
     world.wait()

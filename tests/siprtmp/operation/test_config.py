@@ -89,7 +89,7 @@ OPTIONS = [
     ("log-format", ["json"], '"json"', "json"),
 ]
 
-TABLES = ("trunk",)  # of the file alone
+TABLES = ("trunk", "route")  # of the file alone
 
 
 def written(folder, text):
