@@ -22,6 +22,7 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
+from siprtmp.calls import failures
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
@@ -177,6 +178,8 @@ class AudioCall(CallMedia, CallHandler):
         The user, which asks for it, is not told.  `cause` is for the Reason header: RFC 3326 §2.
         """
         if self.call is not None and not self._over:
+            if self._ringing is not None:
+                self._ringing.reject(*failures.refusal(reason), now)
             self.call.bye(now, cause)
             self._end(now, reason)
 

@@ -21,6 +21,7 @@ from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
@@ -31,9 +32,7 @@ from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
-FAILED: Final = "NetStream.Publish.Rejected"
 BAD_NAME: Final = "NetStream.Publish.BadName"
-OVER: Final = "NetStream.Unpublish.Success"
 TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
@@ -88,7 +87,7 @@ class CallApplication:
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(FAILED, "403 Forbidden", now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
         else:
             self.open(path, connection.registry).publish(stream, now)
@@ -100,7 +99,7 @@ class CallApplication:
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
         else:
             stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
@@ -233,7 +232,7 @@ class NamedCall:
     def adopt(self, call: AudioCall, now: float) -> None:
         """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
-            call.refuse(486, "Busy Here", now)
+            call.refuse(*failures.BUSY, now)
             return
         call.be_of(self)
         self._call = call
@@ -272,7 +271,7 @@ class NamedCall:
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
-        self._finished(now, FAILED, f"{status} {reason}")
+        self._finished(now, failures.REJECTED, failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
         """The caller gave up: RFC 3261 §9.2."""
@@ -280,7 +279,7 @@ class NamedCall:
 
     def on_call_over(self, reason: str, now: float) -> None:
         """The phone hung up: end a publish that dialled; a waiting one stays.  RFC 3261 §15."""
-        self._finished(now, OVER, reason)
+        self._finished(now, failures.OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
         """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
@@ -311,7 +310,7 @@ class NamedCall:
         if self._publisher is None:
             self._hang_up(now)
 
-    def _finished(self, now: float, code: str = OVER, description: str = "") -> None:
+    def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
         self._call, self._hears, self._is_up = None, None, False
         self.remote.end(now)
         publisher = self._publisher

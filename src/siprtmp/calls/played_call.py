@@ -15,13 +15,12 @@ from p2psip.stack.stack import ServerHandle
 from rtmplite.flv.tag import TagType
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
+from siprtmp.calls import failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import CallContext, Waker
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
 
-NO_FILE: Final = (404, "No Such File")
-ANNOUNCED: Final = (480, "Announcement Played")  # the end of a call that is an announcement alone
 PLAYED: Final = "file played"
 SOON: Final = 0.0  # a deadline that has passed
 
@@ -96,7 +95,7 @@ class PlayedCall:
             recording.close()
             return
         self._home.facilities.log.warning("no-file", rtmp=self.log_id)
-        self._refuse(*NO_FILE, now)
+        self._refuse(*failures.NO_FILE, now)
 
     def _answer(self, now: float) -> None:
         try:
@@ -144,7 +143,7 @@ class PlayedCall:
         elif self._file:
             self._open(self._file, now)
         else:
-            self._refuse(*ANNOUNCED, now)
+            self._refuse(*failures.ANNOUNCED, now)
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
         self._call.refuse(status, reason, now)

@@ -23,6 +23,7 @@ from rtmplite.vod.playlist import Library
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.context import CallContext
+from siprtmp.calls.failures import NOBODY, failed
 from siprtmp.calls.played_call import PlayedCall
 from siprtmp.operation.route_settings import RouteSettings
 
@@ -107,7 +108,7 @@ class Routes:
 
     def _to_stream(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
         if self.registry is None:
-            raise RemoteError("Temporarily Unavailable", 480)
+            raise failed(NOBODY)
         self._home.names.open(route.stream, self.registry).incoming(server, now)
 
     def _play(self, route: RouteSettings, server: ServerHandle, now: float) -> None:

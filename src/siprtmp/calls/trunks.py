@@ -24,10 +24,10 @@ from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.registration import Registration, State
 from p2psip.ua.ua import UserAgent
+from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
 from siprtmp.operation.logs import Log
 from siprtmp.operation.trunk_settings import TrunkSettings
 
-NO_TRUNK: Final = "No Trunk For This Number"
 OFF: Final = "unregistered"  # the state of a trunk that does not register
 
 
@@ -108,14 +108,14 @@ class Trunks:
         """
         if not self.trunks or self.homes is None:
             if to.uri.scheme == "tel":
-                raise RemoteError("Unsupported URI Scheme", 416)
+                raise failed(NO_TELEPHONES)
             return Dialling(to, from_, contact, to.uri)
         uri, home = to.uri, self.homes.names[0]
         number = called_number(uri, self._is_context) or uri.user or ""
         ways = [each for each in self.trunks if each.takes(number) and self._may(each, uri, now)]
         if uri.scheme == "tel":
             if not ways:
-                raise RemoteError(NO_TRUNK, 404)
+                raise failed(NO_TRUNK)
             to = Address(number_at(number, Uri("sip", host=home)), to.display)
         ways.sort(key=lambda trunk: trunk.is_down)
         checked = Uri("sip", number, host=home) if ways else uri
