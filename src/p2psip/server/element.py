@@ -241,7 +241,7 @@ class SipElement:
         if not chosen:
             # RFC 5627 §6.1 [480-without-contact], §5.3 [480-meanwhile]
             raise self._unavailable(request, now)
-        self._forward(server, self.ways.targets(chosen, is_device=True), now)
+        self.forward(server, self.ways.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
@@ -260,7 +260,7 @@ class SipElement:
         bound = self.registrar.bindings(request.uri, now)
         chosen = self._callable(server, request.uri, bound, now)
         if targets := self.ways.targets(chosen):
-            self._forward(server, targets, now)
+            self.forward(server, targets, now)
         elif acceptor is None:
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
@@ -316,9 +316,10 @@ class SipElement:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
             self._judge.judge(server, request, now)
-            self._forward(server, [Target(request.uri)], now)
+            self.forward(server, [Target(request.uri)], now)
 
-    def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""
         server.request = self._without_secrets(server.request)
         aor = self._domains.address_of_record(server.request.from_.uri)
         user = "@".join(aor) if aor is not None and self._verifier is not None else None

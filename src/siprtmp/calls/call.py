@@ -10,6 +10,7 @@ log lines for start, answer and end.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
@@ -21,9 +22,11 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
+from siprtmp.calls import failures
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
+from siprtmp.calls.trunks import Dialling
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
@@ -47,6 +50,7 @@ class AudioCall(CallMedia, CallHandler):
         self.leg: Leg | None = None
         self.video = CallVideo(self)
         self._peers: Collection[str] = ()
+        self.way: Dialling | None = None
         self._holders: set[object] = set()
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -56,6 +60,7 @@ class AudioCall(CallMedia, CallHandler):
         self._plan: MediaPlan | None = None
         self._held = False
         self._over = False
+        self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
 
@@ -72,24 +77,19 @@ class AudioCall(CallMedia, CallHandler):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (403, 488, 503) if no INVITE can be sent.
+        Raises RemoteError (403, 404, 488, 503) if no INVITE can be sent.
         """
         self.names = names
-        self._ticket = self._permit(to.uri, from_.uri, now)
+        way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
+        to = way.to
+        self._ticket = self._permit(way.checked, from_.uri, now)
         media = self.facilities.media
-        peers = media.phone_hosts(to.uri, now) or (to.uri.host,)
+        peers = media.phone_hosts(to.uri, now) or (way.host,)
         endpoint = self._endpoint = self.video.offered_at(self._open(peers, now), peers, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
-            self.call = self.facilities.agent.invite(
-                to,
-                from_,
-                self._reached_at(contact, peers),
-                bytes(self._offer),
-                self,
-                now,
-                credentials=credentials,
-            )
+            reached_at = partial(self._reached_at, peers=peers)
+            self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
         except RemoteError:
             self._close(now)
             raise
@@ -126,9 +126,10 @@ class AudioCall(CallMedia, CallHandler):
         if self._ringing is not None:
             self._ringing.ring(now)
 
-    def answer(self, names: Sequence[str], now: float) -> None:
+    def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
 
+        `early` sends a 183 instead, whose media the caller hears (RFC 3960 §3).
         An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
         none is in common; the INVITE is then still to be refused.
         """
@@ -144,7 +145,10 @@ class AudioCall(CallMedia, CallHandler):
         else:
             endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
             self._local = self._offer = self._make_offer(endpoint)
-        call.accept(bytes(self._local), now)
+        if early:
+            call.ring(now, 183, bytes(self._local))
+        else:
+            call.accept(bytes(self._local), now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user, which asks for it, is not told."""
@@ -171,6 +175,8 @@ class AudioCall(CallMedia, CallHandler):
         The user, which asks for it, is not told.  `cause` is for the Reason header: RFC 3326 §2.
         """
         if self.call is not None and not self._over:
+            if self._ringing is not None:
+                self._ringing.reject(*failures.refusal(reason), now)
             self.call.bye(now, cause)
             self._end(now, reason)
 
@@ -231,7 +237,11 @@ class AudioCall(CallMedia, CallHandler):
         had cancelled it.
         """
         if self._ringing is None:
-            self._fail(status, reason, now)
+            again = self.way.again(self, status, reason, now) if self.way else None
+            if again is not None:
+                self.call, self._told = again, None
+            else:
+                self._fail(status, reason, now)
         elif not self._over:
             self._end(now, f"{status} {reason}")
             self.user.on_call_cancelled(now)
@@ -327,7 +337,8 @@ class AudioCall(CallMedia, CallHandler):
         self._plan = plan
         if self.leg is None or self._endpoint is None:
             return
-        proven, hosts = self._ringing is None or self._up_at is not None, self._hosts(now)
+        proven = self._ringing is None or self._up_at is not None or self.is_source_proven
+        hosts = self._hosts(now)
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:

@@ -2,7 +2,8 @@
 
 Own design: one name has two directions.  A stream published under it goes to the phone; a stream
 played under it comes from the phone, and never has the publisher's own sound.  A name with `@` is
-dialled when it is published; a name without waits to be called as sip:NAME@domain.
+dialled when it is published, and so is tel:NUMBER, by a trunk; any other name waits to be called as
+sip:NAME@domain.
 
 RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
@@ -16,11 +17,11 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.streams import LiveStream
+from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
-from siprtmp.calls import codec_names
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
@@ -31,9 +32,8 @@ from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
-FAILED: Final = "NetStream.Publish.Rejected"
 BAD_NAME: Final = "NetStream.Publish.BadName"
-OVER: Final = "NetStream.Unpublish.Success"
+TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
@@ -87,10 +87,10 @@ class CallApplication:
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(FAILED, "403 Forbidden", now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
         else:
-            self._open(path, connection).publish(stream, now)
+            self.open(path, connection.registry).publish(stream, now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -99,9 +99,9 @@ class CallApplication:
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
         else:
-            stream.accept_play(self._open(stream.path, connection).remote, now)
+            stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
@@ -118,10 +118,11 @@ class CallApplication:
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
-    def _open(self, name: str, connection: NetConnection) -> "NamedCall":
+    def open(self, name: str, registry: Registry) -> "NamedCall":
+        """The call of a name, a new one if nobody uses the name."""
         named = self._names.get(name)
         if named is None:
-            remote = connection.registry.open(APP, name)
+            remote = registry.open(APP, name)
             named = self._names[name] = NamedCall(name, self, remote)
         return named
 
@@ -148,7 +149,7 @@ class NamedCall:
     @property
     def dials(self) -> bool:
         """Whether publishing places a call, to the address that the name is."""
-        return "@" in self.name
+        return "@" in self.name or self.name.startswith(TEL)
 
     # -- the publisher ------------------------------------------------------------------
 
@@ -206,8 +207,9 @@ class NamedCall:
 
     def _dial(self, now: float) -> None:
         home = self._application.home
-        to = Address(Uri.parse(f"sip:{self.name}"))
-        if not to.uri.host or not to.uri.user:
+        is_number = self.name.startswith(TEL)
+        to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
+        if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
         call = AudioCall(self, self._application.facilities)
         self._call = call
@@ -226,12 +228,17 @@ class NamedCall:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
         call = AudioCall(self, self._application.facilities)
+        if call.take(server, contact, now):
+            self.adopt(call, now)
+        else:
+            self._forget_if_idle(now)
+
+    def adopt(self, call: AudioCall, now: float) -> None:
+        """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
-            if call.take(server, contact, now):
-                call.refuse(486, "Busy Here", now)
+            call.refuse(*failures.BUSY, now)
             return
-        if not call.take(server, contact, now):
-            return
+        call.be_of(self)
         self._call = call
         try:
             call.answer(codec_names.answered(), now)
@@ -268,7 +275,7 @@ class NamedCall:
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
-        self._finished(now, FAILED, f"{status} {reason}")
+        self._finished(now, failures.REJECTED, failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
         """The caller gave up: RFC 3261 §9.2."""
@@ -276,7 +283,7 @@ class NamedCall:
 
     def on_call_over(self, reason: str, now: float) -> None:
         """The phone hung up: end a publish that dialled; a waiting one stays.  RFC 3261 §15."""
-        self._finished(now, OVER, reason)
+        self._finished(now, failures.OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
         """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
@@ -312,7 +319,7 @@ class NamedCall:
         if self._publisher is None:
             self._hang_up(now)
 
-    def _finished(self, now: float, code: str = OVER, description: str = "") -> None:
+    def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
         self._call, self._hears, self._is_up = None, None, False
         self.remote.end(now)
         publisher = self._publisher

@@ -95,6 +95,12 @@ class CallMedia(ABC):
         """Tell the user that the last packet has been sent."""
         self.user.on_drained(now)
 
+    def be_of(self, user: CallUser) -> None:
+        """Report to another user from now on."""
+        self.user = user
+        if self.leg is not None:
+            self.leg.on_tag = user.on_tag
+
     def _hosts(self, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
         if self.call is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from p2psip.sip.uri import Uri
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
+from siprtmp.calls.trunks import Trunks
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.sdp_map import MediaPlan
@@ -173,3 +174,4 @@ class CallContext:
     log: Log
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
+    trunks: Trunks = field(default_factory=Trunks)

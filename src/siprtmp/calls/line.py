@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import REASONS
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.digest_client import Login
@@ -26,7 +25,7 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
-from siprtmp.calls import codec_names
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.media import sdp_map
@@ -37,9 +36,6 @@ from siprtmp.media.video_leg import VIDEO
 
 if TYPE_CHECKING:
     from siprtmp.calls.sip_app import SipApplication
-
-DECLINE: Final = "603 Decline"  # of a `reject` without a status
-MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
 
 
 class State(StrEnum):
@@ -163,7 +159,7 @@ class Line:
     def _invite(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 3261 §13.2.1."""
         if self.state is not State.IDLE:
-            self.connection.call("rejected", "486 Busy Here")
+            self.connection.call("rejected", failures.told(*failures.BUSY))
             return
         self._named, names = self._names(args[1:])
         if not self._named:
@@ -204,11 +200,7 @@ class Line:
         """RFC 3261 §13.3.1.3; a status that is no failure becomes 603."""
         if self.state is not State.INVITED or self._call is None:
             return
-        said = args[0] if args and isinstance(args[0], str) else DECLINE
-        code, _, reason = said.strip().partition(" ")
-        if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
-            code, _, reason = DECLINE.partition(" ")
-        self._call.refuse(int(code), _printable(reason) or REASONS.get(int(code), ""), now)
+        self._call.refuse(*failures.asked(args[0] if args else None), now)
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:
@@ -228,6 +220,8 @@ class Line:
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}"
         address = Address.parse(text)
+        if address.uri.scheme == "tel":
+            return address
         if address.uri.scheme not in ("sip", "sips"):
             raise RemoteError("Unsupported URI Scheme", 416)
         if address.uri.scheme == "sips":
@@ -250,7 +244,7 @@ class Line:
         call = AudioCall(self, self._home.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
-                call.refuse(486, "Busy Here", now)
+                call.refuse(*failures.BUSY, now)
             return
         if not call.take(server, self.contact, now, credentials=self._login()):
             return
@@ -299,7 +293,7 @@ class Line:
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """Tell `rejected`: RFC 3261 §13.2.2.3."""
         self._idle(now)
-        self.connection.call("rejected", f"{status} {reason}")
+        self.connection.call("rejected", failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
         """Tell `cancelled`: RFC 3261 §9.2."""
@@ -389,7 +383,7 @@ class Line:
 
 def _printable(text: str) -> str:
     """A client's text for a header field, without line breaks: RFC 3261 §7.3.1."""
-    return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
+    return "".join(letter for letter in text if letter.isprintable())[: failures.MAX_TEXT]
 
 
 def _plain(address: Address) -> str:

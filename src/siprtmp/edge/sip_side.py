@@ -19,12 +19,12 @@ from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
-from p2psip.server.proxy import Proxy
+from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Registrar
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Stack
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
 from p2psip.ua.registration import Registration, Registrations
@@ -39,14 +39,16 @@ from siprtmp.calls.client_origin import Whence
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.room_app import RoomApplication
+from siprtmp.calls.routes import Routes
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
+from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings
+from siprtmp.operation.config import Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions, as of phones that register again
@@ -111,9 +113,15 @@ class SipSide:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
         self._locations = locations = _locations(settings, ports.transports)
+        self.trunks = TrunkSide(
+            stack, self._registrations, self._domains, self._is_here, settings, log
+        )
+        self.facilities.trunks = self.trunks.trunks
+        self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy, self._registrations]
         self.driver.run(self.registrar.restore, monotonic())
+        self.driver.run(self.trunks.start, monotonic())
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps, self._is_dead)
@@ -215,6 +223,7 @@ class SipSide:
             "proxied": len(self.proxy),
             "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
+            **self.trunks.status(),
             "lines": len(self.lines),
             "names": len(self.names),
             "room_members": len(self.rooms),
@@ -249,6 +258,7 @@ class SipSide:
         now = monotonic()
         for call in list(self.facilities.calls):
             call.drop(now, "shutdown")
+        self.trunks.stop(now)
         self.driver.wake()
 
     def stop(self) -> None:
@@ -296,6 +306,27 @@ class SipSide:
         """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
         return self.registrar.is_dead(flow, silence, monotonic())
 
+    def _is_here(self, uri: Uri, now: float) -> bool:
+        """Whether a phone or a client is here under this address."""
+        return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
+
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
+        self.proxy.check(server.request)
+        self.endpoint.forward(server, targets, now)
+
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address.
+
+        It came by a connection, from this machine, from a trunk, or from where a phone of ours has
+        registered.
+        """
+        flow = server.flow
+        host = flow.remote[0]
+        if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
+            return True
+        return any(host == each.flow.remote[0] for _, each in self.registrar.everything(now))
+
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
@@ -306,6 +337,10 @@ class SipSide:
         return self._settings.domain[0] if self._settings.domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
+        """The route of the operator for a request, or else who is known here by its name."""
+        return self.routes.find(request) or self.find_here(request)
+
+    def find_here(self, request: Request) -> Acceptor | None:
         """The line of a rich client, the room, or the name of a stock tool a request is for."""
         return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
