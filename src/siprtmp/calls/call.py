@@ -21,6 +21,7 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
+from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
@@ -45,7 +46,7 @@ class AudioCall(CallMedia, CallHandler):
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
-        self.video = CallVideo(self)
+        self.video, self.keys = CallVideo(self), CallKeys(self)
         self._peers: Collection[str] = ()
         self._holders: set[object] = set()
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
@@ -289,6 +290,12 @@ class AudioCall(CallMedia, CallHandler):
     def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""
 
+    def on_info(
+        self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
+        """Take a key of the phone: see `CallKeys`.  RFC 6086 §4.2.2."""
+        self.keys.on_info(content_type, body, now)
+
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
@@ -365,6 +372,7 @@ class AudioCall(CallMedia, CallHandler):
 
     def _close(self, now: float) -> None:
         self.facilities.tolls.end(self._ticket)
+        self.keys.close()
         if self.leg is not None:
             self.leg.close(now)
             self.facilities.media.close_leg(self.leg)

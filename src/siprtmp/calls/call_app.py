@@ -276,6 +276,9 @@ class NamedCall:
     def on_call_held(self, held: bool, now: float) -> None:
         """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
 
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """Ignore keys, which a stock tool has no message for.  RFC 4733 §2.5.2.2."""
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:

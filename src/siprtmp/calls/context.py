@@ -130,6 +130,9 @@ class CallUser(Protocol):
     def on_call_held(self, held: bool, now: float) -> None:
         """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
 
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """The phone has pressed a key: RFC 4733 §2.5.2.2."""
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
 

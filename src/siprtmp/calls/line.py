@@ -3,7 +3,7 @@
 Own design: the command set is that of the original siprtmp, kept compatible so that its
 clients work unchanged: clients send `invite`, `accept`, `reject` and `bye`, and are sent
 `invited`, `ringing`, `accepted`, `rejected`, `cancelled` and `byed`.  On the SIP side these are
-RFC 3261 §13, §9 and §15.
+RFC 3261 §13, §9 and §15.  What either side asks for meanwhile is in `line_requests`.
 
 A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
@@ -28,6 +28,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import UNSUITABLE
+from siprtmp.calls.line_requests import LINE_REQUESTS, LineRequests
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
@@ -74,7 +75,7 @@ class Account:
         return f"Account({self.identity})"
 
 
-class Line:
+class Line(LineRequests):
     """One client with one identity and at most one call.
 
     It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
@@ -310,10 +311,6 @@ class Line:
         self._idle(now)
         self.connection.call("byed")
 
-    def on_call_held(self, held: bool, now: float) -> None:
-        """Tell `holded`: RFC 3264 §8.4."""
-        self.connection.call("holded", held)
-
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
@@ -386,4 +383,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Line, tuple[Value, ...], float], None]]]
     "accept": Line._accept,
     "reject": Line._reject,
     "bye": Line._bye,
+    **LINE_REQUESTS,
 }
