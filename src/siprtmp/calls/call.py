@@ -19,10 +19,9 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
 from siprtmp.calls.call_keys import CallKeys
-from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
 from siprtmp.media import sdp_map
@@ -30,7 +29,7 @@ from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
 
 
-class AudioCall(CallMedia, CallHandler):
+class AudioCall(CallRequests):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` is told of its progress.  After `on_call_failed`, `on_call_cancelled` or
@@ -55,7 +54,7 @@ class AudioCall(CallMedia, CallHandler):
         self._local: SessionDescription | None = None
         self._up_at: float | None = None
         self._plan: MediaPlan | None = None
-        self._held = False
+        self._held = self.holds = False
         self._over = False
 
     # -- out ----------------------------------------------------------------------------
@@ -252,50 +251,6 @@ class AudioCall(CallMedia, CallHandler):
             self._end(now, reason)
             self.user.on_call_over(reason, now)
 
-    def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
-        """Answer a re-INVITE: hold, another address, another codec.  RFC 3264 §8.
-
-        Raises RemoteError(488), which leaves the call as it was (RFC 3261 §14.2).
-        """
-        if self._endpoint is None or self._local is None:
-            raise RemoteError("Not Acceptable Here", 488)
-        if not sdp:
-            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
-            self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
-            return bytes(self._local)
-        theirs = SessionDescription.parse(sdp)
-        self._endpoint = self.video.answering(self._endpoint, theirs, self._peers, now)
-        self._local, plan = sdp_map.answer(theirs, self.names, self._endpoint, previous=self._local)
-        self._change(plan, now, early=True)
-        return bytes(self._local)
-
-    def on_confirmed(self, call: UserAgentCall, now: float) -> None:
-        """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
-        if self._plan is not None:
-            self._start(self._plan, now)
-
-    def on_alive(self, call: UserAgentCall, now: float) -> None:
-        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
-        if self.leg is not None:
-            self.leg.alive(now)
-
-    def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
-        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
-        if sdp and self._local is not None:
-            try:
-                self._change(sdp_map.conclude(self._local, SessionDescription.parse(sdp)), now)
-            except RemoteError as error:
-                self._unusable(error, now)
-
-    def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """The session stays as it was: RFC 3261 §14.1."""
-
-    def on_info(
-        self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
-    ) -> None:
-        """Take a key of the phone: see `CallKeys`.  RFC 6086 §4.2.2."""
-        self.keys.on_info(content_type, body, now)
-
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
@@ -331,13 +286,6 @@ class AudioCall(CallMedia, CallHandler):
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:
             self._endpoint = replace(self._endpoint, video=None)
-
-    def _change(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
-        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
-        self._start(plan, now, early=early)
-        if plan.audio.media.held != self._held:
-            self._held = plan.audio.media.held
-            self.user.on_call_held(self._held, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer has no usable audio, and tell the user: RFC 3264 §7."""

@@ -279,6 +279,9 @@ class NamedCall:
     def on_call_digit(self, digit: str, now: float) -> None:
         """Ignore keys, which a stock tool has no message for.  RFC 4733 §2.5.2.2."""
 
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:

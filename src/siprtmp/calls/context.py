@@ -133,6 +133,9 @@ class CallUser(Protocol):
     def on_call_digit(self, digit: str, now: float) -> None:
         """The phone has pressed a key: RFC 4733 §2.5.2.2."""
 
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
 

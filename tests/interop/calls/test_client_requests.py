@@ -39,6 +39,25 @@ def test_keys_both_ways(alice, phone):
 
 
 @pytest.mark.needs("baresip")
+def test_hold_and_resume_both_ways(alice, phone):
+    """Covers RFC 3264 §8.4 with a peer's phone."""
+    alice.open_streams()
+    alice.heard(10)
+    phone.command("hold")
+    assert alice.expect("holded") == (True,)
+    phone.command("resume")
+    assert alice.expect("holded") == (False,)
+    alice.heard(10)
+    for on, word in ((True, "recvonly"), (False, "sendrecv")):
+        said = phone.output.count(f"a={word}")
+        alice.call("hold", on)
+        phone.wait_until(lambda: phone.output.count(f"a={word}") > said, what=word)  # noqa: B023
+    alice.heard(50)
+    alice.call("bye")
+    phone.wait_event("CALL_CLOSED")
+
+
+@pytest.mark.needs("baresip")
 def test_keys_of_a_client_that_does_not_name_them(server, phone):
     """Covers RFC 6086 §4.2.1 with a peer's phone: they go by INFO."""
     alice = RichClient(server.rtmp, "alice@127.0.0.1")

@@ -379,3 +379,7 @@ class Rich:
         calls = self.peer.calls()
         new, self._read = calls[self._read :], len(calls)
         return new
+
+    def failures(self):
+        """What the client was told of commands that failed after their empty result."""
+        return [text for code, text in self.peer.statuses() if code == "NetConnection.Call.Failed"]
